@@ -20,7 +20,7 @@ from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.deliveries.deliveries import Deliveries
 from streamwatch.daemon.results.checkpoint import RESULTS, ResultsCheckpoint, told_of
 from streamwatch.daemon.results.processor import ResultsProcessor
-from streamwatch.daemon.source_positions import POSITIONS, LogCounts, SourcePositions, decode_positions
+from streamwatch.daemon.source_positions import POSITIONS, DataLossTotals, SourcePositions, decode_positions
 from streamwatch.edge.sources import KINDS as SOURCES
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.edge.stores.space import FreeSpace
@@ -116,7 +116,9 @@ def results_opening(
             checkpoint = ResultsCheckpoint(told_of(saved.sections.get(RESULTS)), saved.commits)
             kept = saved.sections.get(POSITIONS)
             counts = (
-                LogCounts() if kept is None else decode_positions(kept).counts.minus(checkpoint.told.lost)
+                DataLossTotals()
+                if kept is None
+                else decode_positions(kept).counts.minus(checkpoint.told.data_loss)
             )
             processor = ResultsProcessor(spec, checkpoint, telemetry, _now_ms)
             book = build_alarm_book(settings, store.identity)

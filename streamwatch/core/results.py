@@ -93,8 +93,8 @@ def mark_of(body: bytes) -> BatchMark:
         raise ResultsFormatError(f"expected the mark of a batch: {error}") from error
 
 
-class Lost(msgspec.Struct, frozen=True, array_like=True):
-    """Body of a loss: how often, and how many records, by cause."""
+class DataLoss(msgspec.Struct, frozen=True, array_like=True):
+    """Body of a result about data loss: how often, and how many records, by cause."""
 
     times: dict[str, int] = {}
     records: dict[str, int] = {}
@@ -105,7 +105,7 @@ def encode_mark(mark: BatchMark) -> bytes:
     return msgspec.msgpack.encode(mark)
 
 
-def encode_lost(lost: Lost) -> bytes:
+def encode_data_loss(lost: DataLoss) -> bytes:
     """The body of a loss."""
     return msgspec.msgpack.encode(lost)
 
@@ -125,19 +125,19 @@ def watermark_of(body: bytes) -> tuple[Partition, int]:
     return Partition(topic, number), record_ms
 
 
-def sum_of(several: Iterable[Lost]) -> Lost:
+def total_data_loss(several: Iterable[DataLoss]) -> DataLoss:
     """Add losses up."""
     times, records = Counter[str](), Counter[str]()
     for each in several:
         times.update(each.times)
         records.update(each.records)
-    return Lost(dict(times), dict(records))
+    return DataLoss(dict(times), dict(records))
 
 
-def lost_of(body: bytes) -> Lost:
+def data_loss_of(body: bytes) -> DataLoss:
     """Read the body of a loss; raises ResultsFormatError."""
     try:
-        decoded: Any = msgspec.msgpack.decode(body, type=Lost)
+        decoded: Any = msgspec.msgpack.decode(body, type=DataLoss)
     except msgspec.MsgspecError as error:
         raise ResultsFormatError(f"expected what was lost: {error}") from error
     return decoded

@@ -15,7 +15,13 @@ from streamwatch.core.series import Family, Report
 from streamwatch.daemon.alerting import NOTHING, AlertDecisions
 from streamwatch.daemon.giving_way import yield_to_loop
 from streamwatch.daemon.processing.turns import SCORES_PER_TURN
-from streamwatch.daemon.source_positions import MERGE, POSITIONS, LogCounts, SourcePositions, encoded_progress
+from streamwatch.daemon.source_positions import (
+    MERGE,
+    POSITIONS,
+    DataLossTotals,
+    SourcePositions,
+    encoded_progress,
+)
 from streamwatch.daemon.state import State
 
 RELAX = 10.0
@@ -45,7 +51,7 @@ class Durable:
     outgoing: AlertDecisions = NOTHING
     commit: int = 0
     """Number of the commit, counted from the beginning of the state."""
-    counts: LogCounts = field(default_factory=LogCounts)
+    counts: DataLossTotals = field(default_factory=DataLossTotals)
     """Losses found in the logs."""
 
 
@@ -86,7 +92,7 @@ class Commits:
         shown: Durability,
         monotonic: Callable[[], float] = time.monotonic,
         behind: Callable[[], bool] = lambda: False,
-        counts: Callable[[], LogCounts] = LogCounts,
+        counts: Callable[[], DataLossTotals] = DataLossTotals,
     ) -> None:
         self._state = state
         self._source_positions = source_positions

@@ -17,7 +17,7 @@ from streamwatch.daemon.giving_way import yield_to_loop
 from streamwatch.daemon.last_commit import finish
 from streamwatch.daemon.offset_metadata import OffsetMetadata
 from streamwatch.daemon.polls import Polls
-from streamwatch.daemon.source_positions import LogCounts, SourcePositions
+from streamwatch.daemon.source_positions import DataLossTotals, SourcePositions
 from streamwatch.daemon.state import State
 from streamwatch.daemon.state_holder import StateHolder
 from streamwatch.daemon.status import DaemonStatus, counted
@@ -147,7 +147,7 @@ class ConsumeLoop:
             state.alerting.begin()  # what is owed, and what is open, does not wait for the source
         self._status.stage = f"{self._source.name} has not answered yet"
         source_positions, counts = state.source_positions, self._holder.counts()
-        self._status.log_counts = counts.plus(state.processor.lost)
+        self._status.data_loss = counts.plus(state.processor.data_loss)
         self._polls.clear()
         self._source.count_from(counts.losses, counts.records_lost, counts.position_unverified)
         if self._started:
@@ -170,10 +170,10 @@ class ConsumeLoop:
         self._status.stage = None
         return commits
 
-    def _counted(self) -> LogCounts:
+    def _counted(self) -> DataLossTotals:
         """What the source found of its logs, and others of theirs."""
         counts = counted(self._source)
-        return counts.plus(self._holder.opened.processor.lost)
+        return counts.plus(self._holder.opened.processor.data_loss)
 
     def _is_behind(self) -> bool:
         return self._backlog.lasts(None if self.state is None else self.state.processor)
@@ -186,7 +186,7 @@ class ConsumeLoop:
         self._holder.worked()
         for a in durable.alarms:
             self._telemetry.emit(event_of(a))
-        self._status.log_counts = durable.counts
+        self._status.data_loss = durable.counts
         self._spec.offset_metadata.durable(durable.commit)
         self._source.durable(durable.positions)
         self._show(durable)

@@ -10,7 +10,7 @@ import msgspec
 
 from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.merge import MergeProgress, ReleasedState
-from streamwatch.core.results import Lost, sum_of
+from streamwatch.core.results import DataLoss, total_data_loss
 
 POSITIONS, MERGE = "positions", "merge"
 """Sections of a commit."""
@@ -25,8 +25,8 @@ class PartitionPosition(msgspec.Struct, frozen=True, array_like=True):
     fingerprint: Fingerprint | None = None
 
 
-class LogCounts(msgspec.Struct, frozen=True):
-    """Losses found in the logs since the state began, up to the positions they are committed with."""
+class DataLossTotals(msgspec.Struct, frozen=True):
+    """Data loss found in the logs since the state began, up to the positions it is committed with."""
 
     losses: Mapping[str, int] = {}
     """Times a log was found changed, by cause."""
@@ -35,18 +35,18 @@ class LogCounts(msgspec.Struct, frozen=True):
     position_unverified: int = 0
     """Times a log could not be recognised."""
 
-    def plus(self, lost: Lost) -> LogCounts:
+    def plus(self, lost: DataLoss) -> DataLossTotals:
         """With what others found missing."""
         if not lost.times:
             return self
-        both = sum_of((Lost(dict(self.losses), dict(self.records_lost)), lost))
-        return LogCounts(both.times, both.records, self.position_unverified)
+        both = total_data_loss((DataLoss(dict(self.losses), dict(self.records_lost)), lost))
+        return DataLossTotals(both.times, both.records, self.position_unverified)
 
-    def minus(self, lost: Lost) -> LogCounts:
+    def minus(self, lost: DataLoss) -> DataLossTotals:
         """Without that."""
         if not lost.times:
             return self
-        return LogCounts(
+        return DataLossTotals(
             dict(Counter(self.losses) - Counter(lost.times)),
             dict(Counter(self.records_lost) - Counter(lost.records)),
             self.position_unverified,
@@ -57,7 +57,7 @@ class PositionsSection(msgspec.Struct, frozen=True):
     """All that a commit keeps of this; one that knew of no counts kept the list of places alone."""
 
     places: list[PartitionPosition]
-    counts: LogCounts = LogCounts()
+    counts: DataLossTotals = DataLossTotals()
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -70,7 +70,7 @@ class SourcePositions:
 
     positions: Mapping[Partition, int] = field(default_factory=dict[Partition, int])
     fingerprints: Mapping[Partition, Fingerprint] = field(default_factory=dict[Partition, Fingerprint])
-    counts: LogCounts = field(default_factory=LogCounts)
+    counts: DataLossTotals = field(default_factory=DataLossTotals)
 
     def only(self, topics: Container[str]) -> SourcePositions:
         """Without the partitions of other topics; what was found of them stays counted."""

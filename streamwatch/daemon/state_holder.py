@@ -10,7 +10,7 @@ from collections.abc import Callable
 from streamwatch.core.fold_names import shown_name
 from streamwatch.daemon.commits import Commits
 from streamwatch.daemon.offset_metadata import OffsetMetadata
-from streamwatch.daemon.source_positions import LogCounts
+from streamwatch.daemon.source_positions import DataLossTotals
 from streamwatch.daemon.state import State
 from streamwatch.daemon.status import DaemonStatus
 from streamwatch.edge.stores.errors import StateFailed, StateForbidden, StateGone
@@ -97,13 +97,13 @@ class StateHolder:
             self._offset_metadata.opened(state.store.identity, state.checkpoint.commits)
         return state
 
-    def counts(self) -> LogCounts:
+    def counts(self) -> DataLossTotals:
         """Count what was found of the logs up to the opening, and the states removed since the start."""
         counts = self.opened.source_positions.counts
         if not self._gone:
             return counts
         losses = {**counts.losses, STATE_GONE: counts.losses.get(STATE_GONE, 0) + self._gone}
-        return LogCounts(losses, counts.records_lost, counts.position_unverified)
+        return DataLossTotals(losses, counts.records_lost, counts.position_unverified)
 
     def worked(self) -> None:
         """Take note that something became durable: the next failure is the first again."""

@@ -12,7 +12,7 @@ from streamwatch.core.metrics import family, single
 from streamwatch.core.ports import PartitionState, Schemas, Source
 from streamwatch.core.series import Family
 from streamwatch.daemon.process import process_families
-from streamwatch.daemon.source_positions import LogCounts
+from streamwatch.daemon.source_positions import DataLossTotals
 from streamwatch.telemetry import Telemetry
 
 
@@ -24,9 +24,9 @@ class MetricsProvider(Protocol):
         ...
 
 
-def counted(source: Source) -> LogCounts:
+def counted(source: Source) -> DataLossTotals:
     """Read the losses a source has found up to its last poll."""
-    return LogCounts(dict(source.losses), dict(source.records_lost), source.position_unverified)
+    return DataLossTotals(dict(source.losses), dict(source.records_lost), source.position_unverified)
 
 
 class DaemonStatus:
@@ -65,7 +65,7 @@ class DaemonStatus:
         """Whether reading waits for room on the disk."""
         self.commits: MetricsProvider | None = None
         """Metrics of committing; None while state is closed."""
-        self.log_counts: LogCounts | None = None
+        self.data_loss: DataLossTotals | None = None
         """As of the last durable commit; None before state is open."""
         self._started = clock()
         self.stage: str | None = "starting"
@@ -106,7 +106,7 @@ class DaemonStatus:
             single("state_durable", float(self.durable)),
             single("state_disk_low", float(self.disk_low)),
             family("consumer_lag_records", lag),
-            *self._source.families(self.log_counts),
+            *self._source.families(self.data_loss),
             *(self._schemas.families() if self._schemas else ()),
             *(self.commits.families() if self.commits else ()),
             *(each for part in self._parts for each in part.families()),

@@ -20,8 +20,8 @@ from streamwatch.core.fetched import OFFSET
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecords, Piece, gathered
 from streamwatch.edge.sources.kafka.connection.connection import Connection
 from streamwatch.edge.sources.kafka.connection.topics import require_topics
+from streamwatch.edge.sources.kafka.data_loss import DataLossTracker
 from streamwatch.edge.sources.kafka.grants import ReadDenied
-from streamwatch.edge.sources.kafka.loss import Losses
 from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
 from streamwatch.spark.cuts import Range
 
@@ -95,7 +95,7 @@ async def read_range(
         Records are compressed with a codec whose package is not installed.
     """
     partition, end = wanted.partition, wanted.end
-    losses = Losses(spec.on_data_loss, lambda _event: None)
+    losses = DataLossTracker(spec.on_data_loss, lambda _event: None)
     connection.assign({partition: wanted.begin})
     found: list[Piece] = []
     deadline = time.monotonic() + patience_seconds

@@ -24,8 +24,8 @@ from streamwatch.core.results import (
     MARK,
     WATERMARK,
     BatchMark,
-    Lost,
-    encode_lost,
+    DataLoss,
+    encode_data_loss,
     encode_mark,
     encode_watermark,
 )
@@ -182,7 +182,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield Row(spec.keys[0], batch, end_ms, origin, 0, WATERMARK, name, body)
         if found.lost_times:
             name = f"{wanted.partition.topic}/{wanted.partition.partition}/{wanted.begin}"
-            body = encode_lost(Lost(dict(found.lost_times), dict(found.lost_records)))
+            body = encode_data_loss(DataLoss(dict(found.lost_times), dict(found.lost_records)))
             yield Row(spec.keys[0], batch, end_ms, origin, 0, LOSS, name, body)
         freeze_once()
 

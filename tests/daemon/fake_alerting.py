@@ -19,7 +19,7 @@ from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.notifying.level import Level
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.merge import MergeProgress
-from streamwatch.core.results import Lost
+from streamwatch.core.results import DataLoss
 from streamwatch.core.series import Report
 from streamwatch.daemon import (
     CommitSpec,
@@ -109,7 +109,7 @@ class FakeBatchProcessor:
     uncommitted: int = 0
     uncommitted_scores: int = 0
     has_report: bool = True
-    lost: Lost = field(default_factory=Lost)
+    data_loss: DataLoss = field(default_factory=DataLoss)
     records: int = 0
     has_ready: bool = False
     maintenance: None = None

@@ -13,7 +13,7 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.pipeline import Pipeline
-from streamwatch.core.ports import PartitionState, Poll, Schemas, SourceCounts
+from streamwatch.core.ports import DataLossCounters, PartitionState, Poll, Schemas
 from streamwatch.core.series import Family, Report
 from streamwatch.core.specs import AdwinDriftSpec, JoinSpec, MonitorsSpec, PageHinkleySpec
 from streamwatch.daemon import (
@@ -149,7 +149,7 @@ class FakeSource:
     def pause(self, partitions: frozenset[Partition]) -> None:
         self.paused = partitions
 
-    def families(self, counts: SourceCounts | None) -> Sequence[Family]:
+    def families(self, counts: DataLossCounters | None) -> Sequence[Family]:
         return source_families(counts, up=self.up)
 
     async def stop(self) -> None:

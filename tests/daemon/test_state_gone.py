@@ -48,14 +48,14 @@ async def test_a_removed_state_is_counted_and_reading_begins_anew_where_that_is_
     await until(lambda: disk.opened == 2)
     await until(lambda: h.source.losses.get("state_gone") == 1)
     disk.may_flush.set()
-    await until(lambda: h.status.durable and h.status.log_counts is not None)
-    await until(lambda: h.status.log_counts.losses.get("state_gone") == 1)
+    await until(lambda: h.status.durable and h.status.data_loss is not None)
+    await until(lambda: h.status.data_loss.losses.get("state_gone") == 1)
     assert "state_lost" in h.events()
     h.daemon.stop()
     await running
     again = removable(disk)
-    await running_until(again, lambda: again.status.log_counts is not None)
-    assert again.status.log_counts.losses == {"state_gone": 1}
+    await running_until(again, lambda: again.status.data_loss is not None)
+    assert again.status.data_loss.losses == {"state_gone": 1}
 
 
 async def test_state_is_not_called_durable_while_it_is_gone() -> None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from streamwatch.core.ports.destinations import DeadLetters, Sink
 from streamwatch.core.ports.records import Decoder, Record, Schemas
-from streamwatch.core.ports.source import PartitionState, Poll, Source, SourceCounts
+from streamwatch.core.ports.source import DataLossCounters, PartitionState, Poll, Source
 from streamwatch.core.ports.store import Store
 
 __all__ = [
+    "DataLossCounters",
     "DeadLetters",
     "Decoder",
     "PartitionState",
@@ -19,6 +20,5 @@ __all__ = [
     "Schemas",
     "Sink",
     "Source",
-    "SourceCounts",
     "Store",
 ]

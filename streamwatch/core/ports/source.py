@@ -39,8 +39,8 @@ class Poll:
     """
 
 
-class SourceCounts(Protocol):
-    """Counts of what was found of the logs."""
+class DataLossCounters(Protocol):
+    """Counters of data loss in the logs of a source, by cause."""
 
     @property
     def losses(self) -> Mapping[str, int]:
@@ -58,7 +58,7 @@ class SourceCounts(Protocol):
         ...
 
 
-class Source(SourceCounts, Protocol):
+class Source(DataLossCounters, Protocol):
     """Reader of all partitions of the configured topics, from given positions; counts as of the last poll."""
 
     @property
@@ -124,7 +124,7 @@ class Source(SourceCounts, Protocol):
         """Pause exactly these partitions, and resume all others."""
         ...
 
-    def families(self, counts: SourceCounts | None) -> Sequence[Family]:
+    def families(self, counts: DataLossCounters | None) -> Sequence[Family]:
         """Series of whether the brokers answer, and of these counts; None before any are known."""
         ...
 

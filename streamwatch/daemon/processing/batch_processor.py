@@ -15,7 +15,7 @@ from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.merge.series import progress_families
 from streamwatch.core.ports import Poll, Record, Store
 from streamwatch.core.predictions.registers import details_with_predictions
-from streamwatch.core.results import Lost
+from streamwatch.core.results import DataLoss
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.clock import Clocks
 from streamwatch.daemon.processing.evaluating import Evaluating, InColumns, RowByRow
@@ -122,9 +122,9 @@ class BatchProcessor:
         return True
 
     @property
-    def lost(self) -> Lost:
+    def data_loss(self) -> DataLoss:
         """Nothing but what the source finds."""
-        return Lost()
+        return DataLoss()
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
         """Hand over alarms and retired models since the last commit, which are being committed."""

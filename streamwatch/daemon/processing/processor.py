@@ -10,7 +10,7 @@ from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.join.compiled.outside.overflow import Work
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.ports import Poll, Record
-from streamwatch.core.results import Lost
+from streamwatch.core.results import DataLoss
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.processing.rejected_records import RejectedRecords
 from streamwatch.daemon.processing.store_maintenance import StoreMaintenance
@@ -70,7 +70,7 @@ class Processor(Protocol):
         ...
 
     @property
-    def lost(self) -> Lost:
+    def data_loss(self) -> DataLoss:
         """Records that others than the source found missing of their logs since the beginning."""
         ...
 

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from streamwatch.core.commit.batch import CommitBatch
-from streamwatch.core.results import Lost
+from streamwatch.core.results import DataLoss
 
 RESULTS: Final = "results"
 """The section of a commit that says which batch was told of last."""
@@ -21,7 +21,7 @@ class LastReportedBatch(msgspec.Struct, frozen=True, array_like=True):
     life: str = ""
     """Name of the state of the job that wrote it; empty before the first."""
     batch: int = 0
-    lost: Lost = Lost()
+    data_loss: DataLoss = DataLoss()
     """What was missing of the job's topics up to there."""
 
 

@@ -21,7 +21,16 @@ from streamwatch.core.merge import MergeProgress
 from streamwatch.core.merge.series import progress_families
 from streamwatch.core.metrics import single
 from streamwatch.core.ports import Poll, Record
-from streamwatch.core.results import LOSS, MARK, WATERMARK, Lost, lost_of, mark_of, sum_of, watermark_of
+from streamwatch.core.results import (
+    LOSS,
+    MARK,
+    WATERMARK,
+    DataLoss,
+    data_loss_of,
+    mark_of,
+    total_data_loss,
+    watermark_of,
+)
 from streamwatch.core.series import Family, Report
 from streamwatch.daemon.giving_way import yield_to_loop
 from streamwatch.daemon.processing.mismatch import MismatchReporter
@@ -73,7 +82,7 @@ class ResultsProcessor:
         self._batches = WholeBatches()
         self._at_end = False
         self._life = ""
-        self._lost: dict[str, Lost] = {}
+        self._lost: dict[str, DataLoss] = {}
         self._alarms: list[Alarm] = []
         self._retired: list[str] = []
         self._held_records = 0
@@ -100,9 +109,9 @@ class ResultsProcessor:
         return bool(self._life)
 
     @property
-    def lost(self) -> Lost:
+    def data_loss(self) -> DataLoss:
         """Records missing of the job's topics, as far as batches were taken in."""
-        return self._checkpoint.told.lost
+        return self._checkpoint.told.data_loss
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
         """Hand over alarms since the last commit, and models that are no longer there."""
@@ -219,7 +228,7 @@ class ResultsProcessor:
                 partition, self._run.running_ms[partition] = watermark_of(result.body)
                 continue
             if kind == LOSS:
-                self._lost[name] = lost_of(result.body)
+                self._lost[name] = data_loss_of(result.body)
                 continue
             self.view.take(kind, name, result.body)
             if kind == ALARM and result.body and not (same and result.batch <= told.batch):
@@ -234,7 +243,7 @@ class ResultsProcessor:
         self.uncommitted += len(whole)
         run = self._run
         run.batch, run.written_ms, run.mark = mark.batch, self._batches.marked_ms, mark_of(mark.body)
-        self._checkpoint.told = LastReportedBatch(mark.life, mark.batch, sum_of(self._lost.values()))
+        self._checkpoint.told = LastReportedBatch(mark.life, mark.batch, total_data_loss(self._lost.values()))
 
     def _models(self) -> set[str]:
         return {model_of(name) for name in self.view.monitors.models()}

@@ -24,10 +24,10 @@ from streamwatch.core.results import (
     MARK,
     WATERMARK,
     BatchMark,
-    Lost,
+    DataLoss,
     ResultRecord,
     ResultsFormatError,
-    encode_lost,
+    encode_data_loss,
     encode_mark,
     encode_watermark,
 )
@@ -208,13 +208,15 @@ async def test_a_record_of_others_is_refused():
 
 
 async def test_what_the_job_did_not_find_of_its_topics_adds_up_over_ranges():
-    first, second = Lost({"retention": 1}, {"retention": 40}), Lost({"retention": 1, "truncation": 1})
+    first, second = DataLoss({"retention": 1}, {"retention": 40}), DataLoss({"retention": 1, "truncation": 1})
     topic = (
-        Topic().batch(1, (LOSS, "p/0/5", encode_lost(first))).batch(2, (LOSS, "p/1/5", encode_lost(second)))
+        Topic()
+        .batch(1, (LOSS, "p/0/5", encode_data_loss(first)))
+        .batch(2, (LOSS, "p/1/5", encode_data_loss(second)))
     )
     found = processor()
     await found.receive(topic.poll())
-    assert found.lost == Lost({"retention": 2, "truncation": 1}, {"retention": 40})
+    assert found.data_loss == DataLoss({"retention": 2, "truncation": 1}, {"retention": 40})
 
 
 async def test_a_recreated_topic_is_read_from_its_beginning():

@@ -17,7 +17,7 @@ from streamwatch.core.merge import MergeProgress
 from streamwatch.daemon.source_positions import (
     MERGE,
     POSITIONS,
-    LogCounts,
+    DataLossTotals,
     decode_positions,
     restored_progress,
 )
@@ -61,8 +61,8 @@ class Image:
         return restored_progress(self.saved.sections.get(MERGE))
 
     @property
-    def counts(self) -> LogCounts:
-        return decode_positions(self.saved.sections[POSITIONS]).counts if self.number else LogCounts()
+    def counts(self) -> DataLossTotals:
+        return decode_positions(self.saved.sections[POSITIONS]).counts if self.number else DataLossTotals()
 
 
 @dataclass(frozen=True)

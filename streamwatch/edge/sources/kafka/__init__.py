@@ -12,8 +12,8 @@ from streamwatch.edge.sources.kafka.checking.probe import (
     probe_writing,
 )
 from streamwatch.edge.sources.kafka.connection.topics import TopicsMissing
+from streamwatch.edge.sources.kafka.data_loss import LogLost, ReadingEnded
 from streamwatch.edge.sources.kafka.grants import ReadDenied, WriteDenied
-from streamwatch.edge.sources.kafka.loss import LogLost, ReadingEnded
 from streamwatch.edge.sources.kafka.source import KafkaSource
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start, parse_start
 from streamwatch.edge.sources.kind import SourceKind

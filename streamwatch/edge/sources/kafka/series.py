@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from streamwatch.core.metrics import family, single
-from streamwatch.core.ports import SourceCounts
+from streamwatch.core.ports import DataLossCounters
 from streamwatch.core.series import Family
 
 
-def source_families(counts: SourceCounts | None, *, up: bool) -> Sequence[Family]:
+def source_families(counts: DataLossCounters | None, *, up: bool) -> Sequence[Family]:
     """Series of the source.
 
     Parameters

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from streamwatch.core.events import Fingerprint, Partition
-from streamwatch.core.ports import Poll, Record, SourceCounts
+from streamwatch.core.ports import DataLossCounters, Poll, Record
 from streamwatch.core.series import Family
 from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
 from streamwatch.edge.sources.kafka.batches.codecs import CodecMissing
@@ -19,9 +19,9 @@ from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
 from streamwatch.edge.sources.kafka.connection.connection import Connection
 from streamwatch.edge.sources.kafka.connection.session import Session
 from streamwatch.edge.sources.kafka.connection.topics import TopicsMissing
+from streamwatch.edge.sources.kafka.data_loss import DataLossSnapshot, DataLossTracker, ReadingEnded
 from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS
 from streamwatch.edge.sources.kafka.fetch.wire import Listing
-from streamwatch.edge.sources.kafka.loss import LossCounts, Losses, ReadingEnded
 from streamwatch.edge.sources.kafka.positions.assignment import Assignment
 from streamwatch.edge.sources.kafka.positions.damages import Damages
 from streamwatch.edge.sources.kafka.positions.group import Group
@@ -74,7 +74,7 @@ class KafkaSource:
         self._emit = emit
         self._offset_metadata = offset_metadata
         self._health = BrokerHealth(spec.alive_ms, emit, monotonic)
-        self._losses = Losses(spec.on_data_loss, emit)
+        self._losses = DataLossTracker(spec.on_data_loss, emit)
         self._partition_positions = PartitionPositions(spec, self._topics, self._losses, emit, wall)
         self._group = Group(spec, offset_metadata, self._losses, emit)
         self._background = BackgroundTasks(spec, self._health, emit, monotonic)
@@ -121,7 +121,7 @@ class KafkaSource:
         self, losses: Mapping[str, int], records_lost: Mapping[str, int], unverified_positions: int
     ) -> None:
         """Go on counting from what is durable, before a start or rewind to the positions that go with it."""
-        self._losses.count_from(LossCounts(losses, records_lost, unverified_positions))
+        self._losses.count_from(DataLossSnapshot(losses, records_lost, unverified_positions))
 
     def fingerprints(self) -> Mapping[Partition, Fingerprint]:
         """Fingerprints of the logs by what was evaluated of them; hashed now, one record for each."""
@@ -224,7 +224,7 @@ class KafkaSource:
         """Hold exactly these back. What the client has already fetched of them is kept, not fetched again."""
         self._held = partitions
 
-    def families(self, counts: SourceCounts | None) -> Sequence[Family]:
+    def families(self, counts: DataLossCounters | None) -> Sequence[Family]:
         """Series of the brokers and of what was lost of their logs."""
         return source_families(counts, up=self.up)
 

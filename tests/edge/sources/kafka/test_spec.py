@@ -18,9 +18,9 @@ from streamwatch.edge.sources.kafka import (
 )
 from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
 from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.data_loss import DataLossTracker
 from streamwatch.edge.sources.kafka.fetch.answer import worded
 from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
-from streamwatch.edge.sources.kafka.loss import Losses
 from streamwatch.edge.sources.kafka.positions.partition_status import PartitionStatus
 from streamwatch.telemetry import InternalEvent, PositionLost
 
@@ -64,7 +64,7 @@ def test_secrets_are_not_shown():
 
 def test_a_log_that_changed_is_counted_or_refused():
     heard: list[InternalEvent] = []
-    losses = Losses("continue", heard.append)
+    losses = DataLossTracker("continue", heard.append)
     partition = Partition("labels", 1)
     losses.overtaken(partition, 5, 10)
     losses.truncated(partition, 95, 90)
@@ -74,7 +74,7 @@ def test_a_log_that_changed_is_counted_or_refused():
     assert losses.times == dict.fromkeys(causes, 1)
     assert losses.records == {"retention": 5}
     assert [type(h) for h in heard] == [PositionLost] * 4
-    strict = Losses("fail", heard.append)
+    strict = DataLossTracker("fail", heard.append)
     with pytest.raises(
         LogLost,
         match=r"labels/1 was read up to offset 5, and its log now begins at 10 \(retention\): .*at offset 10",

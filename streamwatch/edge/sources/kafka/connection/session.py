@@ -9,10 +9,10 @@ from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
 from streamwatch.edge.sources.kafka.connection.client_log import ClientLogCapture
 from streamwatch.edge.sources.kafka.connection.connection import Connection
 from streamwatch.edge.sources.kafka.connection.topics import TopicsMissing, require_topics
+from streamwatch.edge.sources.kafka.data_loss import ReadingEnded
 from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
 from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
 from streamwatch.edge.sources.kafka.fetch.wire import Listing
-from streamwatch.edge.sources.kafka.loss import ReadingEnded
 from streamwatch.edge.sources.kafka.refusals import not_let_in
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 

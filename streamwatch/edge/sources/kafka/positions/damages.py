@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.batches.damage import Damage
 from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.data_loss import DataLossTracker, ReadingEnded
 from streamwatch.edge.sources.kafka.fetch.taking import TurnRecords
 from streamwatch.edge.sources.kafka.grants import ReadDenied
-from streamwatch.edge.sources.kafka.loss import Losses, ReadingEnded
 from streamwatch.edge.sources.kafka.positions.partition_positions import PartitionPositions
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.telemetry import FetchFailed, InternalEvent
@@ -34,7 +34,7 @@ class Damages:
         self,
         spec: KafkaSpec,
         positions: PartitionPositions,
-        losses: Losses,
+        losses: DataLossTracker,
         emit: Callable[[InternalEvent], None],
     ) -> None:
         self._spec = spec

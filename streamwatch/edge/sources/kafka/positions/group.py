@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.data_loss import DataLossTracker
 from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
-from streamwatch.edge.sources.kafka.loss import Losses
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.telemetry import InternalEvent, OffsetsNotRead
 
@@ -90,7 +90,7 @@ class Group:
         self,
         spec: KafkaSpec,
         mark: Callable[[], str],
-        losses: Losses,
+        losses: DataLossTracker,
         emit: Callable[[InternalEvent], None],
     ) -> None:
         self._spec = spec

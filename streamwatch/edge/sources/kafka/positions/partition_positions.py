@@ -10,8 +10,8 @@ from aiokafka.errors import StaleMetadata
 
 from streamwatch.core.events import Fingerprint, Mark, Partition
 from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.data_loss import DataLossTracker, Found, Kinship, judge
 from streamwatch.edge.sources.kafka.fetch.wire import Listed, Listing
-from streamwatch.edge.sources.kafka.loss import Found, Kinship, Losses, judge
 from streamwatch.edge.sources.kafka.positions.fingerprints import Fingerprints, mark_of
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.telemetry import InternalEvent, PartitionsAdded
@@ -45,7 +45,7 @@ class PartitionPositions:
         self,
         spec: KafkaSpec,
         topics: Sequence[str],
-        losses: Losses,
+        losses: DataLossTracker,
         emit: Callable[[InternalEvent], None],
         wall: Callable[[], float],
     ) -> None:

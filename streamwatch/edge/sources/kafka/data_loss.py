@@ -70,15 +70,15 @@ def judge(topic: Kinship, found: Sequence[Found]) -> Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class LossCounts:
-    """Counts up to a poll."""
+class DataLossSnapshot:
+    """Counts of data loss up to a poll, as `DataLossTracker` tells them."""
 
     times: Mapping[str, int] = field(default_factory=dict[str, int])
     records: Mapping[str, int] = field(default_factory=dict[str, int])
     unverified_positions: int = 0
 
 
-class Losses:
+class DataLossTracker:
     """Counts what was lost, or refuses to go on.
 
     What is found between two polls, or in one that is given up, is not told of before the position that comes
@@ -103,15 +103,15 @@ class Losses:
         """Offsets skipped, by cause, where their number is known."""
         self.unverified_positions = 0
         """Times the record that would tell a log from another was gone."""
-        self.told = LossCounts()
+        self.told = DataLossSnapshot()
         """As of the last poll."""
         self._at_least: dict[str, int] = {}  # what the group told, which is asked once only
 
     def tell(self) -> None:
         """A poll tells where reading stands after all that was found until now."""
-        self.told = LossCounts(dict(self.times), dict(self.records), self.unverified_positions)
+        self.told = DataLossSnapshot(dict(self.times), dict(self.records), self.unverified_positions)
 
-    def count_from(self, durable: LossCounts) -> None:
+    def count_from(self, durable: DataLossSnapshot) -> None:
         """Go on from what a commit holds; what was found since will be found again, from where it stands."""
         self.times = Counter(durable.times) | Counter(self._at_least)
         self.records, self.unverified_positions = Counter(durable.records), durable.unverified_positions

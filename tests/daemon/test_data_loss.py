@@ -12,7 +12,7 @@ import pytest
 
 from streamwatch.core.events import Fingerprint, Mark, Partition
 from streamwatch.daemon import POSITIONS, decode_positions
-from streamwatch.daemon.source_positions import LogCounts, SourcePositions
+from streamwatch.daemon.source_positions import DataLossTotals, SourcePositions
 from streamwatch.edge.stores.errors import StateFailed
 from tests.daemon.fake_daemon import FakeDaemon, FakeSource, L, P, until
 from tests.daemon.test_durability import Disk, durable_fake_daemon, pairs, running_until
@@ -57,7 +57,7 @@ def scraped(h: FakeDaemon) -> dict[str, dict[tuple[str, ...], float]]:
     return {f.name: dict(f.samples) for f in h.status.families() if f.name in COUNTERS}
 
 
-def on_the_disk(disk: Disk) -> LogCounts:
+def on_the_disk(disk: Disk) -> DataLossTotals:
     return decode_positions(disk.model_store.sections[POSITIONS]).counts
 
 
@@ -77,22 +77,22 @@ async def test_a_loss_found_before_a_write_that_fails_is_counted_once(failing: s
     h = durable_fake_daemon(disk, source=ShortenedLog([], begins=40))
     await running_until(h, lambda: bool(h.server.reports))
     assert h.events().count("state_lost") == 1
-    once = LogCounts({"retention": 1}, {"retention": 30}, 1)
+    once = DataLossTotals({"retention": 1}, {"retention": 30}, 1)
     assert on_the_disk(disk) == once
-    assert h.status.log_counts == once
+    assert h.status.data_loss == once
 
 
 async def test_a_second_life_goes_on_from_the_counts_of_the_first_and_shows_them_from_its_opening() -> None:
     disk = Disk()
     await lost_ten_in_each_life(disk, 10, 20)
-    kept = LogCounts({"retention": 2}, {"retention": 20}, 2)
+    kept = DataLossTotals({"retention": 2}, {"retention": 20}, 2)
     assert on_the_disk(disk) == kept
     commits = disk.model_store.commits
     h = durable_fake_daemon(disk, source=ShortenedLog([], begins=20))
     h.source.hang = asyncio.Event()
     running = asyncio.create_task(h.daemon.run())
     await until(lambda: h.source.started_with is not None)
-    assert h.status.log_counts == kept, "state is open, and Kafka has yet to answer"
+    assert h.status.data_loss == kept, "state is open, and Kafka has yet to answer"
     disk.may_flush.clear()
     h.source.hang.set()
     await until(lambda: not h.status.unready())
@@ -130,7 +130,7 @@ async def test_nothing_that_was_found_is_shown_before_it_is_durable() -> None:
     assert shown(h)["kafka_records_lost_total"] == {("retention",): 20.0}
     h.daemon.stop()
     await running
-    assert h.status.log_counts == on_the_disk(disk)
+    assert h.status.data_loss == on_the_disk(disk)
 
 
 async def test_before_state_is_open_nothing_is_shown_that_would_seem_to_have_gone_back() -> None:
@@ -155,13 +155,13 @@ async def test_a_loss_that_moves_no_position_is_committed_and_shown() -> None:
     await until(lambda: h.source.durable_positions == {P: 10, L: 10})
     h.source.losses = {"recreated": 1}
     await until(lambda: shown(h).get("kafka_data_loss_total") == {("recreated",): 1.0})
-    assert on_the_disk(disk) == LogCounts({"recreated": 1})
+    assert on_the_disk(disk) == DataLossTotals({"recreated": 1})
     h.daemon.stop()
     await running
 
 
 def test_counts_survive_their_commit_and_the_end_of_their_topic() -> None:
-    counts = LogCounts({"retention": 2, "recreated": 1}, {"retention": 40}, 3)
+    counts = DataLossTotals({"retention": 2, "recreated": 1}, {"retention": 40}, 3)
     stands = SourcePositions({P: 3, L: 9}, {P: Fingerprint("id", (Mark(2, 7),))}, counts)
     assert decode_positions(stands.encode()) == stands
     assert stands.only({"labels"}) == SourcePositions({L: 9}, {}, counts)
@@ -170,5 +170,5 @@ def test_counts_survive_their_commit_and_the_end_of_their_topic() -> None:
 def test_a_state_that_kept_no_counts_is_read_and_counting_begins_at_nothing() -> None:
     written = msgspec.msgpack.encode([("predictions", 0, 3, ("id", [(2, 7)])), ("labels", 0, 9)])
     assert decode_positions(written) == SourcePositions(
-        {P: 3, L: 9}, {P: Fingerprint("id", (Mark(2, 7),))}, LogCounts()
+        {P: 3, L: 9}, {P: Fingerprint("id", (Mark(2, 7),))}, DataLossTotals()
     )

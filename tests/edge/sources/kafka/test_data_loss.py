@@ -11,8 +11,15 @@ import pytest
 from streamwatch.core.events import Fingerprint, Mark, Partition
 from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
+from streamwatch.edge.sources.kafka.data_loss import (
+    DataLossSnapshot,
+    DataLossTracker,
+    Found,
+    Kinship,
+    Verdict,
+    judge,
+)
 from streamwatch.edge.sources.kafka.fetch.wire import Listed
-from streamwatch.edge.sources.kafka.loss import Found, Kinship, LossCounts, Losses, Verdict, judge
 from streamwatch.edge.sources.kafka.positions.fingerprints import MARKS, Fingerprints, mark_of, with_newest
 from streamwatch.edge.sources.kafka.positions.group import foreign
 
@@ -157,28 +164,28 @@ async def test_a_loss_found_again_from_where_state_is_durable_is_counted_once() 
 
 
 def test_what_is_found_is_counted_on_from_what_is_durable() -> None:
-    losses = Losses("continue", lambda _: None)
+    losses = DataLossTracker("continue", lambda _: None)
     losses.overtaken(EVENTS, 5, 10)
     losses.unverified(EVENTS, 4)
-    assert losses.told == LossCounts()
+    assert losses.told == DataLossSnapshot()
     losses.tell()
-    assert losses.told == LossCounts({"retention": 1}, {"retention": 5}, 1)
-    losses.count_from(LossCounts({"retention": 4}, {"retention": 90}, 6))
-    assert losses.told == LossCounts({"retention": 4}, {"retention": 90}, 6)
+    assert losses.told == DataLossSnapshot({"retention": 1}, {"retention": 5}, 1)
+    losses.count_from(DataLossSnapshot({"retention": 4}, {"retention": 90}, 6))
+    assert losses.told == DataLossSnapshot({"retention": 4}, {"retention": 90}, 6)
     losses.overtaken(EVENTS, 5, 10)
     losses.unverified(EVENTS, 4)
     losses.tell()
-    assert losses.told == LossCounts({"retention": 5}, {"retention": 95}, 7)
+    assert losses.told == DataLossSnapshot({"retention": 5}, {"retention": 95}, 7)
 
 
 def test_that_another_state_used_the_group_last_is_counted_once_whether_or_not_a_write_failed() -> None:
-    losses = Losses("continue", lambda _: None)
-    losses.count_from(LossCounts({"state_restored": 1, "retention": 2}))
+    losses = DataLossTracker("continue", lambda _: None)
+    losses.count_from(DataLossSnapshot({"state_restored": 1, "retention": 2}))
     losses.foreign("state_restored", "what", "remedy")
     assert losses.told.times == {"state_restored": 2, "retention": 2}
-    losses.count_from(LossCounts({"state_restored": 1, "retention": 3}))  # the write of it failed
+    losses.count_from(DataLossSnapshot({"state_restored": 1, "retention": 3}))  # the write of it failed
     assert losses.told.times == {"state_restored": 2, "retention": 3}
-    losses.count_from(LossCounts({"state_restored": 2, "retention": 3}))  # it was there after all
+    losses.count_from(DataLossSnapshot({"state_restored": 2, "retention": 3}))  # it was there after all
     assert losses.told.times == {"state_restored": 2, "retention": 3}
 
 
