@@ -22,7 +22,8 @@ from streamwatch.core.join.compiled.durable.totals import JoinTotals
 from streamwatch.core.join.compiled.durable.waiting_log import Changes
 from streamwatch.core.join.compiled.join import CHECK_IDLE, DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.compiled.layout import Arrays, Records
-from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
+from streamwatch.core.join.compiled.outside.overflow import Overflow
+from streamwatch.core.join.compiled.outside.work import Work
 from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.mismatch import ClassAgreement, Mismatch, mismatches

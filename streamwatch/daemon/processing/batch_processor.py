@@ -9,7 +9,7 @@ from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.join.caveats import details_with_caveats
-from streamwatch.core.join.compiled.outside.overflow import Work
+from streamwatch.core.join.compiled.outside.work import Work
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.merge.series import progress_families

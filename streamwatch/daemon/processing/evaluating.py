@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from streamwatch.core.column_pipeline import ColumnPipeline, PartialResult
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Alarm, Invalid
-from streamwatch.core.join.compiled.outside.overflow import Work
+from streamwatch.core.join.compiled.outside.work import Work
 from streamwatch.core.ports import Store
 from streamwatch.core.records import RecordBatch
 from streamwatch.daemon.processing.turns import (

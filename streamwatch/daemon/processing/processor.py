@@ -7,7 +7,7 @@ from typing import Protocol
 
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.events import Alarm, Partition
-from streamwatch.core.join.compiled.outside.overflow import Work
+from streamwatch.core.join.compiled.outside.work import Work
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.ports import Poll, Record
 from streamwatch.core.results import DataLoss

@@ -38,7 +38,8 @@ from streamwatch.core.join.compiled.loop import (
 )
 from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments, NumberedTopics, new_names
 from streamwatch.core.join.compiled.other_records import OtherRecords
-from streamwatch.core.join.compiled.outside.overflow import Overflow, Work
+from streamwatch.core.join.compiled.outside.overflow import Overflow
+from streamwatch.core.join.compiled.outside.work import Work
 from streamwatch.core.join.compiled.releasing import release_names
 from streamwatch.core.join.compiled.resolved import take_outcomes
 from streamwatch.core.join.compiled.rows import Digests

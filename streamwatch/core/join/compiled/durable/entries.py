@@ -78,9 +78,8 @@ class DurableEntries:
         changes: Changes = {}
         came_back = False
         if overflow is not None:
-            came_back, overflow.came_back = overflow.came_back, False
-            if overflow.dedup_moved_out:
-                overflow.dedup_moved_out = False
+            came_back = overflow.take_came_back()
+            if overflow.take_dedup_moved_out():
                 self._dedup.remove_all(changes)
             self._write_outside(arrays, overflow, changes)
         fresh = unwritten_waiting(arrays, came_back=came_back)
