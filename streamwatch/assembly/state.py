@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries, notifies_of_hints
 from streamwatch.assembly.results import require_source
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import RecoveredState
 from streamwatch.core.commit.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.compiled.durable.packed import PackedError
 from streamwatch.core.join.compiled.outside.overflow import Overflow
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.ports import DeadLetters, Schemas, Store
 from streamwatch.daemon import (
     MERGE,

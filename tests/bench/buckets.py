@@ -23,12 +23,12 @@ from streamwatch.core.buckets.id_bucket import IdBucket
 from streamwatch.core.buckets.model_bucket import ModelBucket
 from streamwatch.core.buckets.reader import RowReader
 from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.records import ROW, RecordBatch
 from streamwatch.core.specs import JoinSpec
 from streamwatch.core.vocabulary import Vocabulary

@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Event, Label, Prediction
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec, MonitorsSpec

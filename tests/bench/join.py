@@ -14,10 +14,10 @@ import gc
 import time
 from collections.abc import Iterator
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.events import Event, Label, Prediction
 from streamwatch.core.join.compiled.warming import warm_up_join
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.keys import digest_bytes

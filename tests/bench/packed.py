@@ -13,10 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.join.compiled.warming import warm_up_join
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.stores.rocksdb import ColumnStore, RocksSpec, RocksStore

@@ -20,7 +20,7 @@ import xxhash
 
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.events import Invalid, Label, Prediction
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore

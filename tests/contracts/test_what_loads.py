@@ -18,7 +18,7 @@ NUMBA_FREE = (
     "streamwatch.core.estimators.set",
     "streamwatch.core.join.join",
     "streamwatch.core.merge",
-    "streamwatch.core.pipeline",
+    "streamwatch.core.pipelines.pipeline",
     "streamwatch.edge.decoders.formats.json",
     "streamwatch.edge.stores.memory",
     "streamwatch.edge.stores.rocksdb",

@@ -12,7 +12,7 @@ from streamwatch.core.commit.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.merge import MergeProgress, MergeSpec
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.ports import DataLossCounters, PartitionState, Poll, Schemas
 from streamwatch.core.series import Family, Report
 from streamwatch.core.specs import AdwinDriftSpec, JoinSpec, MonitorsSpec, PageHinkleySpec

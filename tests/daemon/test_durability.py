@@ -13,7 +13,7 @@ import pytest
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.ports import Poll
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import (

@@ -25,11 +25,11 @@ from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.build import build_daemon
 from streamwatch.assembly.state import consume_loop_spec
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from streamwatch.core.ports import Store
 from streamwatch.core.predictions.warming import warm_up_predictions
 from streamwatch.daemon import State

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.series import Family
 
 KINDS = (Prediction, Label, NullRecord, Invalid)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from streamwatch.assembly import specs
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.settings import Settings
 from tests.faults.auditing import Frame

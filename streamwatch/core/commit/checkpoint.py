@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from streamwatch.core.column_pipeline import ColumnPipeline, PartialResult
 from streamwatch.core.commit.batch import CommitBatch, RecoveredState
 from streamwatch.core.commit.journal import (
     COMPARISONS,
@@ -28,7 +27,8 @@ from streamwatch.core.events import Outcome
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.join.compiled.cold.store import ColdChanges
 from streamwatch.core.join.working_set import BatchResult
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline, PartialResult
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.specs import MonitorsSpec
 
 PIPELINE, ESTIMATORS, SETTINGS, PAIRS = "pipeline", "estimators", "settings", "comparisons"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from streamwatch.core.commit.batch import CommitBatch, RecoveredState
 from streamwatch.core.join.entry import JoinEntry
-from streamwatch.core.pipeline import BatchResult, ReadSet, WorkingSet
+from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.series import Family
 
 

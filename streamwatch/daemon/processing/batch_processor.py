@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.fold_names import fold_of, model_of
@@ -13,6 +12,7 @@ from streamwatch.core.join.compiled.outside.work import Work
 from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.merge.series import progress_families
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from streamwatch.core.ports import Poll, Record, Store
 from streamwatch.core.predictions.registers import details_with_predictions
 from streamwatch.core.results import DataLoss

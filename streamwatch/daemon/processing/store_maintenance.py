@@ -6,10 +6,10 @@ import asyncio
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.store import RunStore
 from streamwatch.core.join.compiled.outside.work import Work
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from streamwatch.edge.stores.errors import damage_named
 
 

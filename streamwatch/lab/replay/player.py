@@ -8,7 +8,6 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Decoded, Event, Label, Outcome, Partition, Prediction, Side
 from streamwatch.core.join.caveats import details_with_caveats
@@ -16,7 +15,8 @@ from streamwatch.core.join.mismatch import details_with
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, Released
 from streamwatch.core.merge.elements import expanded
 from streamwatch.core.merge.series import progress_families
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.predictions.registers import details_with_predictions
 from streamwatch.core.records import batch_of
 from streamwatch.core.series import Histogram

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.events import Alarm, Outcome, Partition, Prediction, Side
 from streamwatch.core.join.compiled.warming import warm_up_join
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.core.vocabulary import Vocabulary

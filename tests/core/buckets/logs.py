@@ -24,7 +24,7 @@ from streamwatch.core.events import (
 from streamwatch.core.fold_names import fold_name
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
 from streamwatch.core.merge.elements import expanded
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.records import batch_of
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.stores.memory import MemoryStore

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
 from streamwatch.core.join.compiled.releasing import used_entries
 from streamwatch.core.join.entry import EXPIRED, PENDING, RESOLVED
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec, columns_suffice
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.core.join.caveats import Caveats, details_with_caveats
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, RecordingEstimatorSet, Stream, label, predict, tick
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streamwatch.core.events import Outcome
 from streamwatch.core.join.mismatch import REMEMBERED, ClassAgreement, Mismatch, details_with
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, RecordingEstimatorSet, Stream, label, null, predict, tick
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Partition
@@ -24,7 +23,8 @@ from streamwatch.core.join.compiled.join import CompiledJoin
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.merge import MergeProgress, MergeSpec
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.ports import PartitionState, Poll
 from streamwatch.core.specs import JoinSpec
 from streamwatch.core.vocabulary import Vocabulary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.overview import OverviewExporter

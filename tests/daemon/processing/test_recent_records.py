@@ -10,7 +10,7 @@ from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.fetched import OFFSET
 from streamwatch.core.merge import MergeProgress, MergeSpec
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.ports import Poll
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import BatchProcessor, Topic

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from random import Random
 
 from streamwatch.core.events import Event, Partition
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.records import RecordBatch
 from streamwatch.daemon import (
     MERGE,

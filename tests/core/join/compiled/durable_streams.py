@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.join.compiled.durable import dedup_log, waiting_log
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from tests.core.join.compiled.streams import Joined
 
 

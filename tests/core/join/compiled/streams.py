@@ -6,11 +6,11 @@ import copy
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.events import Invalid
 from streamwatch.core.join.compiled import join as compiled_join
 from streamwatch.core.join.compiled import names
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore

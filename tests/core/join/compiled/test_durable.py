@@ -9,7 +9,7 @@ import pytest
 
 from streamwatch.core.join.compiled import unwritten
 from streamwatch.core.join.compiled.durable import dedup_log
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.compiled.durable_streams import DurableJoined, cramped_logs
 from tests.core.join.compiled.streams import Joined, a_case, cramped, crowded_digests

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.compiled.streams import compare, cramped, crowded_digests

@@ -9,14 +9,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Event, Label, Prediction
 from streamwatch.core.join.compiled import names
 from streamwatch.core.join.compiled.durable.packed import pack_waiting, unpack_waiting
 from streamwatch.core.join.compiled.layout import ENTRY
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.segments import OTHER
 from streamwatch.core.specs import JoinSpec

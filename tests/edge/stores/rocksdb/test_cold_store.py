@@ -10,14 +10,14 @@ import pytest
 
 from streamwatch.admin.state_show import overview
 from streamwatch.admin.state_verify import verified
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.compiled.cold.store import ENTRIES, MANIFEST, ColdDamaged
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.stores.rocksdb import ColumnStore

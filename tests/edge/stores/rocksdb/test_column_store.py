@@ -9,14 +9,14 @@ import pytest
 
 from streamwatch.admin.state_show import overview
 from streamwatch.admin.state_verify import verified
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.compiled.durable.keys import DEDUP, WAITING
 from streamwatch.core.join.compiled.durable.packed import PackedError
 from streamwatch.core.merge import MergeProgress
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.daemon import MERGE, POSITIONS, SourcePositions
 from streamwatch.daemon.source_positions import encoded_progress

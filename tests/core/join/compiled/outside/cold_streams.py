@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from streamwatch.core.column_pipeline import ColumnPipeline
 from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
 from streamwatch.core.join.compiled.cold.reading import read_living
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.join.compiled.releasing import used_entries
 from streamwatch.core.join.entry import PENDING
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from tests.core.join.compiled.cold.cold_model import SMALL, CutRuns, rows_of
 from tests.core.join.compiled.durable_streams import DurableJoined
 

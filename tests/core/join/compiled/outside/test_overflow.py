@@ -10,7 +10,7 @@ import pytest
 
 from streamwatch.core.events import Prediction
 from streamwatch.core.join.compiled.releasing import used_entries
-from streamwatch.core.pipeline import Pipeline
+from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.compiled.durable_streams import cramped_logs
 from tests.core.join.compiled.outside.cold_streams import ColdJoined, alive_outside

@@ -31,7 +31,7 @@ from streamwatch.core.join.reorder import OrderState
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.outcomes import OutcomeBatch
-from streamwatch.core.pipeline import Evaluation, PipelineState, decoded, encoded
+from streamwatch.core.pipelines.pipeline import Evaluation, PipelineState, decoded, encoded
 from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.predictions.registers import PredictionRegisters
 from streamwatch.core.records import RecordBatch

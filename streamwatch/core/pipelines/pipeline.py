@@ -41,8 +41,6 @@ from streamwatch.core.predictions.registers import PredictionRegisters
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
 
-__all__ = ["BatchResult", "Evaluation", "Pipeline", "PipelineState", "ReadSet", "WorkingSet"]
-
 _SECOND_MS: Final = 1_000
 
 
