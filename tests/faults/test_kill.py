@@ -23,7 +23,7 @@ from streamwatch.assembly.topics import build_topics
 from streamwatch.core.alerting.outbox import Entry
 from streamwatch.core.join.entry import EXPIRED
 from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.pipelines.pipeline import decoded
+from streamwatch.core.pipelines.state import decoded
 from streamwatch.daemon import State
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry

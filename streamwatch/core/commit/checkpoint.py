@@ -27,7 +27,8 @@ from streamwatch.core.events import Outcome
 from streamwatch.core.fold_names import fold_of, model_of
 from streamwatch.core.join.compiled.cold.store import ColdChanges
 from streamwatch.core.join.working_set import BatchResult
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline, PartialResult
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.partial_result import PartialResult
 from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.specs import MonitorsSpec
 

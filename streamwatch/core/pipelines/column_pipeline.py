@@ -9,56 +9,31 @@ rest in an `Overflow`). A restart continues from two things that commits write: 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
-
-import numpy as np
 
 from streamwatch.core.events import Alarm, Event, Outcome
 from streamwatch.core.join.caveats import Caveats, caveats
 from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.store import ColdChanges
-from streamwatch.core.join.compiled.durable.totals import JoinTotals
 from streamwatch.core.join.compiled.durable.waiting_log import Changes
 from streamwatch.core.join.compiled.join import CHECK_IDLE, DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.compiled.layout import Arrays, Records
 from streamwatch.core.join.compiled.outside.overflow import Overflow
-from streamwatch.core.join.compiled.outside.work import Work
 from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.core.join.counters import JoinCounters
-from streamwatch.core.join.mismatch import ClassAgreement, Mismatch, mismatches
-from streamwatch.core.join.reorder import OrderState
+from streamwatch.core.join.mismatch import Mismatch, mismatches
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.outcomes import OutcomeBatch
-from streamwatch.core.pipelines.pipeline import Evaluation, PipelineState, decoded, encoded
+from streamwatch.core.pipelines.column_agreement import ColumnAgreement
+from streamwatch.core.pipelines.evaluation import Evaluation
+from streamwatch.core.pipelines.join_totals import state_of, totals_of
+from streamwatch.core.pipelines.partial_result import PartialResult, joined_outcomes
+from streamwatch.core.pipelines.state import decoded, encoded
 from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.predictions.registers import PredictionRegisters
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
-from streamwatch.core.words import joined
-
-NOTHING_HELD: Final = OrderState([], [], (-1, -1), 0)
-"""Order state in every snapshot: empty, as outcomes are evaluated at once, in order of resolution."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartialResult:
-    """Result of one step of `ColumnPipeline.steps`, which covers some of the records it was given."""
-
-    taken: int
-    """Number of the given records that are joined and evaluated by now, earlier steps included."""
-    outcomes: Sequence[Outcome]
-    """Outcomes resolved in this step, already evaluated."""
-    alarms: Sequence[Alarm]
-    """Alarms that these outcomes raised, in their order."""
-    retired: Sequence[tuple[int, str]]
-    """(Outcomes of this step resolved before, model) for each model that retired."""
-    work: Work | None = None
-    """Blocking work, such as disk access, to be done before the next step or commit.
-
-    Any thread may call it; None if there is nothing to do."""
 
 
 class ColumnPipeline:
@@ -87,11 +62,8 @@ class ColumnPipeline:
         self._spec = join
         self._join = CompiledJoin(join, digests, overflow)
         self._monitors = monitors
-        self._agreement = ClassAgreement(join.max_models)
+        self._agreement = ColumnAgreement(join.max_models)
         self._registers = PredictionRegisters(join.prediction_registers)
-        self._settled = np.zeros(0, np.bool_)  # by model number: whose classes `_agreement` needs no more
-        self._names: Sequence[str] = ()
-        self._version = 0
         self.clock_ms = -1
         """Record time at the last event taken, in milliseconds since the epoch; -1 before the first."""
 
@@ -128,7 +100,7 @@ class ColumnPipeline:
             alarms += step.alarms
             if isinstance(step.outcomes, OutcomeBatch):
                 parts.append(step.outcomes)
-        return BatchResult(events, found, (), (), (), _together(parts), alarms, retired)
+        return BatchResult(events, found, (), (), (), joined_outcomes(parts), alarms, retired)
 
     @property
     def is_nearly_full(self) -> bool:
@@ -176,11 +148,11 @@ class ColumnPipeline:
                 self.clock_ms = int(rows[at - 1]["record_ms"])
             if why == DONE:
                 for work in join.finish():  # the last records count as taken only once this is done
-                    yield PartialResult(reported, _together(parts), alarms, retired, work)
+                    yield PartialResult(reported, joined_outcomes(parts), alarms, retired, work)
                     parts, alarms, retired = [], [], []
                 join.release_names()
             reported = at
-            yield PartialResult(at, _together(parts), alarms, retired)
+            yield PartialResult(at, joined_outcomes(parts), alarms, retired)
 
     def release_held(self, found: WorkingSet) -> BatchResult:
         """Return an empty result: this pipeline holds no outcomes for the order of predictions."""
@@ -189,32 +161,17 @@ class ColumnPipeline:
     def evaluate(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes in order, joined here or elsewhere, and return the alarms they raised."""
         if isinstance(outcomes, OutcomeBatch):
-            self._observe(outcomes)
+            self._agreement.observe(outcomes, self._join.models.version)
         else:
-            self._agreement.observe(outcomes)
+            self._agreement.classes.observe(outcomes)
         self._registers.learn(outcomes)
         return self._monitors.fold(outcomes)
-
-    def _observe(self, outcomes: OutcomeBatch) -> None:
-        """Compare predicted and true classes of models not yet known to share a class with their labels."""
-        names = outcomes.models
-        version = self._join.models.version
-        if self._names is not names or self._version != version or len(self._settled) < len(names):
-            self._names, self._version = names, version
-            self._settled = np.zeros(2 * len(names), np.bool_)
-        numbers = outcomes.records["model"]
-        is_open = ~self._settled[numbers]
-        if is_open.any():
-            self._agreement.observe(outcomes.only(is_open))
-            for number in np.unique(numbers[is_open]).tolist():
-                self._settled[number] = self._agreement.is_settled(names[int(number)])
 
     def _retire(self, idle: list[str]) -> None:
         monitored = set(self._monitors.models()) if idle else set[str]()
         for model in idle:
             self._agreement.forget(model)
             self._registers.forget(model)
-            self._settled[:] = False
             if model in monitored:
                 self._monitors.retire(model)
 
@@ -234,7 +191,7 @@ class ColumnPipeline:
     def mismatches(self) -> list[Mismatch]:
         """Models whose predictions and labels seem not to belong together, by name (`join.mismatch`)."""
         models = self._join.holdings().models
-        return mismatches(self._agreement, models, self.clock_ms - self._spec.early_horizon_ms)
+        return mismatches(self._agreement.classes, models, self.clock_ms - self._spec.early_horizon_ms)
 
     def caveats(self) -> dict[str, Caveats]:
         """Caveats beside verdicts, by model."""
@@ -260,24 +217,8 @@ class ColumnPipeline:
 
     def snapshot(self) -> bytes:
         """Encode the state without join entries and estimators, in the format of `Pipeline.snapshot`."""
-        totals = self._join.totals()
-        return encoded(
-            PipelineState(
-                self.clock_ms,
-                totals.passed_ms,
-                totals.counters,
-                totals.join_models,
-                totals.dedup,
-                NOTHING_HELD,
-                totals.early,
-                totals.unmatched,
-                totals.retained,
-                totals.start_ms,
-                totals.oldest_pending_ms,
-                self._agreement.state(),
-                predictions=self._registers.snapshot(),
-            )
-        )
+        agreement, registers = self._agreement.classes.state(), self._registers.snapshot()
+        return encoded(state_of(self._join.totals(), self.clock_ms, agreement, registers))
 
     def changes(self, commit: int) -> Changes:
         """Changes of the join's entries for commit number `commit`: values by key, None to remove a key.
@@ -322,31 +263,7 @@ class ColumnPipeline:
             If `items` are not what `changes` gives, or do not belong to `snapshot`.
         """
         state = decoded(snapshot)
-        self._join.restore(
-            JoinTotals(
-                state.passed_ms,
-                state.counters,
-                state.join_models,
-                state.dedup,
-                state.early,
-                state.unmatched,
-                state.retained,
-                state.start_ms,
-                state.oldest_pending_ms,
-            ),
-            items,
-        )
+        self._join.restore(totals_of(state), items)
         self.clock_ms = state.clock_ms
         self._agreement.restore(state.agreement)
         self._registers.restore(state.predictions)
-        self._settled = np.zeros(0, np.bool_)
-
-
-def _together(parts: Sequence[OutcomeBatch]) -> Sequence[Outcome]:
-    if len(parts) <= 1:
-        return parts[0] if parts else ()
-    scores = {number: scores for part in parts for number, scores in part.scores.items()}
-    segments = {number: values for part in parts for number, values in part.scored_segments.items()}
-    records = joined([part.records for part in parts])
-    last = parts[-1]
-    return OutcomeBatch(records, last.models, last.classes, scores, last.segments, segments)

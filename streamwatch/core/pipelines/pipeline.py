@@ -17,92 +17,28 @@ events it took, and the caller repeats all four lines with the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Protocol
-
-import msgspec
+from collections.abc import Sequence
+from typing import Final
 
 from streamwatch.core.events import Alarm, Event, Outcome
 from streamwatch.core.fold_names import model_of
 from streamwatch.core.join.caveats import Caveats, caveats
 from streamwatch.core.join.counters import JoinCounters
-from streamwatch.core.join.dedup import DedupState
-from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.join.join import Join
-from streamwatch.core.join.mismatch import AgreementState, ClassAgreement, Mismatch, mismatches
-from streamwatch.core.join.models import JoinModelsState, joined_folds
+from streamwatch.core.join.mismatch import ClassAgreement, Mismatch, mismatches
+from streamwatch.core.join.models import joined_folds
 from streamwatch.core.join.pairing import PairingState
-from streamwatch.core.join.reorder import OrderBuffer, OrderState
+from streamwatch.core.join.reorder import OrderBuffer
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.join.working_set import EVICTIONS, BatchResult, ReadSet, WorkingSet
+from streamwatch.core.pipelines.evaluation import Evaluation
+from streamwatch.core.pipelines.state import PipelineState, decoded, encoded
 from streamwatch.core.predictions.active_hint import ActiveHint
 from streamwatch.core.predictions.registers import PredictionRegisters
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
 
 _SECOND_MS: Final = 1_000
-
-
-class Evaluation(Protocol):
-    """Evaluation of outcomes as the pipeline needs it (`EstimatorSet`)."""
-
-    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
-        """Evaluate outcomes in order and return the alarms they raised, in that order."""
-        ...
-
-    def retire(self, model: str) -> None:
-        """Drop all state of a model that is being evaluated."""
-        ...
-
-    def models(self) -> Sequence[str]:
-        """Names of the models evaluated and not retired since."""
-        ...
-
-    def families(self) -> list[Family]:
-        """Every series of every model."""
-        ...
-
-    @property
-    def records_over_limit(self) -> Mapping[str, int]:
-        """Number of records that a limit kept from being evaluated fully, by the name of the limit."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineState:
-    """State of a pipeline, without the join's entries (the store's) and the estimators (saved by model)."""
-
-    clock_ms: int
-    passed_ms: int
-    counters: JoinCounters
-    join_models: JoinModelsState
-    dedup: DedupState
-    order: OrderState
-    early: int
-    unmatched: int
-    retained: int
-    start_ms: int | None
-    oldest_pending_ms: int | None
-    agreement: AgreementState = field(default_factory=AgreementState)
-    fold_streams: dict[str, Stream] = field(default_factory=dict[str, Stream])
-    pairing: PairingState = field(default_factory=PairingState)
-    predictions: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    """State of prediction registers, by section."""
-
-
-_ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # dicts of counts have no order of their own
-_DECODER = msgspec.msgpack.Decoder(PipelineState)
-
-
-def encoded(state: PipelineState) -> bytes:
-    """Encode a state for a commit; equal states give equal bytes."""
-    return _ENCODER.encode(state)
-
-
-def decoded(snapshot: bytes) -> PipelineState:
-    """Decode what `encoded` gave; raises msgspec.DecodeError if it is not of this version."""
-    return _DECODER.decode(snapshot)
 
 
 class Pipeline:

@@ -10,7 +10,8 @@ from typing import Protocol, TypeAlias
 from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Alarm, Invalid
 from streamwatch.core.join.compiled.outside.work import Work
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline, PartialResult
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.partial_result import PartialResult
 from streamwatch.core.ports import Store
 from streamwatch.core.records import RecordBatch
 from streamwatch.daemon.processing.turns import (

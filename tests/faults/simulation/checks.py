@@ -12,7 +12,8 @@ from streamwatch.core.commit.checkpoint import PIPELINE, Checkpoint
 from streamwatch.core.events import Alarm, Event, Invalid, Label, Partition, Prediction
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.pipelines.pipeline import Pipeline, decoded
+from streamwatch.core.pipelines.pipeline import Pipeline
+from streamwatch.core.pipelines.state import decoded
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.daemon.commits import Durable
 from streamwatch.edge.keys import digest_bytes
