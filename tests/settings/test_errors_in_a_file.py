@@ -1,0 +1,167 @@
+"""What an operator reads when the settings' file is wrong: exact texts, for they are the interface."""
+
+# ruff: noqa: E501  # exact texts are the interface
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streamwatch.settings import SettingsError, load
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "monitors: {forgetting: [fading: {alpha: 1.2}]}",
+            "monitors.forgetting[0].alpha in streamwatch.yaml: fading factor must be in [0.001, 1), got 1.2",
+        ),
+        (
+            "monitors: {forgetting: [fading: {alpha: 1.0e-100}]}",
+            "monitors.forgetting[0].alpha in streamwatch.yaml: fading factor must be in [0.001, 1), got 1e-100",
+        ),
+        (
+            "monitors: {forgetting: [fading: {half_life: 1.0e+18}]}",
+            "monitors.forgetting[0].half_life in streamwatch.yaml: half-life in outcomes must give a fading factor 2^(-1/half_life) in [0.001, 1), got 1e+18",
+        ),
+        (
+            "monitors: {forgetting: [fading: {half_life: 0.001}]}",
+            "monitors.forgetting[0].half_life in streamwatch.yaml: half-life in outcomes must give a fading factor 2^(-1/half_life) in [0.001, 1), got 0.001",
+        ),
+        (
+            "monitors: {forgetting: [landmark, {sliding: {size: 0}}]}",
+            "monitors.forgetting[1].size in streamwatch.yaml: window size must be a whole number in [1, 10000000], got 0",
+        ),
+        (
+            "monitors: {forgetting: [slding: {size: 10}]}",
+            (
+                "monitors.forgetting[0] in streamwatch.yaml: expected one of landmark, fading, sliding, adwin, "
+                "got {'slding': {'size': 10}}"
+            ),
+        ),
+        (
+            "monitors: {forgetting: [window]}",
+            (
+                "monitors.forgetting[0] in streamwatch.yaml: expected one of landmark, fading, sliding, adwin, "
+                "got 'window'"
+            ),
+        ),
+        (
+            "monitors: {forgetting: [adwin: {detla: 0.1}]}",
+            "monitors.forgetting[0].detla in streamwatch.yaml: unknown key; did you mean 'delta'?",
+        ),
+        (
+            "monitors: {forgetting: [fading: {alpha: 0.9, half_life: 10}]}",
+            "monitors.forgetting[0] in streamwatch.yaml: give alpha or half_life, not both",
+        ),
+        ("monitors: {forgetting: []}", "monitors.forgetting in streamwatch.yaml: must not be empty"),
+        (
+            "monitors: {detectors: [spectral]}",
+            (
+                "monitors.detectors[0] in streamwatch.yaml: expected one of page_hinkley, adwin, ddm, cusum, "
+                "hddm_a, hddm_w, ewma, stepd, kswin, got 'spectral'"
+            ),
+        ),
+        (
+            "monitors: {detectors: [page_hinkley, page_hinkley]}",
+            (
+                "monitors.detectors in streamwatch.yaml: two detectors are named 'page_hinkley'; give one of them "
+                "another name"
+            ),
+        ),
+        (
+            "monitors: {detectors: [page_hinkley: {direction: left}]}",
+            "monitors.detectors[0].direction in streamwatch.yaml: expected 'up', 'down' or 'both', got 'left'",
+        ),
+        ("join: {horzon: 3d}", "join.horzon in streamwatch.yaml: unknown key; did you mean 'horizon'?"),
+        (
+            "join: {horizon: 30}",
+            "join.horizon in streamwatch.yaml: expected a duration such as 30s, 14d or 1h30m, got 30",
+        ),
+        ("join: {max_pending: 0}", "join.max_pending in streamwatch.yaml: must be at least 1, got 0"),
+        (
+            "join: {on_expiry: ignore}",
+            "join.on_expiry in streamwatch.yaml: expected discard or {assume: <class>}, got 'ignore'",
+        ),
+        (
+            "join: {on_expiry: {assume: ''}}",
+            "join.on_expiry in streamwatch.yaml: a class must be 1 to 128 bytes without control characters, got ''",
+        ),
+        (
+            "monitors: {utility: costs}",
+            "monitors.utility in streamwatch.yaml: expected 'accuracy' or 'balanced', got 'costs'",
+        ),
+        (
+            "monitors: {utility: {costs: {a: {a: 1, b: 1}, b: {a: 1, b: 1}}}}",
+            "monitors.utility in streamwatch.yaml: costs must differ, got 1.0 for every pair",
+        ),
+        (
+            "monitors: {utility: {costs: {a: {b: many}}, other: 0}}",
+            "monitors.utility.costs.a.b in streamwatch.yaml: input should be a valid number, unable to parse string as a number, got 'many'",
+        ),
+        (
+            "monitors: {utility_by_model: {'fraud-*': {costs: {a: {b: 1}}}}}",
+            "monitors.utility_by_model.fraud-* in streamwatch.yaml: costs must name every pair or have other, got none for a: a",
+        ),
+        (
+            "join: {horizon: 1d}\njoin: {horizon: 2d}",
+            "streamwatch.yaml: a key stands twice in one mapping (line 4, column 1)",
+        ),
+        (
+            "join: {horizon: 1d, max_pending: 5, horizon: 2d}",
+            "streamwatch.yaml: a key stands twice in one mapping (line 3, column 37)",
+        ),
+        (
+            "http: {listen: 9877}",
+            "http.listen in streamwatch.yaml: input should be a valid string, got 9877",
+        ),
+        (
+            "http: {listen: localhost}",
+            "http.listen in streamwatch.yaml: expected host:port such as 127.0.0.1:9877, got 'localhost'",
+        ),
+        (
+            "state: {kind: redis}",
+            "state.kind in streamwatch.yaml: expected 'rocksdb' or 'memory', got 'redis'",
+        ),
+        (
+            "monitor: {}",
+            "monitor in streamwatch.yaml: unknown key; did you mean 'monitors'?",
+        ),
+        (
+            "zoo: {}",
+            (
+                "zoo in streamwatch.yaml: unknown key; known: alerts, folds, http, join, kafka, log, monitors, "
+                "schema_registry, "
+                "source, spark, state, time, topics"
+            ),
+        ),
+        ("join: 3", "join in streamwatch.yaml: expected a mapping, got 3"),
+    ],
+)
+def test_a_fault_in_the_file_is_told_with_its_path_and_what_was_expected(
+    complaint: Callable[..., list[str]], text: str, line: str
+) -> None:
+    assert complaint(text) == [line]
+
+
+def test_an_absent_file_is_told_with_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"absent\.yaml: no such file; `streamwatch config example > "):
+        load(tmp_path / "absent.yaml", (), {})
+
+
+@pytest.mark.parametrize("text", ["- a\n- b\n", "just text\n", "3\n"])
+def test_a_file_that_is_no_mapping_is_told_as_such(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "streamwatch.yaml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match="expected a mapping of sections such as kafka and topics"):
+        load(file, (), {})
+
+
+def test_broken_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "streamwatch.yaml"
+    file.write_text("kafka:\n  bootstrap_servers: [a\n")
+    with pytest.raises(SettingsError, match=r"not valid YAML: .* \(line 3, column 1\)"):
+        load(file, (), {})

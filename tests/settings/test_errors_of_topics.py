@@ -1,0 +1,113 @@
+"""What an operator reads when topics contradict each other, or folds cannot be."""
+
+# ruff: noqa: E501  # exact texts are the interface
+
+from __future__ import annotations
+
+import pytest
+
+from streamwatch.settings import SettingsError, load
+
+
+@pytest.mark.parametrize(
+    ("topics", "message"),
+    [
+        (
+            "{predictions: [a, a], labels: b}",
+            (
+                "topics in --set: topic 'a' is listed twice under predictions: list it once, with `mappings` for "
+                "several events of one record"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {}, mappings: [{}]}, labels: b}",
+            "topics.predictions[0] in --set: topic 'a' has both mapping and mappings: expected one of them",
+        ),
+        (
+            "{predictions: {name: a, envelope: soap}, labels: b}",
+            (
+                "topics.predictions[0].envelope in --set: expected one of cloudevents, debezium, kserve_v1, "
+                "kserve_v2, seldon, got 'soap'"
+            ),
+        ),
+        (
+            "{predictions: {name: a, envelope: debezium}, labels: {name: a, mapping: {label: value.y}}}",
+            "topics in --set: topic 'a' carries predictions and labels: give both one envelope",
+        ),
+        (
+            "{predictions: {name: a, mapping: {prediction: {score: value.p, threshold: high}}}, labels: b}",
+            (
+                "topics.predictions[0].mapping.prediction.threshold in --set: input should be a valid number, "
+                "unable to parse string as a number, got 'high'\n"
+                "topics.predictions[0].mapping.prediction.above: required, but set nowhere (--set, --set)\n"
+                "topics.predictions[0].mapping.prediction.below: required, but set nowhere (--set, --set)"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {prediction: {most: value.p}}}, labels: b}",
+            (
+                "topics.predictions[0].mapping.prediction in --set: expected a place, {score, threshold, above, "
+                "below} or {largest: place of the scores}, got {'most': 'value.p'}"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {prediction: 'value.p[-1]'}}, labels: b}",
+            (
+                "topics.predictions[0].mapping.prediction in --set: expected an index that counts from the front, "
+                "from 0, got 'value.p[-1]'"
+            ),
+        ),
+        (
+            "{predictions: a, labels: a}",
+            (
+                "topics in --set: topic 'a' carries predictions and labels: give it the same mapping under both, "
+                "with `kind` to tell them apart; or, if every record holds both, under each side a mapping of its own"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {kind: {field: value.type}}}, labels: b}",
+            "topics in --set: the mapping of topic 'a' has `kind`: list it under predictions and labels",
+        ),
+        (
+            "{predictions: {name: a, namespace: x}, labels: [{name: b, namespace: x}, c]}",
+            "topics in --set: namespace '' has no prediction topic, so nothing in it can ever match",
+        ),
+        (
+            "{predictions: [a, {name: b, namespace: x}], labels: c}",
+            "topics in --set: namespace 'x' has no label topic, so nothing in it can ever match",
+        ),
+        (
+            "{predictions: {name: a, namespace: x, mapping: {kind: {}}}, labels: {name: a, mapping: {kind: {}}}}",
+            "topics in --set: topic 'a' carries predictions and labels: give both one namespace",
+        ),
+    ],
+)
+def test_topics_that_contradict_each_other_are_told(topics: str, message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(None, ["kafka.bootstrap_servers=x:1", f"topics={topics}"], {})
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("folds", "message"),
+    [
+        (
+            "{scheme: jackknife}",
+            (
+                "folds.scheme in --set: expected 'cross-validation', 'split-validation' or 'bootstrap', "
+                "got 'jackknife'"
+            ),
+        ),
+        (
+            "{scheme: cross-validation, k: 1}",
+            "folds in --set: k must be at least 2 under cross-validation, got 1",
+        ),
+        ("{scheme: bootstrap, k: 0}", "folds.k in --set: must be in [1, 1000], got 0"),
+    ],
+)
+def test_folds_that_cannot_be_are_told(folds: str, message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(
+            None, ["kafka.bootstrap_servers=x:1", "topics={predictions: a, labels: b}", f"folds={folds}"], {}
+        )
+    assert str(caught.value) == message
