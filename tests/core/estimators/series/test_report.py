@@ -14,7 +14,7 @@ from streamwatch.core.events import Outcome
 from streamwatch.core.metrics import DISPENSABLE, LABEL_DELAY_BOUNDS
 from streamwatch.core.series import Histogram
 from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec, PageHinkleySpec
-from tests.core.estimators.test_set import drifting, folded, value
+from tests.core.estimators.estimated import drifting, folded, value
 from tests.layouts import EVERYTHING
 
 PER_MECHANISM = (
