@@ -9,12 +9,10 @@ from collections import Counter
 
 from msgspec.structs import replace
 
-from streamwatch.core.events import Invalid, Label, NullRecord, Outcome, PairedAnswer, Prediction
-
-
-def due_second(record_ms, horizon_ms):
-    whole, rest = divmod(record_ms + horizon_ms, 1000)
-    return whole + (1 if rest else 0)
+from streamwatch.core.events import Invalid, Label, NullRecord, Outcome, Prediction
+from tests.core.join.naive_dedup import NaiveDedup, due_second
+from tests.core.join.naive_order import NaiveOrder
+from tests.core.join.naive_pairs import NaivePairs
 
 
 def own_time(event):
@@ -26,124 +24,22 @@ class NaiveJoin:
         self.spec = spec
         self.start_ms = start_ms
         self.clock = -1
-        self.passed = -1  # the clock when time passed last
         self.count = Counter()
         self.pending = []  # in order of arrival
         self.early = []
         self.bare = []
-        self.generations = [[]]  # of dedup entries; the last one is open
-        self.opened = -1
         self.models = {}  # name -> last accepted prediction
         self.known = {}  # name -> label resolved with last
         self.looked_s = -1
         self.retired = []
-        self.held = []  # (prediction time, arrival, end of window, outcome)
-        self.bound = (-1, -1)
-        self.holds = 0
-        self.outcomes = []
         self.arrivals = 0
-        self.generation = 0  # number of the open one
-        self.awaited = None  # (generation, models that entries of it wait for); None before the first outcome
-        self.runs = Counter()  # a model that was gone when a generation began counts as another
+        self.dedup = NaiveDedup(spec, self.count)
+        self.pairs = NaivePairs(spec, self.count, self.dedup)
+        self.order = NaiveOrder(spec, self.count)
 
-    # -- dedup entries
-
-    def dedup_entries(self):
-        return [tomb for generation in self.generations for tomb in generation]
-
-    def dedup_entry(self, key, model):
-        for tomb in self.dedup_entries():
-            if (tomb["id"], tomb["model"]) == (key, model):
-                return tomb
-        return None
-
-    def add_dedup_entry(self, entry, why, record_ms, true_class=None):
-        tomb = {
-            "id": entry["id"],
-            "model": entry["model"],
-            "class": entry["class"],
-            "why": why,
-            "true_class": true_class,
-            "arrival": entry.get("arrival"),
-            "waits": entry.get("waits", set()),
-            "expected": frozenset(entry.get("expected", ())),
-            "again": 0,  # meetings with a partner that had been met already
-        }
-        self.generations[-1].append({**tomb, "at": record_ms})
-        if len(self.generations[-1]) >= max(1, self.spec.max_dedup_entries // 8):
-            self.new_generation()
-        if len(self.dedup_entries()) > self.spec.max_dedup_entries:
-            if len(self.generations) == 1:
-                self.new_generation()
-            self.count["dedup_entries_evicted"] += len(self.drop_generation())
-
-    def new_generation(self):
-        self.generations.append([])
-        self.generation += 1
-        self.opened = self.passed
-
-    def drop_old_dedup_entries(self):
-        horizon = self.spec.dedup_horizon_ms
-        self.passed = self.clock
-        if not self.generations[-1]:
-            self.opened = self.clock
-        elif self.clock - self.opened >= max(1000, horizon // 8):
-            self.new_generation()
-        while len(self.generations) > 1 and self.clock // 1000 >= due_second(
-            max(tomb["at"] for tomb in self.generations[0]), horizon
-        ):
-            self.drop_generation()
-
-    def drop_generation(self):
-        gone = self.generations.pop(0)
-        self.count["pairs_expired"] += max(0, sum(len(tomb["waits"]) - tomb["again"] for tomb in gone))
-        return gone
-
-    # -- pairs
-
-    def compared(self, one, other):
-        for group in self.spec.comparisons:
-            for champion, challenger in ((one, other), (other, one)):
-                wanted = any(pattern in {challenger, "*"} for pattern in group.challengers)
-                if group.champion == champion and challenger != champion and wanted:
-                    return True
-        return False
-
-    def pairs_of(self, prediction, true_class):
-        if not self.spec.comparisons:
-            return None
-        if self.awaited is None or self.awaited[0] != self.generation:
-            before = self.awaited[1] if self.awaited else set()
-            now = set(self.models) if self.awaited else set()
-            for model in now - before:
-                self.runs[model] += 1
-            self.awaited = self.generation, now
-        model = prediction["model"]
-        prediction["waits"] = {
-            (other, self.runs[other]) for other in self.awaited[1] if self.compared(model, other)
-        }
-        prediction["expected"] = frozenset(prediction["waits"])
-        met = [
-            tomb
-            for tomb in self.dedup_entries()
-            if tomb["id"] == prediction["id"]
-            and (tomb["why"] == "resolved" or (tomb["why"] == "expired" and self.spec.assume is not None))
-            and self.compared(model, tomb["model"])
-        ]
-        pairs = []
-        for tomb in sorted(met, key=lambda tomb: tomb["arrival"]):
-            me = model, self.runs[model] if model in self.awaited[1] else 0
-            tomb["again"] += me in tomb["expected"] and me not in tomb["waits"]
-            tomb["waits"].discard(me)
-            prediction["waits"].discard((tomb["model"], self.runs[tomb["model"]]))
-            if tomb["true_class"] == true_class:
-                pairs.append(PairedAnswer(tomb["model"], tomb["class"]))
-                self.count["pairs_made"] += 1
-            else:
-                self.count["pairs_differ"] += 1
-        return tuple(pairs) or None
-
-    # -- outcomes
+    @property
+    def outcomes(self):
+        return self.order.outcomes
 
     def evaluate(self, prediction, true_class, label_ms, resolved_ms, *, assumed=False):
         made_ms = own_time(prediction)
@@ -152,7 +48,7 @@ class NaiveJoin:
         delay = max(0, label_ms - made_ms)
         model = prediction["model"]
         scores, known, segments = prediction["scores"], prediction["known"], prediction["segments"]
-        pairs = self.pairs_of(prediction, true_class)
+        pairs = self.pairs.meet(prediction, true_class, self.models)
         answer = prediction["class"]
         outcome = Outcome(model, true_class, answer, label_ms, delay, assumed, scores, known, pairs, segments)
         if prediction.get("last"):
@@ -160,37 +56,12 @@ class NaiveJoin:
         if not assumed:
             self.known[model] = true_class
             self.count["met on", prediction["topic"]] += prediction["topic"] != ""
-        if self.spec.order == "resolution":
-            self.let_go(outcome)
-            return
-        self.held.append((made_ms, self.holds, resolved_ms + self.spec.reorder_window_ms, outcome))
-        self.holds += 1
-        while len(self.held) > self.spec.max_reordered:
-            first = min(self.held, key=lambda held: held[:2])
-            self.held.remove(first)
-            self.bound = max(self.bound, first[:2])
-            self.count["released_early"] += 1
-            self.let_go(first[3])
-
-    def let_go(self, outcome):
-        self.outcomes.append(outcome)
-        if not outcome.assumed:
-            self.count["resolved"] += 1
-
-    def release(self):
-        over = [held[:2] for held in self.held if held[2] <= self.clock]
-        self.bound = max([self.bound, *over])
-        leaving = sorted((held for held in self.held if held[:2] <= self.bound), key=lambda held: held[:2])
-        self.held = [held for held in self.held if held[:2] > self.bound]
-        for held in leaving:
-            self.let_go(held[3])
-
-    # -- events
+        self.order.put(outcome, made_ms, resolved_ms)
 
     def feed(self, event):
         self.clock = event.record_ms
         whole = 1 if self.spec.order == "prediction_time" else 1000  # deadlines are whole seconds
-        if self.clock // whole > self.passed // whole:
+        if self.clock // whole > self.dedup.passed // whole:
             self.pass_time()
         if isinstance(event, Prediction):
             self.predict(event)
@@ -210,7 +81,7 @@ class NaiveJoin:
                 ]:
                     self.pending.remove(entry)
                     self.count["withdrawn"] += 1
-                    self.add_dedup_entry(entry, "withdrawn", event.record_ms)
+                    self.dedup.add(entry, "withdrawn", event.record_ms)
         elif isinstance(event, Invalid):
             self.count["invalid", event.reason] += 1
 
@@ -220,7 +91,7 @@ class NaiveJoin:
         entry["topic"] = event.topic
         entry["due"] = due_second(event.record_ms, self.spec.horizon_ms)
         pair = (event.id, event.model)
-        same = [p for p in [*self.pending, *self.dedup_entries()] if (p["id"], p["model"]) == pair]
+        same = [p for p in [*self.pending, *self.dedup.entries()] if (p["id"], p["model"]) == pair]
         if same:
             stands = same[0].get("last") or same[0]["class"]
             repeated = stands == event.predicted_class
@@ -238,7 +109,7 @@ class NaiveJoin:
         bare = next((b for b in self.bare if b["id"] == event.id), None)
         if event.model not in self.models and len(self.models) >= self.spec.max_models:
             self.count["over_limit"] += 1
-            self.add_dedup_entry(entry, "over_limit", event.record_ms)
+            self.dedup.add(entry, "over_limit", event.record_ms)
             if early:
                 self.early.remove(early)
                 self.count_label("with", "over_limit", early)
@@ -257,10 +128,10 @@ class NaiveJoin:
                 oldest = min(self.pending, key=lambda p: p["due"])
                 self.pending.remove(oldest)
                 self.count["evicted"] += 1
-                self.add_dedup_entry(oldest, "evicted", event.record_ms)
+                self.dedup.add(oldest, "evicted", event.record_ms)
             return
         self.evaluate(entry, label["class"], own_time(label), event.record_ms)
-        self.add_dedup_entry(entry, "resolved", event.record_ms, label["class"])
+        self.dedup.add(entry, "resolved", event.record_ms, label["class"])
         if early:
             self.early.remove(early)
             self.count_label("with", "joined", early)
@@ -285,13 +156,13 @@ class NaiveJoin:
                 self.pending.remove(entry)
                 self.count_label("with", "joined", label)
                 self.evaluate(entry, label["class"], own_time(label), label["at"])
-                self.add_dedup_entry(entry, "resolved", label["at"], label["class"])
+                self.dedup.add(entry, "resolved", label["at"], label["class"])
                 return
-        tomb = self.dedup_entry(*pair)
-        if tomb and tomb["why"] != "resolved":
-            self.count_label("with", {"expired": "late"}.get(tomb["why"], tomb["why"]), label)
+        settled = self.dedup.find(*pair)
+        if settled and settled["why"] != "resolved":
+            self.count_label("with", {"expired": "late"}.get(settled["why"], settled["why"]), label)
             return
-        known = [tomb["true_class"]] if tomb else []
+        known = [settled["true_class"]] if settled else []
         known += [e["class"] for e in self.early if (e["id"], e["model"]) == pair]
         known += [b["class"] for b in self.bare if b["id"] == label["id"]]
         if known:
@@ -310,17 +181,17 @@ class NaiveJoin:
                 self.count_label("without", result, label)
                 return
         results = set()
-        for tomb in self.dedup_entries():
-            if tomb["id"] == label["id"]:
-                if tomb["why"] == "resolved":
-                    results.add("duplicate" if tomb["true_class"] == label["class"] else "corrected")
+        for settled in self.dedup.entries():
+            if settled["id"] == label["id"]:
+                if settled["why"] == "resolved":
+                    results.add("duplicate" if settled["true_class"] == label["class"] else "corrected")
                 else:
-                    results.add({"expired": "late"}.get(tomb["why"], tomb["why"]))
+                    results.add({"expired": "late"}.get(settled["why"], settled["why"]))
         for entry in [p for p in self.pending if p["id"] == label["id"]]:
             results.add("joined")
             self.pending.remove(entry)
             self.evaluate(entry, label["class"], own_time(label), label["at"])
-            self.add_dedup_entry(entry, "resolved", label["at"], label["class"])
+            self.dedup.add(entry, "resolved", label["at"], label["class"])
         order = ["joined", "corrected", "duplicate", "late", "withdrawn", "evicted", "over_limit"]
         result = next((name for name in order if name in results), None)
         if result:
@@ -362,8 +233,8 @@ class NaiveJoin:
             if self.spec.assume is not None:
                 self.count["assumed"] += 1
                 self.evaluate(entry, self.spec.assume, due_ms, due_ms, assumed=True)
-            self.add_dedup_entry(entry, "expired", due_ms, self.spec.assume)
-        self.release()
+            self.dedup.add(entry, "expired", due_ms, self.spec.assume)
+        self.order.release(self.clock)
         for label in [e for e in self.early if e["due"] <= now_s]:
             self.early.remove(label)
             self.lose("with", label)
@@ -371,14 +242,14 @@ class NaiveJoin:
             self.bare.remove(label)
             if not label["met"]:
                 self.lose("without", label)
-        self.drop_old_dedup_entries()
+        self.dedup.pass_time(self.clock)
         self.retire(now_s)
 
     def retire(self, now_s):
         if now_s <= self.looked_s:
             return
         self.looked_s = now_s
-        busy = {p["model"] for p in self.pending} | {held[3].model for held in self.held}
+        busy = {p["model"] for p in self.pending} | {held[3].model for held in self.order.held}
         for model, last_ms in list(self.models.items()):
             if due_second(last_ms, 2 * self.spec.horizon_ms) <= now_s and model not in busy:
                 del self.models[model]

@@ -150,11 +150,11 @@ def naive_counted(naive):
     holdings = {
         "models": list(naive.models),
         "pending": len(naive.pending),
-        "held": len(naive.held),
+        "held": len(naive.order.held),
         "early waiting": len(naive.early),
         "retained": len(naive.bare),
         "unmatched": sum(not bare["met"] for bare in naive.bare),
-        "dedup_entries": len(naive.dedup_entries()),
+        "dedup_entries": len(naive.dedup.entries()),
         "clock": naive.clock,
     }
     return {**naive.count, **holdings}
