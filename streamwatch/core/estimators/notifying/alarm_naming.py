@@ -28,7 +28,7 @@ class AlarmNaming:
         Configuration of the estimators.
     table
         State of the models' estimators.
-    watched
+    index
         Rows of the models.
     raising
         Registers with detectors of their own, numbered after the kernel's detectors and the verdicts.
@@ -40,13 +40,13 @@ class AlarmNaming:
         self,
         spec: MonitorsSpec,
         table: ModelTable,
-        watched: ModelIndex,
+        index: ModelIndex,
         raising: Sequence[RaisesAlarms],
         explaining: Sequence[ExplainsAlarms],
     ) -> None:
         self._spec = spec
         self._table = table
-        self._watched = watched
+        self._index = index
         self._raising = raising
         self._explaining = explaining
 
@@ -131,7 +131,7 @@ class AlarmNaming:
                 continue
             key = model_of(name), f.detector
             if key not in later:
-                rows = np.array(self._watched.rows_of_folds(key[0]), np.int64)
+                rows = np.array(self._index.rows_of_folds(key[0]), np.int64)
                 later[key] = int(self._table.detector_state(rows, f.detector)[2].sum())
             ordinals[k] = later[key]
             later[key] -= 1
@@ -144,6 +144,6 @@ class AlarmNaming:
             return None
         named = self._table.opponents[opponent]
         verdict = -1 if found.after < 0 else 1 if found.after > 0 else 0
-        age_ms = cause.event_ms - self._watched.models[cause.model].first_ms
+        age_ms = cause.event_ms - self._index.models[cause.model].first_ms
         quick = any(register.only_quick_labels(age_ms) for register in self._explaining)
         return Judgement(named, verdict, found.since, found.since_ms, quick)

@@ -26,23 +26,23 @@ class ModelFacts:
         Configuration of the estimators.
     table
         State of the models' estimators.
-    watched
+    index
         Rows and classes of the models, and the folds of those that predict in folds.
     explaining
         Registers that know more about a change.
     """
 
     def __init__(
-        self, spec: MonitorsSpec, table: ModelTable, watched: ModelIndex, explaining: Sequence[ExplainsAlarms]
+        self, spec: MonitorsSpec, table: ModelTable, index: ModelIndex, explaining: Sequence[ExplainsAlarms]
     ) -> None:
         self._spec = spec
         self._table = table
-        self._watched = watched
+        self._index = index
         self._explaining = explaining
 
     def first_ms(self, model: str) -> int:
         """Event time of a model's first outcome; 0 if the model does not exist (any more)."""
-        slots = [self._watched.models.get(name) for name in self._watched.names_of(model)]
+        slots = [self._index.models.get(name) for name in self._index.names_of(model)]
         return min((slot.first_ms for slot in slots if slot is not None), default=0)
 
     def levels(self, models: Sequence[str]) -> dict[str, Level]:
@@ -51,11 +51,11 @@ class ModelFacts:
         Models that do not exist are left out; so are all models if no such mechanism is configured.
         """
         recent = recent_of(self._spec)
-        names = [name for model in models for name in self._watched.names_of(model)]
-        watched = [name for name in names if name in self._watched.models]
+        names = [name for model in models for name in self._index.names_of(model)]
+        watched = [name for name in names if name in self._index.models]
         if recent is None or not watched:
             return {}
-        rows = np.array([self._watched.models[name].row for name in watched], np.int64)
+        rows = np.array([self._index.models[name].row for name in watched], np.int64)
         totals, outcomes = self._table.totals(rows, recent), self._table.outcomes(rows)
         return joined_levels(levels_of(watched, totals, outcomes, self._spec.confidence_delta))
 
@@ -66,12 +66,12 @@ class ModelFacts:
         predicts in folds, the estimate is over all of them. None if the model does not exist, has too few
         outcomes, or if settings have no landmark beside a sliding or ADWIN window.
         """
-        names = [name for name in self._watched.names_of(model) if name in self._watched.models]
+        names = [name for name in self._index.names_of(model) if name in self._index.models]
         kinds = [type(forgetting) for forgetting in self._spec.forgetting]
         if not names or LandmarkSpec not in kinds:
             return None
         delta = self._spec.confidence_delta
-        parts = [self._parts(self._watched.models[name], kinds) for name in names]
+        parts = [self._parts(self._index.models[name], kinds) for name in names]
         if names == [model]:
             return shift_between(*parts[0], delta, level)
         return shift_over_folds(parts, delta, level)
@@ -81,7 +81,7 @@ class ModelFacts:
 
         None also if the model does not exist or predicts in folds, and if predictions have no segments.
         """
-        slot = self._watched.models.get(model)
+        slot = self._index.models.get(model)
         if slot is None:
             return None
         found = (register.change_of(slot.row) for register in self._explaining)
@@ -93,7 +93,7 @@ class ModelFacts:
         False if the model does not exist or predicts in folds, and if no recent mechanism is configured
         (`recent_of`).
         """
-        slot, recent = self._watched.models.get(model), recent_of(self._spec)
+        slot, recent = self._index.models.get(model), recent_of(self._spec)
         if slot is None or recent is None or utility_of(self._spec, model).kind != "accuracy":
             return False
         return bool(accuracy_misleads(self._table.totals(np.array([slot.row], np.int64), recent))[0])
