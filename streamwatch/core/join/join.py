@@ -2,6 +2,8 @@
 
 Every prediction accepted ends in exactly one way (resolved, expired, evicted, withdrawn) or is still pending
 or held for order, and every label likewise.
+
+Long because of one loop, `Join.take`, in which a call costs a tenth of an event's budget.
 """
 
 from __future__ import annotations

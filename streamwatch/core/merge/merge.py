@@ -10,6 +10,8 @@ The smallest record held, by (time, topic, partition, offset), goes once every o
 Topics rank predictions-only, mixed, labels-only, then as in the settings: at equal times a prediction
 precedes its label. What precedes a record that was released before goes at once, at the clock's time, and is
 counted. Kafka Streams (KIP-353, KIP-695) merges the partitions of a task likewise, by (a) and a time-out.
+
+Long because adding, waiting and releasing work on one state; its parts are in the modules beside this one.
 """
 
 from __future__ import annotations

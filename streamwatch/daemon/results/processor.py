@@ -48,7 +48,7 @@ _TURN: Final = 200
 
 
 class ResultsProcessor:
-    """Implements `Processor` and `WatchedModels` for the results topic.
+    """Implements `Processor` for the results topic.
 
     Parameters
     ----------

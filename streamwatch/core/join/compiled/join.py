@@ -1,4 +1,7 @@
-"""`CompiledJoin`: the compiled join's interface to Python, and owner of its arrays."""
+"""`CompiledJoin`: the compiled join's interface to Python, and owner of its arrays.
+
+Long because it is the whole interface in one class; what it does is done in the modules it calls.
+"""
 
 from __future__ import annotations
 
