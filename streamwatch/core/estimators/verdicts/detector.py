@@ -52,14 +52,14 @@ def observe_lead(pace, v, p, lead, outcome, event_ms):
     pace.steps += 1
     changed = False
     if lead != 0.0:
-        changed = differ(pace, v, p, lead, outcome, event_ms)
+        changed = take_step(pace, v, p, lead, outcome, event_ms)
     if (pace.steps & LAST) == 0 or pace.steps == pace.reopens:
         changed |= close_step(pace, v, outcome, event_ms)
     return changed
 
 
 @inner
-def differ(pace, v, p, lead, outcome, event_ms):
+def take_step(pace, v, p, lead, outcome, event_ms):
     """Take a step with d ≠ 0; return whether it changed the verdict."""
     waited = float(pace.steps - v.differed)
     v.differed = pace.steps
@@ -90,8 +90,8 @@ def differ(pace, v, p, lead, outcome, event_ms):
     put_lanes(v.sums, WORSE, sums_worse)
     put_lanes(v.maxima, BETTER, maxima_better)
     put_lanes(v.maxima, WORSE, maxima_worse)
-    start_from(v, BETTER, bits_at_most(lanes(0.0), starts_better), outcome, event_ms)
-    start_from(v, WORSE, bits_at_most(lanes(0.0), starts_worse), outcome, event_ms)
+    set_starts(v, BETTER, bits_at_most(lanes(0.0), starts_better), outcome, event_ms)
+    set_starts(v, WORSE, bits_at_most(lanes(0.0), starts_worse), outcome, event_ms)
     better, worse = sum_in_pairs(sums_better), sum_in_pairs(sums_worse)
     if pace.steps < FIRST_CLAIM or max(better, worse) < p.threshold * len(STAKES):
         return False
@@ -124,7 +124,7 @@ def step_side(sums, maxima, starts, factors, sign, waited, at):
 
 
 @inner
-def start_from(v, side, started, outcome, event_ms):
+def set_starts(v, side, started, outcome, event_ms):
     """Set the start of every C_λ in the bit mask `started` to this outcome."""
     while started != 0:
         k = trailing_zeros(np.uint64(started))
@@ -148,17 +148,17 @@ def claim_at(pace, v, p, lead, better, worse, outcome, event_ms):
     enough = p.threshold * len(STAKES)
     side = BETTER if better > worse else WORSE
     if lead < 0.0 if side == BETTER else lead > 0.0:
-        restart_below_one(v, side, outcome, event_ms)
+        set_missing_starts(v, side, outcome, event_ms)
     changed = claim(pace, v, side, max(better, worse) / len(STAKES), p.outcomes)
     if better >= enough:
-        start_anew(v, BETTER)
+        reset_side(v, BETTER)
     if worse >= enough:
-        start_anew(v, WORSE)
+        reset_side(v, WORSE)
     return changed
 
 
 @inner
-def restart_below_one(v, side, outcome, event_ms):
+def set_missing_starts(v, side, outcome, event_ms):
     """Set the starts that `step_side` left unchanged, for a claim at a step that does not favour the side.
 
     That happens only when g alone, after millions of steps with d = 0, takes the side to A.
@@ -199,7 +199,7 @@ def change(pace, v, verdict, outcome, event_ms, evidence):
 
 
 @inner
-def start_anew(v, side):
+def reset_side(v, side):
     """Reset the evidence of a side."""
     for k in range(len(STAKES)):
         v.sums[side, k] = 0.0

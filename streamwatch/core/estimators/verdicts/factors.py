@@ -38,7 +38,7 @@ def cell_of(magnitude):
 
 
 @inner
-def anchors(cell, power):
+def factors_of_cell(cell, power):
     """Compute (1 ∓ λc)^p, and the factors that turn |d| − c into x: four vectors, minus signs first."""
     change = lanes_of(STAKES, 0) * lanes(cell / CELLS)
     return (
@@ -50,9 +50,9 @@ def anchors(cell, power):
 
 
 @hot
-def moved(near, magnitude, cell, power):
-    """Compute the factors of |d| from the `anchors` of its cell."""
-    fallen, risen, slope_fallen, slope_risen = near
+def factors_near(of_cell, magnitude, cell, power):
+    """Compute the factors of |d| from the `factors_of_cell` of its cell."""
+    fallen, risen, slope_fallen, slope_risen = of_cell
     off = lanes(magnitude - cell / CELLS)
     return (
         fallen * power_near_one(off * slope_fallen, power),
@@ -76,7 +76,7 @@ def power_near_one(x, power):
 
 
 @hot
-def plain(magnitude):
+def linear_factors(magnitude):
     """Factors for φ = 1: 1 ∓ λ|d|."""
     change = lanes_of(STAKES, 0) * lanes(magnitude)
     return lanes(1.0) - change, lanes(1.0) + change
@@ -86,9 +86,9 @@ def plain(magnitude):
 def factors_of(magnitude, power):
     """Compute the factors of a step from |d| and 1/φ: two vectors, the one with the minus sign first."""
     if power == 1.0:
-        return plain(magnitude)
+        return linear_factors(magnitude)
     cell = cell_of(magnitude)
-    return moved(anchors(cell, power), magnitude, cell, power)
+    return factors_near(factors_of_cell(cell, power), magnitude, cell, power)
 
 
 @inner

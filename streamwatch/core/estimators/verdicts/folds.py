@@ -20,8 +20,8 @@ from __future__ import annotations
 from streamwatch.core.estimators.verdicts.detector import (
     change,
     observe_lead,
-    restart_below_one,
-    start_anew,
+    reset_side,
+    set_missing_starts,
     total,
 )
 from streamwatch.core.estimators.verdicts.state import BETTER, FIRST_CLAIM, STAKES, WORSE
@@ -72,7 +72,7 @@ def observe_fold(models, next_fold, row, j, p, lead, outcome, event_ms):
         return UNCHANGED
     side = BETTER if better > worse else WORSE
     if lead < 0.0 if side == BETTER else lead > 0.0:
-        restart_below_one(v, side, outcome, event_ms)
+        set_missing_starts(v, side, outcome, event_ms)
     evidence = max(better, worse) / (len(STAKES) * folds)
     before = models[leading_fold(models, next_fold, row, j)].verdicts[j].verdict
     claim_folds(models, next_fold, row, j, side, evidence, p.verdict[0].outcomes)
@@ -80,9 +80,9 @@ def observe_fold(models, next_fold, row, j, p, lead, outcome, event_ms):
     first = True
     while first or k != row:
         if better >= enough:
-            start_anew(models[k].verdicts[j], BETTER)
+            reset_side(models[k].verdicts[j], BETTER)
         if worse >= enough:
-            start_anew(models[k].verdicts[j], WORSE)
+            reset_side(models[k].verdicts[j], WORSE)
         first = False
         k = next_fold[k]
     return before + CHANGED if before != (1 if side == BETTER else -1) else UNCHANGED

@@ -20,10 +20,10 @@ import numpy as np
 
 from streamwatch.core.estimators.verdicts.detector import LAST, claim_at, close_step, count_lead, step_side
 from streamwatch.core.estimators.verdicts.factors import (
-    anchors,
     cell_of,
-    moved,
-    plain,
+    factors_near,
+    factors_of_cell,
+    linear_factors,
     power_of,
     set_factors,
 )
@@ -144,16 +144,16 @@ def take_sized_steps(m, v, p, left, hits, first, settled, confirms):
     enough_now = False
     while left != 0 and not enough_now:
         cell = cell_of(m.magnitudes[trailing_zeros(np.uint64(left))])
-        near = anchors(cell, power)
+        of_cell = factors_of_cell(cell, power)
         while left != 0 and not enough_now:  # without calls, so that vectors stay in registers
             k = trailing_zeros(np.uint64(left))
             magnitude = m.magnitudes[k]
             if magnitude == 1.0:
                 fallen, risen = unit_fallen, unit_risen
             elif power == 1.0:
-                fallen, risen = plain(magnitude)
+                fallen, risen = linear_factors(magnitude)
             elif cell_of(magnitude) == cell:
-                fallen, risen = moved(near, magnitude, cell, power)
+                fallen, risen = factors_near(of_cell, magnitude, cell, power)
             else:
                 break
             left &= left - 1
