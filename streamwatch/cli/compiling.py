@@ -32,7 +32,7 @@ def telling_of_compiling(
     every_seconds
         Time from one line to the next while a function is being compiled.
     """
-    from streamwatch.core.jit_observers import observers
+    from streamwatch.core.jit.observers import observers
 
     teller = _Teller(tell or _to_stderr, every_seconds)
     observers.append(teller.hear)

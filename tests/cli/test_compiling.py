@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from streamwatch.cli.compiling import telling_of_compiling
-from streamwatch.core.jit_cache import KernelCache
-from streamwatch.core.jit_observers import observers
+from streamwatch.core.jit.cache import KernelCache
+from streamwatch.core.jit.observers import observers
 
 
 def fold() -> None:

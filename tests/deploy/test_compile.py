@@ -24,15 +24,15 @@ START = """
 import sys
 from pathlib import Path
 from streamwatch.assembly.warming import warm_up_run
-from streamwatch.core import jit_cache
-from streamwatch.core.jit_observers import observers
+from streamwatch.core.jit.cache import KernelCache
+from streamwatch.core.jit.observers import observers
 from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.settings import load
 
 asked, missed = [], []
-loading = jit_cache.KernelCache.load_overload
-jit_cache.KernelCache.load_overload = lambda cache, *key: (asked.append(cache), loading(cache, *key))[1]
+loading = KernelCache.load_overload
+KernelCache.load_overload = lambda cache, *key: (asked.append(cache), loading(cache, *key))[1]
 observers.append(lambda function, done: missed.append(function))
 warm_up_run(load(Path(sys.argv[1]), sys.argv[3::2]))
 compiled_scan()

@@ -85,7 +85,7 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> WarmUpResult:
     monitors.families()
     monitors.details()
     monitors.restore(monitors.snapshot("warm-up"))  # replaces the present model, which retires
-    from streamwatch.core.jit_cache import cache_directory  # noqa: PLC0415  (importing it loads the compiler)
+    from streamwatch.core.jit.cache import cache_directory  # noqa: PLC0415  (importing it loads the compiler)
 
     compiled, loaded = (now - then for now, then in zip(_counts(), before, strict=True))
     return WarmUpResult(compiled, loaded, cache_directory())

@@ -1,96 +1,19 @@
-"""Numba's side of `jit`: compiled functions, intrinsics, names of record types that hold across processes.
+"""Numba's side of intrinsics on arrays and words: what LLVM is told to do.
 
-Imported when a kernel is built, never before.
+Imported when a kernel that names one is built, never before.
 """
 
 # pyright: reportPrivateImportUsage=false, reportUnknownParameterType=false, reportMissingParameterType=false
 # (numba and llvmlite are untyped)
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
-import numba
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.extending import intrinsic as _untyped_intrinsic
-from numba.core.imputils import lower_constant
-from numba.core.registry import cpu_target
-from numba.extending import models, register_model
 
-from streamwatch.core.jit_cache import KernelCache, cache_directory
-
-
-def _mangled_by_layout(record: types.Record) -> tuple[str, tuple[str, ...]]:
-    """Name a record type by its fields in the symbols of compiled functions.
-
-    Numba numbers record types as a process meets them. Functions compiled for different layouts in different
-    processes then share symbols, and once both come from the cache, one layout's code reads the other's
-    records.
-    """
-    return "Record", (hashlib.blake2b(record.name.encode(), digest_size=8).hexdigest(),)
-
-
-types.Record.mangling_args = property(_mangled_by_layout)  # type: ignore[method-assign]
-
-intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_intrinsic)
-
-
-def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unlocked: bool = False) -> Any:
-    """Numba's form of a function; `kept` ones are looked up in the cache, where there is a place for one."""
-    compiled: Any = numba.njit(error_model="numpy", forceinline=inlined, nogil=unlocked)(function)
-    directory = cache_directory() if kept else None
-    if directory is not None:
-        compiled._cache = KernelCache(function, directory)  # noqa: SLF001  (what numba's `cache=True` does)
-    return compiled
-
-
-def type_of(function: Callable[..., Any]) -> Any:
-    """Type of an intrinsic, as numba finds it where compiled functions name it."""
-    context: Any = cpu_target.typing_context
-    context.refresh()
-    return context.resolve_value_type(function)
-
-
-class _Choice(types.Callable):
-    """Type of `jit.WhereFilled`: calls of one of two dispatchers, by the type of the first argument."""
-
-    def __init__(self, field: str, function: Any, otherwise: Any) -> None:
-        self._field = field
-        self._function = types.Dispatcher(function)
-        self._otherwise = types.Dispatcher(otherwise)
-        super().__init__(f"where_filled({field}, {id(function)}, {id(otherwise)})")
-
-    def _of(self, arguments: Any) -> Any:
-        filled = arguments[0].fields[self._field].type.shape[0] > 0
-        return self._function if filled else self._otherwise
-
-    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
-        """Signature of the call, compiled now."""
-        return self._of(args).get_call_type(context, args, kws)
-
-    def get_call_signatures(self) -> Any:
-        """None that are known before the call."""
-        return (), True
-
-    def get_impl_key(self, sig: Any) -> Any:
-        """Key of what was compiled for the call."""
-        return self._of(sig.args).get_impl_key(sig)
-
-
-register_model(_Choice)(models.OpaqueModel)
-
-
-@lower_constant(_Choice)
-def _no_value(context: Any, _builder: Any, _type: Any, _value: Any) -> Any:
-    """Nothing is needed of it when code runs."""
-    return context.get_dummy_value()
-
-
-def choice(field: str, function: Any, otherwise: Any) -> Any:
-    """Type of a `jit.WhereFilled`."""
-    return _Choice(field, function.dispatcher, otherwise.dispatcher)
+from streamwatch.core.jit.dispatcher import intrinsic
 
 
 @intrinsic

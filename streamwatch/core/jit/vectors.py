@@ -19,7 +19,7 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import models, register_model
 
-from streamwatch.core.jit_numba import intrinsic
+from streamwatch.core.jit.dispatcher import intrinsic
 
 WIDTH = 8
 _DOUBLE = ir.DoubleType()

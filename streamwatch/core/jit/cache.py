@@ -33,9 +33,10 @@ import numpy as np
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from streamwatch.core.jit_observers import observers
-from streamwatch.core.jit_sources import remembered_syntax_hash, syntax_hash
+from streamwatch.core.jit.observers import observers
+from streamwatch.core.jit.sources import remembered_syntax_hash, syntax_hash
 
+_CORE = Path(__file__).parent.parent
 _COMPILED = (
     "estimators/comparisons",
     "estimators/detectors",
@@ -45,20 +46,17 @@ _COMPILED = (
     "estimators/recovery",
     "estimators/verdicts",
 )
-"""Rooms that hold compiled functions, below this folder."""
+"""Rooms of the core that hold compiled functions."""
 _READ_BY_OTHERS = ("fetched.py", "records.py")
-"""Files of this folder whose constants compiled functions outside the core name."""
+"""Files of the core whose constants compiled functions outside the core name."""
 _CALLS = {("lab", "outcome_rows"): ("edge", "decoders", "scanner")}
 """Rooms outside the core whose compiled functions call those of another room."""
 
 
 def kernel_sources() -> list[Path]:
     """Sources whose change makes every compiled function another."""
-    folder = Path(__file__).parent
-    rooms = (source for room in _COMPILED for source in (folder / room).rglob("*.py"))
-    names = ("jit.py", "jit_cache.py", "jit_numba.py", "jit_sources.py", "jit_vectors.py", "texts.py")
-    own = (folder / name for name in names)
-    return [*own, *sorted(rooms)]
+    rooms = (source for room in _COMPILED for source in (_CORE / room).rglob("*.py"))
+    return [*sorted((_CORE / "jit").glob("*.py")), _CORE / "texts.py", *sorted(rooms)]
 
 
 def _compiled_in(folder: Path) -> list[Path]:
@@ -75,22 +73,21 @@ def kernel_hash() -> str:
 
 def sources_of_room(folder: Path) -> list[Path]:
     """Sources whose change makes compiled functions of a folder others, beside those of `kernel_sources`."""
-    core = Path(__file__).parent
     for room, named in (("join", "outcomes.py"), ("merge", "records.py")):
-        if folder.is_relative_to(core / room):
-            return [core / named, *sorted((core / room).rglob("*.py"))]
-    if folder.is_relative_to(core / "estimators" / "registers"):
+        if folder.is_relative_to(_CORE / room):
+            return [_CORE / named, *sorted((_CORE / room).rglob("*.py"))]
+    if folder.is_relative_to(_CORE / "estimators" / "registers"):
         return sorted(folder.glob("*.py"))
-    if folder.is_relative_to(core / "predictions"):
-        return [core / "predictions" / "batch.py", *sorted(folder.glob("*.py"))]
-    if folder.is_relative_to(core / "buckets"):
+    if folder.is_relative_to(_CORE / "predictions"):
+        return [_CORE / "predictions" / "batch.py", *sorted(folder.glob("*.py"))]
+    if folder.is_relative_to(_CORE / "buckets"):
         return _compiled_in(folder)
-    if folder.is_relative_to(core):
+    if folder.is_relative_to(_CORE):
         return []
     compiled = _compiled_in(folder)
     if called := _CALLS.get((folder.parent.name, folder.name)):
-        compiled += _compiled_in(core.parent.joinpath(*called))
-    return [*compiled, *(core / name for name in _READ_BY_OTHERS)]
+        compiled += _compiled_in(_CORE.parent.joinpath(*called))
+    return [*compiled, *(_CORE / name for name in _READ_BY_OTHERS)]
 
 
 @cache

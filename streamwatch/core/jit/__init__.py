@@ -1,0 +1,66 @@
+"""Functions compiled by numba: decorators, and intrinsics that compiled functions call.
+
+A decorated function costs nothing until it is needed: numba is imported, and the function handed to it, when
+Python first calls it or when a compiled caller first names it. So whoever only reads the tables of estimators
+(settings, `streamwatch --help`, `check`) never loads a compiler. Importing this package loads `decorators`
+and `intrinsics`; `dispatcher`, `instructions`, `vectors` and `cache` import numba.
+"""
+
+from __future__ import annotations
+
+from streamwatch.core.jit.decorators import CompiledFunction, detached, entry, hot, inner, where_filled
+from streamwatch.core.jit.intrinsics import (
+    bits_at_most,
+    bytes_with,
+    class_bits,
+    count_bits,
+    digit_stops,
+    exp_lanes,
+    high_product,
+    lane,
+    lanes,
+    lanes_of,
+    lanes_where,
+    larger,
+    log_lanes,
+    prefetch,
+    put_lanes,
+    sum_in_pairs,
+    swapped,
+    text_stops,
+    trailing_zeros,
+    where_at_most,
+    without_refcount,
+    word_at,
+)
+
+__all__ = [
+    "CompiledFunction",
+    "bits_at_most",
+    "bytes_with",
+    "class_bits",
+    "count_bits",
+    "detached",
+    "digit_stops",
+    "entry",
+    "exp_lanes",
+    "high_product",
+    "hot",
+    "inner",
+    "lane",
+    "lanes",
+    "lanes_of",
+    "lanes_where",
+    "larger",
+    "log_lanes",
+    "prefetch",
+    "put_lanes",
+    "sum_in_pairs",
+    "swapped",
+    "text_stops",
+    "trailing_zeros",
+    "where_at_most",
+    "where_filled",
+    "without_refcount",
+    "word_at",
+]

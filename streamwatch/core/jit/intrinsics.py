@@ -1,0 +1,153 @@
+"""Functions that compiled functions call, and whose machine code is written by hand.
+
+They are described here; their code is in `instructions` and, for vectors, in `vectors`. Those import numba,
+and are imported when a function that names one of these is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from importlib import import_module
+from typing import Any, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Intrinsic:
+    """A function whose machine code is written by hand under the same name in another file."""
+
+    def __init__(self, function: Callable[..., Any], module: str) -> None:
+        self.__doc__ = function.__doc__
+        self._name = function.__name__
+        self._module = module
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        from streamwatch.core.jit.dispatcher import type_of  # noqa: PLC0415  (it imports numba)
+
+        return type_of(getattr(import_module(self._module), self._name))
+
+
+def _intrinsic(function: Function) -> Function:
+    return cast("Function", Intrinsic(function, "streamwatch.core.jit.instructions"))
+
+
+def _of_vectors(function: Function) -> Function:
+    return cast("Function", Intrinsic(function, "streamwatch.core.jit.vectors"))
+
+
+@_intrinsic
+def without_refcount(array: Any) -> Any:
+    """Give the same array without reference counting, for a callee whose caller holds it.
+
+    Counting is atomic, and was a third of the time per outcome.
+    """
+
+
+@_intrinsic
+def prefetch(array: Any, offset: Any) -> None:
+    """Ask the processor to bring in the cache line `offset` bytes after the start of `array`; a hint only."""
+
+
+@_intrinsic
+def class_bits(entry: Any) -> Any:
+    """Bits of a class in a ring entry, or in the entries of rings: 11 of 32, 27 of 64."""
+
+
+@_intrinsic
+def word_at(data: Any, at: Any) -> Any:
+    """Read the 8 bytes at `at` of a uint8 array as one little-endian uint64, aligned or not."""
+
+
+@_intrinsic
+def text_stops(data: Any, at: Any) -> Any:
+    """Tell which of 32 bytes end plain text in JSON: bit i of the uint64 is that of byte `at` + i.
+
+    They are quotes, backslashes, and all that is not printable ASCII. The 32 bytes must exist.
+    """
+
+
+@_intrinsic
+def digit_stops(data: Any, at: Any) -> Any:
+    """Tell which of 32 bytes are no digits, in the same way."""
+
+
+@_intrinsic
+def trailing_zeros(bits: Any) -> Any:
+    """Count the zeros below the lowest bit that is set, of a uint64; 64 if none is. Gives an int64."""
+
+
+@_intrinsic
+def high_product(left: Any, right: Any) -> Any:
+    """Give the upper 64 bits of the product of two uint64."""
+
+
+@_intrinsic
+def swapped(word: Any) -> Any:
+    """Reverse the 8 bytes of a uint64."""
+
+
+@_intrinsic
+def count_bits(bits: Any) -> Any:
+    """Count the bits that are set, of an int64."""
+
+
+@_of_vectors
+def lanes(value: Any) -> Any:
+    """Give a vector of eight times the same double; vectors are added, subtracted, multiplied and divided."""
+
+
+@_of_vectors
+def lanes_of(array: Any, row: Any) -> Any:
+    """Give row `row` of a float64 array of shape (n, 8) as a vector."""
+
+
+@_of_vectors
+def put_lanes(array: Any, row: Any, values: Any) -> None:
+    """Write a vector to row `row` of a float64 array of shape (n, 8)."""
+
+
+@_of_vectors
+def lane(values: Any, index: Any) -> Any:
+    """Give one of the eight doubles."""
+
+
+@_of_vectors
+def larger(left: Any, right: Any) -> Any:
+    """Give the larger of two vectors, by lane."""
+
+
+@_of_vectors
+def where_at_most(left: Any, right: Any, then: Any, otherwise: Any) -> Any:
+    """Give `then` in lanes where left ≤ right, `otherwise` in the others."""
+
+
+@_of_vectors
+def bits_at_most(left: Any, right: Any) -> Any:
+    """Tell in which lanes left ≤ right: bit k of the int64 is that of lane k."""
+
+
+@_of_vectors
+def lanes_where(bits: Any, values: Any) -> Any:
+    """Give a vector with 0 in each lane k whose bit k of an int64 is not set."""
+
+
+@_of_vectors
+def bytes_with(array: Any, bit: Any) -> Any:
+    """Tell which of the first 64 bytes of a uint8 array have a bit set: bit i of the int64 is of byte i."""
+
+
+@_of_vectors
+def sum_in_pairs(values: Any) -> Any:
+    """Give ((v0 + v1) + (v2 + v3)) + ((v4 + v5) + (v6 + v7)): no addition waits for seven others."""
+
+
+@_of_vectors
+def log_lanes(values: Any) -> Any:
+    """Give natural logarithms of positive normal doubles, to 1 unit in the last place."""
+
+
+@_of_vectors
+def exp_lanes(values: Any) -> Any:
+    """Give exponentials of values in [−700, 700], to 2 units in the last place."""

@@ -1,0 +1,99 @@
+"""Where compiled functions are kept between runs, and by which sources they are known."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import streamwatch
+from streamwatch.core.jit.cache import cache_directory, kernel_hash, kernel_sources, sources_of_room
+
+COLLECT = """
+import numpy as np
+from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.kernel.fold import collect
+from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
+table = ModelTable(MonitorsSpec((LandmarkSpec(),), (), (), max_models=1))
+table.totals(np.array([table.add_model()]), 0)
+print(len(collect.signatures) - collect.loaded, collect.loaded)
+"""
+
+
+def test_the_cache_directory_follows_the_environment(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    directory = cache_directory()
+    assert directory == str(tmp_path / "xdg" / "streamwatch" / f"kernel-{kernel_hash()}")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
+    assert cache_directory() == str(tmp_path / "numba" / f"kernel-{kernel_hash()}")
+
+
+def test_without_a_writable_place_there_is_no_cache(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    occupied = tmp_path / "file"
+    occupied.write_text("")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(occupied))
+    assert cache_directory() is None
+
+
+@pytest.mark.slow
+def test_a_second_process_loads_what_the_first_compiled(tmp_path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def collected() -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", COLLECT], env=environment, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    assert collected() == "1 0"
+    assert collected() == "0 1"
+    assert list(tmp_path.glob("kernel-*/fold.collect-*.nbc"))
+
+
+MOVED = b"""
+from streamwatch.core.jit import entry
+
+
+@entry
+def step(n):
+    return n + 1
+"""
+
+
+def test_a_compiled_function_that_was_moved_does_not_load_what_names_its_old_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+    for room in ("old_room", "new_room"):
+        folder = tmp_path / room
+        folder.mkdir()
+        (folder / "moved_step.py").write_bytes(MOVED)
+        module = importlib.import_module(f"{room}.moved_step")
+        assert module.step(1) == 2
+        assert module.step.loaded == 0
+        del sys.modules[f"{room}.moved_step"]
+        shutil.rmtree(folder)
+    assert len(list(tmp_path.glob("cache/kernel-*/moved_step.step-*.nbc"))) == 2
+
+
+PACKAGE = Path(streamwatch.__file__).parent
+COMPILED = [file for file in PACKAGE.rglob("*.py") if b"core.jit import" in file.read_bytes()]
+
+
+@pytest.mark.parametrize("source", COMPILED, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_a_compiled_function_is_known_by_its_own_source(source: Path) -> None:
+    """Else what was compiled before a change would be run after it."""
+    assert source in {*kernel_sources(), *sources_of_room(source.parent)}
+
+
+def test_rows_of_files_are_compiled_anew_when_the_scanner_that_they_call_changes() -> None:
+    found = sources_of_room(PACKAGE / "lab" / "outcome_rows")
+    scanner = PACKAGE / "edge" / "decoders" / "scanner"
+    assert {scanner / "tokens.py", scanner / "contents.py"} <= {*found}
