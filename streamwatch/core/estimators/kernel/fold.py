@@ -17,7 +17,7 @@ from streamwatch.core.estimators.forgetting.drift_weighted import (
 from streamwatch.core.estimators.forgetting.label_drift import watch_labels
 from streamwatch.core.estimators.forgetting.mechanisms import fade, settle, slide
 from streamwatch.core.estimators.kernel.admission import ADMITTED, admit
-from streamwatch.core.estimators.kernel.prefetch import look_ahead
+from streamwatch.core.estimators.kernel.prefetch import prefetch_ahead
 from streamwatch.core.estimators.kernel.shadow import predict_and_learn
 from streamwatch.core.estimators.memory.flags import own_flags
 from streamwatch.core.estimators.memory.ring import packed
@@ -188,7 +188,7 @@ def fold(
     p = parameters[0]
     count = np.int64(0)  # typed from the start, or the functions it is passed to are compiled twice
     for i in range(rows.shape[0]):
-        look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i)
+        prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i)
         m = models[rows[i]]
         y, y_hat = true_class[i], predicted_class[i]
         first = count

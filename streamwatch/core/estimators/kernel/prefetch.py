@@ -23,7 +23,7 @@ AHEAD = 16
 
 
 @hot
-def counts_of(m, true_class, predicted_class, class_counts):
+def prefetch_counts(m, true_class, predicted_class, class_counts):
     """Prefetch the per-class counts that an outcome changes: one place for a hit, two for a miss."""
     width = 8 * class_counts.shape[1]
     part = 8 * columns_of(m)
@@ -35,14 +35,14 @@ def counts_of(m, true_class, predicted_class, class_counts):
 
 
 @inner
-def entries_of(m, age, number, rings, row):
+def prefetch_entries(m, age, number, rings, row):
     """Prefetch `number` ring entries of age `age` and older."""
     for older in range(age, min(age + number, rings.shape[1]), LINE // rings.itemsize):
         prefetch(rings, rings.itemsize * (row * rings.shape[1] + position_of(m.head, older, rings.shape[1])))
 
 
 @hot
-def shadow_of(m, s, true_class, predicted_class, shadows):
+def prefetch_shadows(m, s, true_class, predicted_class, shadows):
     """Prefetch the rows of shadow counts that an outcome reads and changes."""
     prefetch(shadows, 8 * (prior_row(s) + true_class))
     transition = 8 * transition_row(s, m.last)
@@ -53,7 +53,7 @@ def shadow_of(m, s, true_class, predicted_class, shadows):
 
 
 @hot
-def verdicts_of(models, class_counts, m, p, row, true_class, predicted_class):
+def prefetch_verdicts(models, class_counts, m, p, row, true_class, predicted_class):
     """Prefetch what the outcome notes for verdicts, and verdict records if steps are likely to be taken.
 
     If steps are not deferred, only records likely to change are prefetched. To guess them, the opponent's
@@ -68,21 +68,21 @@ def verdicts_of(models, class_counts, m, p, row, true_class, predicted_class):
             prefetch(models, row * models.itemsize + p.times_start + 8 * (m.outcomes - w.settled))
         if not deferring or w.noted + 1 >= w.full or m.outcomes + 2 >= w.due:
             for j in range(len(m.verdicts)):
-                if deferring or differs(m, p, j, true_class, predicted_class):
+                if deferring or may_differ(m, p, j, true_class, predicted_class):
                     start = row * models.itemsize + p.verdict_start + j * p.verdict_bytes
                     for offset in range(0, p.verdict_bytes, LINE):
                         prefetch(models, start + offset)
 
 
 @hot
-def differs(m, p, j, true_class, predicted_class):
+def may_differ(m, p, j, true_class, predicted_class):
     """Guess whether this opponent's step changes its verdict record: the lead is not 0, or a block ends."""
     answer = m.labels[0].leader - 1 if p.opponents[j].kind == MAJORITY else m.last
     return (predicted_class == true_class) != (answer == true_class) or (m.pace[j].steps & LAST) == LAST
 
 
 @hot
-def look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i):
+def prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i):
     """Prefetch what the outcomes after position i will access."""
     n = rows.shape[0]
     if i + AHEAD < n:
@@ -92,21 +92,21 @@ def look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predic
     if i + 8 < n:
         row = rows[i + 8]
         m = models[row]
-        counts_of(m, true_class[i + 8], predicted_class[i + 8], class_counts)
+        prefetch_counts(m, true_class[i + 8], predicted_class[i + 8], class_counts)
         prefetch(rings, rings.itemsize * (row * rings.shape[1] + m.head))
         for j in range(len(m.shadow)):
-            shadow_of(m, m.shadow[j], true_class[i + 8], predicted_class[i + 8], shadows)
-        verdicts_of(models, class_counts, m, p, row, true_class[i + 8], predicted_class[i + 8])
+            prefetch_shadows(m, m.shadow[j], true_class[i + 8], predicted_class[i + 8], shadows)
+        prefetch_verdicts(models, class_counts, m, p, row, true_class[i + 8], predicted_class[i + 8])
         for j in range(len(p.sliding)):
             gathered = int(m.totals[N, len(m.fading) + j]) - p.sliding[j].size
             if gathered + 1 == DEFERRED:
-                entries_of(m, p.sliding[j].size - 1, DEFERRED, rings, row)
+                prefetch_entries(m, p.sliding[j].size - 1, DEFERRED, rings, row)
         for j in range(len(m.windows)):
             if m.pending[j] + 1 == p.windows[j].clock:  # a check is due: its buckets, and outcomes to enter
                 start = row * models.itemsize + p.hot_bytes + j * p.window_bytes
                 for offset in range(0, SMALL_WINDOW_BYTES, LINE):
                     prefetch(models, start + offset)
-                entries_of(m, 0, m.pending[j], rings, row)
+                prefetch_entries(m, 0, m.pending[j], rings, row)
     if i + 4 < n:
         row = rows[i + 4]
         m = models[row]
@@ -115,4 +115,4 @@ def look_ahead(models, class_counts, rings, shadows, p, rows, true_class, predic
             if gathered + 1 == DEFERRED:
                 for age in range(p.sliding[j].size - 1, p.sliding[j].size - 1 + DEFERRED):
                     entry = rings[row, position_of(m.head, age, rings.shape[1])]
-                    counts_of(m, true_class_of(entry), predicted_class_of(entry), class_counts)
+                    prefetch_counts(m, true_class_of(entry), predicted_class_of(entry), class_counts)
