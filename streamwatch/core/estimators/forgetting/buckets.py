@@ -14,7 +14,7 @@ from streamwatch.core.estimators.forgetting.adwin import (
     nearest_split,
 )
 from streamwatch.core.estimators.forgetting.mechanisms import forget_oldest
-from streamwatch.core.estimators.memory.allocator import HEADER, SLOT, exponent_of, give_block, take_block
+from streamwatch.core.estimators.memory.allocator import HEADER, SLOT, allocate_block, exponent_of, free_block
 from streamwatch.core.estimators.memory.flags import FLAGS, bit
 from streamwatch.core.estimators.memory.ring import (
     after,
@@ -92,7 +92,7 @@ def merge_oldest(m, w, r, column, rings, row, blocks, allocator):
     slot = w.buckets[r + 1]
     w.losses[r + 1, slot] = w.losses[r, 0] + w.losses[r, 1]
     if r + 1 == FIRST_BLOCK_ROW:
-        block = take_block(blocks, allocator, exponent_of(m.classes))
+        block = allocate_block(blocks, allocator, exponent_of(m.classes))
         count_oldest(m, w, r + 1, column, rings, row, blocks, block)
         w.blocks[0, slot] = block
         w.large += 1 << (r + 1)
@@ -100,7 +100,7 @@ def merge_oldest(m, w, r, column, rings, row, blocks, allocator):
         older = w.blocks[r - FIRST_BLOCK_ROW, 0]
         newer = w.blocks[r - FIRST_BLOCK_ROW, 1]
         add_block(blocks, older, newer)
-        give_block(blocks, allocator, older)
+        free_block(blocks, allocator, older)
         w.blocks[r + 1 - FIRST_BLOCK_ROW, slot] = newer
     w.buckets[r + 1] += 1
     w.rows = max(w.rows, r + 2)
@@ -126,7 +126,7 @@ def forget_block(m, w, column, r, class_counts, blocks, allocator):
     m.totals[HITS, column] -= size - w.losses[r, 0]
     m.totals[REPEATS, column] -= blocks[first]
     m.totals[PAIRS, column] -= size - 1 if holds_first_outcome else size
-    give_block(blocks, allocator, block)
+    free_block(blocks, allocator, block)
     w.large -= size
 
 

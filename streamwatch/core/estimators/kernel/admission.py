@@ -8,13 +8,13 @@ small enough to stay in the cache, unlike the records.
 from __future__ import annotations
 
 from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW
-from streamwatch.core.estimators.kernel.shadow import NO_MORE, give_shadow, grow_shadow
+from streamwatch.core.estimators.kernel.shadow import NO_MORE, free_shadow, grow_shadow
 from streamwatch.core.estimators.memory.allocator import (
+    allocate_block,
+    allocate_span,
     exponent_of,
-    give_block,
-    give_span,
-    take_block,
-    take_span,
+    free_block,
+    free_span,
 )
 from streamwatch.core.jit import entry, hot, inner
 
@@ -48,7 +48,7 @@ def first_invalid(spans, rows, true_class, predicted_class, offsets, score_class
 def grow(models, spans, class_counts, allocator, row, classes):
     """Move a model's class rows to a span for this many classes; return whether the pool had room."""
     c = exponent_of(classes)
-    start = take_span(class_counts, allocator, c)
+    start = allocate_span(class_counts, allocator, c)
     if start < 0:
         return False
     m = models[row]
@@ -56,7 +56,7 @@ def grow(models, spans, class_counts, allocator, row, classes):
         for j in range(class_counts.shape[1]):
             class_counts[start + k, j] = class_counts[m.class_counts + k, j]
     if spans[row] > 0:
-        give_span(class_counts, allocator, m.class_counts, exponent_of(spans[row]))
+        free_span(class_counts, allocator, m.class_counts, exponent_of(spans[row]))
     m.class_counts = start
     spans[row] = 1 << c
     return True
@@ -158,16 +158,16 @@ def release(
     """Free the class rows, blocks and shadow counts of a model."""
     m = models[row]
     if spans[row] > 0:
-        give_span(class_counts, class_counts_allocator, m.class_counts, exponent_of(spans[row]))
+        free_span(class_counts, class_counts_allocator, m.class_counts, exponent_of(spans[row]))
     for j in range(len(m.windows)):
         w = m.windows[j]
         for r in range(FIRST_BLOCK_ROW, w.rows):
             for k in range(w.buckets[r]):
-                give_block(blocks, block_allocator, w.blocks[r - FIRST_BLOCK_ROW, k])
+                free_block(blocks, block_allocator, w.blocks[r - FIRST_BLOCK_ROW, k])
     for j in range(len(m.shadow)):
         s = m.shadow[j]
         if s.span > 0:
-            give_shadow(shadows, shadow_allocator, s.start, s.span)
+            free_shadow(shadows, shadow_allocator, s.start, s.span)
     spans[row] = -1
     shadow_spans[row] = NO_MORE
 
@@ -175,4 +175,4 @@ def release(
 @entry
 def claim_block(blocks, block_allocator, classes):
     """Allocate an empty block for this many classes, and return its slot."""
-    return take_block(blocks, block_allocator, exponent_of(classes))
+    return allocate_block(blocks, block_allocator, exponent_of(classes))

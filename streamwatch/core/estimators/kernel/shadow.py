@@ -114,7 +114,7 @@ def corrected(s, shadows, previous, predicted_class, classes, values, first, end
 def stop(s, shadows, allocator):
     """Stop the shadow classifiers of a model with too many classes, and free its block."""
     if s.span > 0:
-        give_shadow(shadows, allocator, s.start, s.span)
+        free_shadow(shadows, allocator, s.start, s.span)
     s.span = 0
     s.stopped = 1
 
@@ -189,7 +189,7 @@ def shadow_words(span: int) -> int:
 
 
 @inner
-def take_shadow(shadows, allocator, span):
+def allocate_shadow(shadows, allocator, span):
     """Allocate an empty block and return its start; -1 when the pool is full.
 
     `allocator` works as for spans of class rows, with one free list per `span`.
@@ -213,7 +213,7 @@ def take_shadow(shadows, allocator, span):
 
 
 @inner
-def give_shadow(shadows, allocator, start, span):
+def free_shadow(shadows, allocator, start, span):
     """Put a block back on its free list."""
     shadows[start] = float(allocator[1 + span])
     allocator[1 + span] = start + 1
@@ -237,7 +237,7 @@ def grow_shadow(m, spans, shadows, allocator, row, classes, most):
         spans[row] = NO_MORE
         return True
     span = min(classes + classes % 2, most)
-    start = take_shadow(shadows, allocator, span)
+    start = allocate_shadow(shadows, allocator, span)
     if start < 0:
         return False
     for j in range(len(m.shadow)):
@@ -254,7 +254,7 @@ def grow_shadow(m, spans, shadows, allocator, row, classes, most):
                 target = start + (1 + span + predicted_class * span + previous) * (span + 1)
                 copy_row(shadows, source, old, target, span)
         if old > 0:
-            give_shadow(shadows, allocator, old_start, old)
+            free_shadow(shadows, allocator, old_start, old)
         s.start = start
         s.span = span
     spans[row] = span

@@ -28,7 +28,7 @@ def exponent_of(classes):
 
 
 @inner
-def take_span(class_counts, allocator, c):
+def allocate_span(class_counts, allocator, c):
     """Allocate 2^c zeroed class rows and return the first; -1 when the pool is full."""
     head = allocator[1 + c]
     if head > 0:
@@ -46,7 +46,7 @@ def take_span(class_counts, allocator, c):
 
 
 @inner
-def give_span(class_counts, allocator, start, c):
+def free_span(class_counts, allocator, start, c):
     """Put a span back on its free list."""
     class_counts[start, 0] = float(allocator[1 + c])
     allocator[1 + c] = start + 1
@@ -59,7 +59,7 @@ def block_slots(c):
 
 
 @inner
-def take_block(blocks, allocator, c):
+def allocate_block(blocks, allocator, c):
     """Allocate a zeroed block for 2^c classes and return its first slot.
 
     The caller ensures that there is room.
@@ -79,7 +79,7 @@ def take_block(blocks, allocator, c):
 
 
 @inner
-def give_block(blocks, allocator, slot):
+def free_block(blocks, allocator, slot):
     """Put a block back on its free list."""
     c = blocks[slot * SLOT + 1]
     blocks[slot * SLOT] = allocator[1 + c]
