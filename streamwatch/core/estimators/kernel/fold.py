@@ -65,7 +65,7 @@ def learn(
     blocks,
     block_allocator,
     p,
-    detecting,
+    detector_parameters,
     row,
     true_class,
     predicted_class,
@@ -76,7 +76,7 @@ def learn(
 ):
     """Add one outcome of one model to all of its estimators; return the new number of alarms.
 
-    `p` holds the parameters shared by all models, `detecting` those of this model's detectors.
+    `p` holds the parameters shared by all models, `detector_parameters` those of this model's detectors.
     """
     m = models[row]
     hit = true_class == predicted_class
@@ -104,7 +104,7 @@ def learn(
         if m.pending[j] >= p.windows[j].clock:
             column = len(m.fading) + len(p.sliding) + j
             drifted |= check(m, j, column, p.windows[j], class_counts, rings, row, blocks, block_allocator)
-    count = observe_all(m, detecting, not hit, position, row, alarms, count)
+    count = observe_all(m, detector_parameters, not hit, position, row, alarms, count)
     if drifted:
         for j in range(len(m.drift_weighted)):
             restart_at_rise(m, row, j, p.drift_weighted[j])
@@ -217,7 +217,7 @@ def fold(
             blocks,
             block_allocator,
             p,
-            parameters[m.detecting],
+            parameters[m.detector_row],
             rows[i],
             y,
             y_hat,
@@ -260,7 +260,7 @@ def show(models, parameters, rows, statistic, threshold, alarms, warned):
     """Write the state of all detectors of some models to arrays of shape (detectors, m)."""
     for t in range(rows.shape[0]):
         m = models[rows[t]]
-        show_all(m, parameters[m.detecting], statistic, threshold, alarms, warned, t)
+        show_all(m, parameters[m.detector_row], statistic, threshold, alarms, warned, t)
 
 
 @entry
@@ -331,7 +331,7 @@ def trace(
             blocks,
             block_allocator,
             p,
-            parameters[m.detecting],
+            parameters[m.detector_row],
             rows[t],
             y,
             y_hat,
@@ -344,7 +344,7 @@ def trace(
         settle(m, p, class_counts, rings, rows[t])
         for column in range(columns_of(m)):
             gather(m, column, class_counts, sums[column], counts[column], t)
-        show_all(m, parameters[m.detecting], statistic, threshold, alarms_so_far, warned, t)
+        show_all(m, parameters[m.detector_row], statistic, threshold, alarms_so_far, warned, t)
         for j in range(len(m.drift_weighted)):
             s = m.drift_weighted[j]
             weighted[0, j, t] = s.hits / s.weight

@@ -195,7 +195,7 @@ def _model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) -
         ("last", "i4"),  # label of the previous outcome
         ("last_missed", "i4"),  # whether the previous outcome was wrong
         ("utility", "i4"),  # number of the utility, see `verdicts.utility`
-        ("detecting", "i4"),  # parameter row of the model's detectors
+        ("detector_row", "i4"),  # parameter row of the model's detectors
         ("waiting", WAITING, (int(bool(opponents_of(spec))),)),  # deferred steps, see `verdicts.deferred`
         ("leads", "u1", (noted,)),  # … what is noted of each outcome
         ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # units are 1 at first

@@ -31,10 +31,10 @@ class Rows:
         """Number of models that can still be added."""
         return self._max_models - self.used + len(self._free)
 
-    def add(self, utility: int = ACCURACY, detecting: int = 0) -> int:
+    def add(self, utility: int = ACCURACY, detector_row: int = 0) -> int:
         """Allocate an empty row, judged by utility number `utility`; raises TableFull if none is free.
 
-        `detecting` is the parameter row of its detectors.
+        `detector_row` is the parameter row of its detectors.
         """
         if self._free:
             row = self._free.pop()
@@ -47,7 +47,7 @@ class Rows:
         self._pools.spans[row] = 0
         self._pools.models["fading"]["unit"][row] = 1.0
         self._pools.models["utility"][row] = utility
-        self._pools.models["detecting"][row] = detecting
+        self._pools.models["detector_row"][row] = detector_row
         self._pools.models["labels"]["majority_unit"][row] = 1.0
         self._pools.models["labels"]["balanced_unit"][row] = 1.0
         if self._layout.shadow_classes:

@@ -70,7 +70,7 @@ def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) ->
             body += [int(model["pending"][j - len(layout.sliding)]), *_window_state(pools, window)]
             body.append(_recent(pools, row, width - int(window["large"])))
         sections[name] = _encode(body)
-    for name, field, j in _record_names(spec, int(model["detecting"])):
+    for name, field, j in _record_names(spec, int(model["detector_row"])):
         sections[name] = model[field][j].tobytes()
     sections |= verdict_sections(spec, layout, model)
     if layout.opponents:
@@ -122,7 +122,7 @@ def apply_snapshot(
                 _resume_window(pools, model["windows"][j - len(layout.sliding)], *rest[1:-1])
     for entries in sorted(recent, key=len):  # the longest last, as the oldest entry of each is a label only
         pools.rings[row, pools.rings.shape[1] - len(entries) :] = entries
-    for name, field, j in _record_names(spec, int(model["detecting"])):
+    for name, field, j in _record_names(spec, int(model["detector_row"])):
         if name in sections:
             model[field][j] = np.frombuffer(sections[name], model[field].dtype)[0]
     restore_verdicts(spec, layout, model, sections)
@@ -180,12 +180,12 @@ def _column_names(layout: Layout) -> Iterator[str]:
         yield fingerprint("landmark", LandmarkSpec(), None, COLUMNS_VERSION)
 
 
-def _record_names(spec: MonitorsSpec, detecting: int = 0) -> Iterator[tuple[str, str, int]]:
+def _record_names(spec: MonitorsSpec, detector_row: int = 0) -> Iterator[tuple[str, str, int]]:
     """(section name, field of the model's record, index in the field) of estimators stored as one record.
 
-    `detecting` is the number of the detectors' parameters (see `ModelTable.add_model`).
+    `detector_row` is the number of the detectors' parameters (see `ModelTable.add_model`).
     """
-    detectors = spec.detectors_by_model[detecting - 1].detectors if detecting else spec.detectors
+    detectors = spec.detectors_by_model[detector_row - 1].detectors if detector_row else spec.detectors
     for kind in KINDS:
         alike = (d for d in detectors if isinstance(d, kind.spec))
         for j, detector in enumerate(alike):
