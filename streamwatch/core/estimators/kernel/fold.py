@@ -25,7 +25,7 @@ from streamwatch.core.estimators.memory.totals import add, columns_of, gather
 from streamwatch.core.estimators.recovery.observe import copy_shown, observe_recovery
 from streamwatch.core.estimators.verdicts.deferred import settle_verdicts
 from streamwatch.core.estimators.verdicts.judge import judge
-from streamwatch.core.estimators.verdicts.state import copy_said
+from streamwatch.core.estimators.verdicts.state import copy_reported
 from streamwatch.core.jit import entry, hot, without_refcount
 
 
@@ -291,13 +291,13 @@ def trace(
     alarms_so_far,
     warned,
     weighted,
-    said,
+    reported,
     recovery,
 ):
     """Evaluate outcomes as `fold` does, and write the model's totals, detectors and verdicts after each.
 
     Written for every outcome t: `sums` (columns, SUMS + 1, n), `counts` (columns, 3, n, K), the detectors'
-    arrays (detectors, n), `weighted` (2, weightings, n), `said` (opponents, n), `recovery` (n,), or
+    arrays (detectors, n), `weighted` (2, weightings, n), `reported` (opponents, n), `recovery` (n,), or
     (0,) without a fading factor. Returns the number of alarms.
     """
     p = parameters[0]
@@ -351,7 +351,7 @@ def trace(
             weighted[1, j, t] = s.weight * s.weight / s.squares
         settle_verdicts(models, p, rows[t], m.outcomes, event_ms[t], t, alarms, count)
         for j in range(len(m.verdicts)):
-            copy_said(m.pace[j], m.verdicts[j], said[j, t])
+            copy_reported(m.pace[j], m.verdicts[j], reported[j, t])
         for k in range(len(m.recovery)):
             copy_shown(m.recovery[k], recovery[t])
     return count

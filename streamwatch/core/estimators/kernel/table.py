@@ -181,8 +181,8 @@ class ModelTable:
 
     def detector_state(self, rows: Integers, detector: int) -> tuple[Floats, Floats, Integers]:
         """Statistic and threshold (NaN where undefined) and number of alarms of one detector, each (m,)."""
-        said = self._detectors(rows)
-        return said.statistic[detector], said.threshold[detector], said.alarms[detector]
+        found = self._detectors(rows)
+        return found.statistic[detector], found.threshold[detector], found.alarms[detector]
 
     def warned(self, rows: Integers, detector: int) -> NDArray[np.bool_]:
         """Tell whether one detector was warning at each model's last outcome, bool (m,)."""
@@ -217,7 +217,7 @@ class ModelTable:
 
     def verdicts_traced(self, traced: Trace) -> Verdicts:
         """Verdicts after every outcome of a trace, each array (opponents, n)."""
-        return self._verdicts_of(traced.said["steps"], traced.said)
+        return self._verdicts_of(traced.reported["steps"], traced.reported)
 
     def _judged(self, rows: Integers) -> Records:
         """Copy the records of m models, with verdicts brought up to date."""

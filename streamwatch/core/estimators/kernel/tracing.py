@@ -16,7 +16,7 @@ from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.kernel.readout import Floats, totals_of
 from streamwatch.core.estimators.memory.totals import SUMS
 from streamwatch.core.estimators.recovery.state import SHOWN
-from streamwatch.core.estimators.verdicts.state import SAID
+from streamwatch.core.estimators.verdicts.state import REPORTED
 from streamwatch.core.specs import MonitorsSpec
 
 
@@ -40,8 +40,8 @@ class Trace:
     weighted: Floats
     """Drift-weighted accuracy, shape (weightings, n)."""
     weighted_n_eff: Floats
-    said: Records
-    """Records of verdicts (`SAID`), shape (opponents, n)."""
+    reported: Records
+    """Records of verdicts (`REPORTED`), shape (opponents, n)."""
     recovery: Records
     """Records of recovery (`SHOWN`), shape (n,); (0,) without a fading factor."""
 
@@ -56,7 +56,7 @@ def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarm
     statistic, threshold = np.full(shape, np.nan), np.full(shape, np.nan)
     warned = np.zeros(shape, np.bool_)
     weighted = np.zeros((2, len(spec.drift_weighted), n))
-    said = np.zeros((len(layout.opponents), n), SAID)
+    reported = np.zeros((len(layout.opponents), n), REPORTED)
     recovery = np.zeros(n if layout.fading else 0, SHOWN)
     count = kernel.trace(
         pools.models,
@@ -83,7 +83,7 @@ def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarm
         np.zeros(shape, np.int64),
         warned,
         weighted,
-        said,
+        reported,
         recovery,
     )
     found = alarm_rows(alarms, int(count))
@@ -95,5 +95,5 @@ def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarm
     classes = int(pools.models["classes"][batch.rows].max(initial=0))
     totals = tuple(totals_of(sums[c], counts[c, :, :, :classes]) for c in layout.column_of)
     return Trace(
-        found, totals, statistic, threshold, alarmed, warned, weighted[0], weighted[1], said, recovery
+        found, totals, statistic, threshold, alarmed, warned, weighted[0], weighted[1], reported, recovery
     )

@@ -81,7 +81,7 @@ class Verdicts(NamedTuple):
 def read_verdicts(
     steps: NDArray[np.int64], records: NDArray[Any], delta: float, threshold: float
 ) -> Verdicts:
-    """Read records (`VERDICT` or `SAID`) after `steps` steps; `delta` is δ, `threshold` A."""
+    """Read records (`VERDICT` or `REPORTED`) after `steps` steps; `delta` is δ, `threshold` A."""
     judged = np.where(steps > 0, 1.0, np.nan)
     known = np.where(records["since"] > 0, 1.0, np.nan)
     lower, upper = lead_bounds(records, delta)

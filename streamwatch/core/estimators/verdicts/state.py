@@ -72,7 +72,7 @@ VERDICT = np.dtype(
     ]
 )
 
-SAID = np.dtype(
+REPORTED = np.dtype(
     [
         ("steps", PACE["steps"]),
     ]
@@ -101,19 +101,19 @@ VERDICT_PARAMETERS = np.dtype(
 
 
 @inner
-def copy_said(pace, v, said):
+def copy_reported(pace, v, reported):
     """Copy the fields that `readout` uses."""
-    said.steps = pace.steps
-    said.verdict = v.verdict
-    said.since = v.since
-    said.since_ms = v.since_ms
-    said.dispersion = v.dispersion
-    said.blocks = v.blocks
-    said.mean = v.mean
-    said.spread = v.spread
+    reported.steps = pace.steps
+    reported.verdict = v.verdict
+    reported.since = v.since
+    reported.since_ms = v.since_ms
+    reported.dispersion = v.dispersion
+    reported.blocks = v.blocks
+    reported.mean = v.mean
+    reported.spread = v.spread
     for side in range(2):
         for k in range(len(STAKES)):
-            said.sums[side, k] = v.sums[side, k]
+            reported.sums[side, k] = v.sums[side, k]
 
 
 def verdict_parameters(outcomes: int, delta: float) -> NDArray[np.void]:
