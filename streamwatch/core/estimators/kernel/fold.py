@@ -22,7 +22,7 @@ from streamwatch.core.estimators.kernel.shadow import predict_and_learn
 from streamwatch.core.estimators.memory.flags import own_flags
 from streamwatch.core.estimators.memory.ring import packed
 from streamwatch.core.estimators.memory.totals import add, columns_of, gather
-from streamwatch.core.estimators.recovery.observe import copy_shown, observe_recovery
+from streamwatch.core.estimators.recovery.observe import copy_traced, observe_recovery
 from streamwatch.core.estimators.verdicts.deferred import settle_verdicts
 from streamwatch.core.estimators.verdicts.judge import judge
 from streamwatch.core.estimators.verdicts.state import copy_reported
@@ -353,5 +353,5 @@ def trace(
         for j in range(len(m.verdicts)):
             copy_reported(m.pace[j], m.verdicts[j], reported[j, t])
         for k in range(len(m.recovery)):
-            copy_shown(m.recovery[k], recovery[t])
+            copy_traced(m.recovery[k], recovery[t])
     return count

@@ -15,7 +15,7 @@ from streamwatch.core.estimators.kernel.layout import Layout, Records
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.kernel.readout import Floats, totals_of
 from streamwatch.core.estimators.memory.totals import SUMS
-from streamwatch.core.estimators.recovery.state import SHOWN
+from streamwatch.core.estimators.recovery.state import TRACED
 from streamwatch.core.estimators.verdicts.state import REPORTED
 from streamwatch.core.specs import MonitorsSpec
 
@@ -43,7 +43,7 @@ class Trace:
     reported: Records
     """Records of verdicts (`REPORTED`), shape (opponents, n)."""
     recovery: Records
-    """Records of recovery (`SHOWN`), shape (n,); (0,) without a fading factor."""
+    """Records of recovery (`TRACED`), shape (n,); (0,) without a fading factor."""
 
 
 def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarms: Records) -> Trace:
@@ -57,7 +57,7 @@ def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarm
     warned = np.zeros(shape, np.bool_)
     weighted = np.zeros((2, len(spec.drift_weighted), n))
     reported = np.zeros((len(layout.opponents), n), REPORTED)
-    recovery = np.zeros(n if layout.fading else 0, SHOWN)
+    recovery = np.zeros(n if layout.fading else 0, TRACED)
     count = kernel.trace(
         pools.models,
         pools.next_fold,

@@ -147,14 +147,14 @@ def bucket_of(bounds, value):
 
 
 @inner
-def copy_shown(r, shown):
+def copy_traced(r, traced):
     """Copy what a trace has of a record."""
-    shown.since = r.since
-    shown.alarm_ms = r.alarm_ms
-    shown.before = r.before
-    shown.limit = r.limit
-    shown.peak = r.peak
-    shown.recovered = r.recovered
-    shown.not_recovered = r.not_recovered
-    shown.depth = r.depth
-    shown.outcomes = r.outcomes
+    traced.since = r.since
+    traced.alarm_ms = r.alarm_ms
+    traced.before = r.before
+    traced.limit = r.limit
+    traced.peak = r.peak
+    traced.recovered = r.recovered
+    traced.not_recovered = r.not_recovered
+    traced.depth = r.depth
+    traced.outcomes = r.outcomes

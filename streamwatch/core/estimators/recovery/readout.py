@@ -31,7 +31,7 @@ class Recoveries(NamedTuple):
 
 
 def read_recoveries(records: NDArray[Any]) -> Recoveries:
-    """Read records (`RECOVERY` or `SHOWN`), shape (m,)."""
+    """Read records (`RECOVERY` or `TRACED`), shape (m,)."""
     recovering = (records["since"] > 0).astype(np.float64)
     recovered = records["recovered"].astype(np.float64)
     not_recovered = records["not_recovered"].astype(np.float64)

@@ -50,7 +50,7 @@ RECOVERY = np.dtype(
         ("samples", SAMPLE, (SAMPLES,)),  # of outcome k·2^shift at place k modulo their number
     ]
 )
-SHOWN = np.dtype(OF_DRIFTS)
+TRACED = np.dtype(OF_DRIFTS)
 """What a trace has of a record."""
 RECOVERY_PARAMETERS = np.dtype(
     [
