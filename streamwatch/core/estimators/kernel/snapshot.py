@@ -19,7 +19,8 @@ from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW, WINDOW
 from streamwatch.core.estimators.forgetting.drift_weighted import WEIGHTING
 from streamwatch.core.estimators.forgetting.label_drift import LABEL_DRIFT
 from streamwatch.core.estimators.forgetting.mechanisms import FADING
-from streamwatch.core.estimators.kernel.layout import Layout, label_drifts_of, utility_index
+from streamwatch.core.estimators.kernel.implied import label_drifts_of
+from streamwatch.core.estimators.kernel.layout import Layout, utility_index
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.kernel.shadow import VERSION as SHADOW_VERSION
 from streamwatch.core.estimators.kernel.shadow_state import resume_shadow, shadow_state

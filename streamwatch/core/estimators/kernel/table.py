@@ -12,7 +12,7 @@ from streamwatch.core.estimators.detectors.alarm import ALARM, AlarmRow, alarm_r
 from streamwatch.core.estimators.kernel import admission
 from streamwatch.core.estimators.kernel import fold as kernel
 from streamwatch.core.estimators.kernel.batch import Batch, batch_of
-from streamwatch.core.estimators.kernel.layout import Records, layout_of, utility_index
+from streamwatch.core.estimators.kernel.layout import layout_of, utility_index
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.kernel.readout import (
     Detectors,
@@ -22,6 +22,7 @@ from streamwatch.core.estimators.kernel.readout import (
     read_totals,
     read_weighted,
 )
+from streamwatch.core.estimators.kernel.record import Records
 from streamwatch.core.estimators.kernel.rows import Rows
 from streamwatch.core.estimators.kernel.scores import NO_SCORES, Indices, Scores
 from streamwatch.core.estimators.kernel.shadow_state import confusion

@@ -11,9 +11,10 @@ from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.detectors.alarm import AlarmRow, alarm_rows
 from streamwatch.core.estimators.kernel import fold as kernel
 from streamwatch.core.estimators.kernel.batch import Batch
-from streamwatch.core.estimators.kernel.layout import Layout, Records
+from streamwatch.core.estimators.kernel.layout import Layout
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.kernel.readout import Floats, totals_of
+from streamwatch.core.estimators.kernel.record import Records
 from streamwatch.core.estimators.memory.totals import SUMS
 from streamwatch.core.estimators.recovery.state import TRACED
 from streamwatch.core.estimators.verdicts.state import REPORTED
