@@ -1,46 +1,28 @@
 """State of one model's estimators as bytes, independent of the model's row.
 
-Each estimator has a section, named by its fingerprint: kind, parameters, record schema and version. A section
-is restored only into an estimator of the same fingerprint. Equal states give equal bytes.
+Each estimator has a section, named by its fingerprint (`section_names`). Equal states give equal bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.detectors import KINDS
-from streamwatch.core.estimators.fingerprints import fingerprint
-from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW, WINDOW
-from streamwatch.core.estimators.forgetting.drift_weighted import WEIGHTING
-from streamwatch.core.estimators.forgetting.label_drift import LABEL_DRIFT
 from streamwatch.core.estimators.forgetting.mechanisms import FADING
-from streamwatch.core.estimators.kernel.implied import label_drifts_of
-from streamwatch.core.estimators.kernel.layout import Layout, utility_index
+from streamwatch.core.estimators.kernel.layout import Layout
 from streamwatch.core.estimators.kernel.pools import Pools
+from streamwatch.core.estimators.kernel.section_names import VERSION, column_names, record_names
 from streamwatch.core.estimators.kernel.shadow import VERSION as SHADOW_VERSION
 from streamwatch.core.estimators.kernel.shadow_state import resume_shadow, shadow_state
-from streamwatch.core.estimators.kernel.verdict_sections import (
-    earlier_verdict_names,
-    restore_verdicts,
-    verdict_names,
-    verdict_sections,
-)
-from streamwatch.core.estimators.memory.allocator import HEADER, SLOT
+from streamwatch.core.estimators.kernel.verdict_sections import restore_verdicts, verdict_sections
+from streamwatch.core.estimators.kernel.window_state import resume_window, window_state
 from streamwatch.core.estimators.memory.ring import true_class_shift
-from streamwatch.core.estimators.recovery.state import RECOVERY, recovery_identity, watched_of
-from streamwatch.core.estimators.recovery.state import VERSION as RECOVERY_VERSION
 from streamwatch.core.estimators.verdicts.opponents import EXTRA_COLUMNS, LABEL_COUNTS
-from streamwatch.core.specs import LandmarkSpec, MonitorsSpec, UtilitySpec
-
-VERSION = 2
-"""Incremented when the meaning of a section of this module changes."""
-COLUMNS_VERSION = 3
-"""Incremented when the meaning of a mechanism's totals, or of the outcomes stored with them, changes."""
+from streamwatch.core.specs import MonitorsSpec
 
 MODEL = f"model/{VERSION}"
 SHADOWS = f"shadow/{SHADOW_VERSION}"
@@ -57,7 +39,7 @@ def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) ->
     sections = {
         MODEL: _encode([int(model[name]) for name in HEADER_FIELDS]),
     }
-    for column, name in enumerate(_column_names(layout)):
+    for column, name in enumerate(column_names(layout)):
         counts = _class_column(layout, pools, row, column)
         body: list[Any] = [model["totals"][:, column].tobytes(), counts[:classes].tobytes()]
         j = column - len(layout.fading)
@@ -68,10 +50,10 @@ def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) ->
         elif j - len(layout.sliding) < len(layout.windows):
             width = int(model["totals"][0, column])
             window = model["windows"][j - len(layout.sliding)]
-            body += [int(model["pending"][j - len(layout.sliding)]), *_window_state(pools, window)]
+            body += [int(model["pending"][j - len(layout.sliding)]), *window_state(pools, window)]
             body.append(_recent(pools, row, width - int(window["large"])))
         sections[name] = _encode(body)
-    for name, field, j in _record_names(spec, int(model["detector_row"])):
+    for name, field, j in record_names(spec, int(model["detector_row"])):
         sections[name] = model[field][j].tobytes()
     sections |= verdict_sections(spec, layout, model)
     if layout.opponents:
@@ -107,7 +89,7 @@ def apply_snapshot(
     model["waiting"]["settled"] = header["outcomes"]
     last = header["last"] << true_class_shift(layout.ring)
     recent = [np.array([last], layout.ring)] if header["outcomes"] else []
-    for column, name in enumerate(_column_names(layout)):
+    for column, name in enumerate(column_names(layout)):
         if name not in sections:
             continue
         totals, counts, *rest = _decode(sections[name])
@@ -120,10 +102,10 @@ def apply_snapshot(
             recent.append(np.frombuffer(rest[-1], layout.ring))
             if j >= len(layout.sliding):
                 model["pending"][j - len(layout.sliding)] = rest[0]
-                _resume_window(pools, model["windows"][j - len(layout.sliding)], *rest[1:-1])
+                resume_window(pools, model["windows"][j - len(layout.sliding)], *rest[1:-1])
     for entries in sorted(recent, key=len):  # the longest last, as the oldest entry of each is a label only
         pools.rings[row, pools.rings.shape[1] - len(entries) :] = entries
-    for name, field, j in _record_names(spec, int(model["detector_row"])):
+    for name, field, j in record_names(spec, int(model["detector_row"])):
         if name in sections:
             model[field][j] = np.frombuffer(sections[name], model[field].dtype)[0]
     restore_verdicts(spec, layout, model, sections)
@@ -133,70 +115,6 @@ def apply_snapshot(
         _label_counts(pools, row)[:classes] = np.frombuffer(counts).reshape(-1, 2)
     if layout.shadow_classes:
         resume_shadow(pools, model, layout.shadow_classes, _decode(sections.get(SHADOWS, _encode(None))))
-
-
-def section_names(spec: MonitorsSpec, layout: Layout) -> dict[str, str]:
-    """Describe the estimator behind each section in words, by section name."""
-    shown = [spec.name for spec in (*layout.fading, *layout.sliding, *layout.windows)]
-    shown += ["landmark"] * bool(layout.landmark)
-    names = dict(zip(_column_names(layout), shown, strict=True))
-    for group, whose in enumerate(["", *(f" of {each.models}" for each in spec.detectors_by_model)]):
-        for kind in KINDS:
-            alike = [f"{d.name}{whose}" for d in spec.detectors if isinstance(d, kind.spec)]
-            own = (name for name, field, _ in _record_names(spec, group) if field == kind.name)
-            names = dict(zip(own, alike, strict=True)) | names
-    drift_weightings = (name for name, field, _ in _record_names(spec) if field == "drift_weighted")
-    names |= dict(
-        zip(drift_weightings, (f"drift-weighted {w.name}" for w in spec.drift_weighted), strict=True)
-    )
-    for name, field, _ in _record_names(spec):
-        if field == "recovery":
-            names[name] = f"recovery of the error of {layout.fading[0].name}"
-    for u in dict.fromkeys(spec.utilities) or (UtilitySpec(),):
-        for opponent, name in zip(
-            layout.opponents, verdict_names(spec, layout, utility_index(layout, u)), strict=True
-        ):
-            names[name] = f"verdict {opponent} by {u.kind}"
-    return names
-
-
-def earlier_names(spec: MonitorsSpec, layout: Layout) -> dict[str, str]:
-    """Names of the sections that continue those of an earlier version, by the earlier name."""
-    names: dict[str, str] = {}
-    for u in dict.fromkeys(spec.utilities) or (UtilitySpec(),):
-        utility = utility_index(layout, u)
-        earlier, now = (each(spec, layout, utility) for each in (earlier_verdict_names, verdict_names))
-        names |= dict(zip(earlier, now, strict=True))
-    return names
-
-
-def _column_names(layout: Layout) -> Iterator[str]:
-    for f in layout.fading:
-        yield fingerprint("fading", f, FADING, COLUMNS_VERSION)
-    for s in layout.sliding:
-        yield fingerprint("sliding", s, layout.ring, COLUMNS_VERSION)
-    for w in layout.windows:
-        yield fingerprint("adwin", w, WINDOW, (COLUMNS_VERSION, layout.ring.str))
-    if layout.landmark:
-        yield fingerprint("landmark", LandmarkSpec(), None, COLUMNS_VERSION)
-
-
-def _record_names(spec: MonitorsSpec, detector_row: int = 0) -> Iterator[tuple[str, str, int]]:
-    """(section name, field of the model's record, index in the field) of estimators stored as one record.
-
-    `detector_row` is the number of the detectors' parameters (see `ModelTable.add_model`).
-    """
-    detectors = spec.detectors_by_model[detector_row - 1].detectors if detector_row else spec.detectors
-    for kind in KINDS:
-        alike = (d for d in detectors if isinstance(d, kind.spec))
-        for j, detector in enumerate(alike):
-            yield fingerprint(kind.name, detector, kind.state, kind.version), kind.name, j
-    for j, delta in enumerate(label_drifts_of(spec.drift_weighted)):
-        yield fingerprint("label_drift", delta, LABEL_DRIFT, VERSION), "label_drift", j
-    for j, drift_weighted in enumerate(spec.drift_weighted):
-        yield fingerprint("drift_weighted", drift_weighted, WEIGHTING, VERSION), "drift_weighted", j
-    if watched_of(spec) is not None:
-        yield fingerprint("recovery", recovery_identity(spec), RECOVERY, RECOVERY_VERSION), "recovery", 0
 
 
 def _label_counts(pools: Pools, row: int) -> NDArray[np.float64]:
@@ -225,49 +143,3 @@ def _recent(pools: Pools, row: int, number: int) -> bytes:
     below = true_class_shift(entries.dtype)
     entries[:labels_only] = entries[:labels_only] >> below << below
     return entries.tobytes()
-
-
-SCALARS = ("large", "last_drift", "kept", "statistic", "threshold", "before", "after", "rows")
-
-
-def _window_state(pools: Pools, window: Any) -> list[Any]:
-    buckets = window["buckets"][: int(window["rows"])].tolist()
-    losses = [window["losses"][r, :k].tolist() for r, k in enumerate(buckets)]
-    blocks = [
-        _block(pools, int(slot))
-        for r, k in enumerate(buckets[FIRST_BLOCK_ROW:])
-        for slot in window["blocks"][r, :k]
-    ]
-    return [[window[name].item() for name in SCALARS], losses, blocks]
-
-
-def _resume_window(
-    pools: Pools, window: Any, scalars: list[Any], losses: list[Any], blocks: list[Any]
-) -> None:
-    for name, value in zip(SCALARS, scalars, strict=True):
-        window[name] = value
-    slots = iter([_restore_block(pools, *block) for block in blocks])
-    for r, row in enumerate(losses):
-        window["buckets"][r] = len(row)
-        window["losses"][r, : len(row)] = row
-        if r >= FIRST_BLOCK_ROW:
-            window["blocks"][r - FIRST_BLOCK_ROW, : len(row)] = [next(slots) for _ in row]
-
-
-def _block(pools: Pools, slot: int) -> tuple[list[int], int, bytes, bytes]:
-    """(repeats and flags, classes of the block, classes with counts, their counts) of one block."""
-    first = slot * SLOT
-    span = 1 << int(pools.blocks[first + 1])
-    counts = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)
-    counted = np.flatnonzero(counts.any(axis=1)).astype(np.int32)
-    sums = pools.blocks[[first, *range(first + 2, first + HEADER)]].tolist()
-    return sums, span, counted.tobytes(), counts[counted].tobytes()
-
-
-def _restore_block(pools: Pools, sums: list[int], span: int, counted: bytes, counts: bytes) -> int:
-    slot = pools.claim_block(span)
-    first = slot * SLOT
-    pools.blocks[[first, *range(first + 2, first + HEADER)]] = sums
-    block = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)
-    block[np.frombuffer(counted, np.int32)] = np.frombuffer(counts, np.int32).reshape(-1, 3)
-    return slot

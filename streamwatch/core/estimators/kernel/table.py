@@ -25,13 +25,9 @@ from streamwatch.core.estimators.kernel.readout import (
 from streamwatch.core.estimators.kernel.record import Records
 from streamwatch.core.estimators.kernel.rows import Rows
 from streamwatch.core.estimators.kernel.scores import NO_SCORES, Indices, Scores
+from streamwatch.core.estimators.kernel.section_names import earlier_names, section_names
 from streamwatch.core.estimators.kernel.shadow_state import confusion
-from streamwatch.core.estimators.kernel.snapshot import (
-    apply_snapshot,
-    earlier_names,
-    section_names,
-    take_snapshot,
-)
+from streamwatch.core.estimators.kernel.snapshot import apply_snapshot, take_snapshot
 from streamwatch.core.estimators.kernel.tracing import Trace, traced
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.memory.totals import N
