@@ -11,7 +11,7 @@ import numpy as np
 from streamwatch.core.estimators.comparisons.observe import observe
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.forgetting.adwin import SMALL_OUTCOMES
-from streamwatch.core.estimators.kernel import admission, fold, numbering
+from streamwatch.core.estimators.kernel import admission, fold, numbering, reading
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.registers.late_labels import observe as late_labels
 from streamwatch.core.estimators.registers.late_labels.partition import last_boundary
@@ -27,10 +27,10 @@ from streamwatch.core.specs import ComparisonSpec, MonitorsSpec
 ENTRIES: tuple[Any, ...] = (
     fold.fold,
     fold.trace,
-    fold.collect,
-    fold.show,
-    fold.prepare_snapshot,
-    fold.prepare_verdicts,
+    reading.collect,
+    reading.show,
+    reading.prepare_snapshot,
+    reading.prepare_verdicts,
     admission.make_room,
     admission.claim_rows,
     admission.release,

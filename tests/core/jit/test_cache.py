@@ -17,7 +17,7 @@ from streamwatch.core.jit.cache import cache_directory, kernel_hash, kernel_sour
 COLLECT = """
 import numpy as np
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.kernel.fold import collect
+from streamwatch.core.estimators.kernel.reading import collect
 from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
 table = ModelTable(MonitorsSpec((LandmarkSpec(),), (), (), max_models=1))
 table.totals(np.array([table.add_model()]), 0)
@@ -53,7 +53,7 @@ def test_a_second_process_loads_what_the_first_compiled(tmp_path) -> None:
 
     assert collected() == "1 0"
     assert collected() == "0 1"
-    assert list(tmp_path.glob("kernel-*/fold.collect-*.nbc"))
+    assert list(tmp_path.glob("kernel-*/reading.collect-*.nbc"))
 
 
 MOVED = b"""

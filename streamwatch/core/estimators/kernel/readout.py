@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.agreement import Totals
-from streamwatch.core.estimators.kernel import fold as kernel
+from streamwatch.core.estimators.kernel import reading
 from streamwatch.core.estimators.kernel.layout import Layout
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.memory.flags import (
@@ -45,7 +45,7 @@ def read_totals(pools: Pools, layout: Layout, rows: Integers, column: int) -> To
     classes = int(pools.models["classes"][rows].max(initial=0))
     sums = np.zeros((SUMS + 1, len(rows)))
     counts = np.zeros((3, len(rows), classes))
-    kernel.collect(
+    reading.collect(
         pools.models, pools.class_counts, pools.rings, layout.parameters, rows, column, sums, counts
     )
     return totals_of(sums, counts)
@@ -56,7 +56,7 @@ def read_detectors(pools: Pools, layout: Layout, rows: Integers, detectors: int)
     shape = (detectors, len(rows))
     statistic, threshold = np.full(shape, np.nan), np.full(shape, np.nan)
     alarms, warned = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
-    kernel.show(pools.models, layout.parameters, rows, statistic, threshold, alarms, warned)
+    reading.show(pools.models, layout.parameters, rows, statistic, threshold, alarms, warned)
     return Detectors(statistic, threshold, alarms, warned)
 
 

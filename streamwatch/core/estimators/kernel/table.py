@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.detectors.alarm import ALARM, AlarmRow, alarm_rows
-from streamwatch.core.estimators.kernel import admission
-from streamwatch.core.estimators.kernel import fold as kernel
+from streamwatch.core.estimators.kernel import admission, fold, reading
 from streamwatch.core.estimators.kernel.batch import Batch, batch_of
 from streamwatch.core.estimators.kernel.layout import layout_of, utility_index
 from streamwatch.core.estimators.kernel.pools import Pools
@@ -133,7 +132,7 @@ class ModelTable:
         )
         while True:
             pools = self._pools
-            verdict, count = kernel.fold(
+            verdict, count = fold.fold(
                 pools.models,
                 pools.spans,
                 pools.next_fold,
@@ -219,7 +218,7 @@ class ModelTable:
     def _judged(self, rows: Integers) -> Records:
         """Copy the records of m models, with verdicts brought up to date."""
         rows = self._rows.live(rows)
-        kernel.prepare_verdicts(self._pools.models, self._layout.parameters, rows, self._alarms)
+        reading.prepare_verdicts(self._pools.models, self._layout.parameters, rows, self._alarms)
         return self._pools.models[rows]
 
     def _verdicts_of(self, steps: Integers, records: NDArray[np.void]) -> Verdicts:
@@ -263,7 +262,7 @@ class ModelTable:
         """Encode the state of a model's estimators, one section each, independent of the model's row."""
         self._rows.live_one(row)
         pools = self._pools
-        kernel.prepare_snapshot(
+        reading.prepare_snapshot(
             pools.models, pools.class_counts, pools.rings, self._layout.parameters, row, self._alarms
         )
         return take_snapshot(self._spec, self._layout, self._pools, row)

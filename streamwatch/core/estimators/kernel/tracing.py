@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.detectors.alarm import AlarmRow, alarm_rows
-from streamwatch.core.estimators.kernel import fold as kernel
+from streamwatch.core.estimators.kernel import fold
 from streamwatch.core.estimators.kernel.batch import Batch
 from streamwatch.core.estimators.kernel.layout import Layout
 from streamwatch.core.estimators.kernel.pools import Pools
@@ -59,7 +59,7 @@ def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarm
     weighted = np.zeros((2, len(spec.drift_weighted), n))
     reported = np.zeros((len(layout.opponents), n), REPORTED)
     recovery = np.zeros(n if layout.fading else 0, TRACED)
-    count = kernel.trace(
+    count = fold.trace(
         pools.models,
         pools.next_fold,
         pools.class_counts,
