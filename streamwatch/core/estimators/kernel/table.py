@@ -1,4 +1,7 @@
-"""Table of models: one row of estimators per model, updated in batches, read on demand."""
+"""Table of models: one row of estimators per model, updated in batches, read on demand.
+
+Long because it is the kernel's whole interface in one class; what it does is done in the modules it calls.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.agreement import Totals
-from streamwatch.core.estimators.detectors.alarm import ALARM, AlarmRow, alarm_rows
-from streamwatch.core.estimators.kernel import admission, fold, reading
-from streamwatch.core.estimators.kernel.batch import Batch, batch_of
+from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.kernel import reading
+from streamwatch.core.estimators.kernel.batch import batch_of
+from streamwatch.core.estimators.kernel.evaluation import Evaluation
 from streamwatch.core.estimators.kernel.layout import layout_of, utility_index
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.kernel.readout import (
@@ -27,7 +31,7 @@ from streamwatch.core.estimators.kernel.scores import NO_SCORES, Indices, Scores
 from streamwatch.core.estimators.kernel.section_names import earlier_names, section_names
 from streamwatch.core.estimators.kernel.shadow_state import confusion
 from streamwatch.core.estimators.kernel.snapshot import apply_snapshot, take_snapshot
-from streamwatch.core.estimators.kernel.tracing import Trace, traced
+from streamwatch.core.estimators.kernel.tracing import Trace
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.memory.totals import N
 from streamwatch.core.estimators.recovery.readout import recovery_document
@@ -49,7 +53,7 @@ class ModelTable:
         self._layout = layout_of(spec)
         self._pools = Pools(self._layout, spec.max_models)
         self._rows = Rows(self._layout, self._pools, spec.max_models)
-        self._alarms: Records = np.zeros(0, ALARM)
+        self._evaluation = Evaluation(spec, self._layout, self._pools, self._rows)
 
     def add_model(self, utility: UtilitySpec = _ACCURACY, detectors: int = 0) -> int:
         """Add a model, judged by `utility`, and return its row; rows of retired models are used again.
@@ -127,37 +131,9 @@ class ModelTable:
         ValueError
             If an index is out of range; nothing was evaluated then.
         """
-        batch = self._reserve(
+        return self._evaluation.fold(
             batch_of(rows, true_class, predicted_class, label_at_prediction, scores, event_ms)
         )
-        while True:
-            pools = self._pools
-            verdict, count = fold.fold(
-                pools.models,
-                pools.spans,
-                pools.next_fold,
-                pools.class_counts,
-                pools.class_counts_allocator,
-                pools.rings,
-                pools.blocks,
-                pools.block_allocator,
-                pools.shadow_spans,
-                pools.shadows,
-                pools.shadow_allocator,
-                self._layout.parameters,
-                self._layout.utilities,
-                self._layout.max_classes,
-                batch.rows,
-                batch.true_class,
-                batch.predicted_class,
-                batch.label_at_prediction,
-                batch.event_ms,
-                *batch.scores,
-                self._alarms,
-            )
-            if verdict == admission.ADMITTED:
-                return alarm_rows(self._alarms, int(count))
-            self._resolve(verdict, int(count), batch)
 
     def outcomes(self, rows: Integers) -> Integers:
         """Number of outcomes of each model, int64 (m,)."""
@@ -218,7 +194,7 @@ class ModelTable:
     def _judged(self, rows: Integers) -> Records:
         """Copy the records of m models, with verdicts brought up to date."""
         rows = self._rows.live(rows)
-        reading.prepare_verdicts(self._pools.models, self._layout.parameters, rows, self._alarms)
+        reading.prepare_verdicts(self._pools.models, self._layout.parameters, rows, self._evaluation.alarms)
         return self._pools.models[rows]
 
     def _verdicts_of(self, steps: Integers, records: NDArray[np.void]) -> Verdicts:
@@ -263,7 +239,12 @@ class ModelTable:
         self._rows.live_one(row)
         pools = self._pools
         reading.prepare_snapshot(
-            pools.models, pools.class_counts, pools.rings, self._layout.parameters, row, self._alarms
+            pools.models,
+            pools.class_counts,
+            pools.rings,
+            self._layout.parameters,
+            row,
+            self._evaluation.alarms,
         )
         return take_snapshot(self._spec, self._layout, self._pools, row)
 
@@ -295,43 +276,13 @@ class ModelTable:
         ValueError
             If an index is out of range; nothing was evaluated then.
         """
-        batch = self._reserve(
+        return self._evaluation.trace(
             batch_of(rows, true_class, predicted_class, label_at_prediction, scores, event_ms)
         )
-        pools, most = self._pools, self._layout.max_classes
-        while True:
-            verdict, position = pools.make_room(
-                batch.rows, batch.true_class, batch.predicted_class, batch.scores, most
-            )
-            if verdict == admission.ADMITTED:
-                return traced(self._spec, self._layout, pools, batch, self._alarms)
-            self._resolve(verdict, position, batch)
 
     def footprint(self, row: int) -> int:
         """Number of bytes a model occupies: record, ring, class rows, blocks and shadow counts."""
         return self._pools.footprint(row)
-
-    def _reserve(self, batch: Batch) -> Batch:
-        """Make room for the blocks and alarms of a batch, and return the batch."""
-        self._pools.reserve_batch(len(batch.rows), self._rows.used)
-        most = len(batch.rows) * (len(self._spec.detectors) + 1)
-        if len(self._alarms) < most:
-            self._alarms = np.zeros(most, ALARM)
-        return batch
-
-    def _resolve(self, verdict: int, position: int, batch: Batch) -> None:
-        """Enlarge the pool that was full, so that the batch can be tried again.
-
-        Raise ValueError for invalid input.
-        """
-        if verdict != admission.INVALID:
-            self._pools.enlarge(verdict)
-            return
-        got = tuple(int(column[position]) for column in (batch.rows, batch.true_class, batch.predicted_class))
-        raise ValueError(
-            f"outcome {position} of a batch must have a live row and classes (of scores, too) below "
-            f"{self._layout.max_classes}, got (row, truth, predicted) = {got}"
-        )
 
     def _detectors(self, rows: Integers) -> Detectors:
         return read_detectors(self._pools, self._layout, self._rows.live(rows), len(self._spec.detectors))
