@@ -44,6 +44,7 @@ def parameter_rows(
         ("counts_majority", "i8"),
         ("kinds", "i8"),  # one bit per kind of opponent: it is configured
         ("times_start", "i8"),  # offset of `noted_ms` in a model's record
+        ("pace_start", "i8"),  # offset of `pace` in a model's record
         ("verdict_start", "i8"),  # offset of `verdicts` in a model's record
         ("verdict_bytes", "i8"),  # size of one record of `verdicts`
         ("folds_share", "i8"),  # whether a fold's label at prediction is the previous one of its stream
@@ -65,6 +66,7 @@ def parameter_rows(
     row["counts_majority"] = MAJORITY in kinds
     row["kinds"] = sum(1 << kind for kind in kinds)
     row["times_start"] = offset_of(model, "noted_ms")
+    row["pace_start"] = offset_of(model, "pace")
     row["verdict_start"] = offset_of(model, "verdicts")
     row["verdict_bytes"] = VERDICT.itemsize
     row["folds_share"] = spec.folds_share_stream

@@ -56,22 +56,37 @@ def prefetch_shadows(m, s, true_class, predicted_class, shadows):
 def prefetch_verdicts(models, class_counts, m, p, row, true_class, predicted_class):
     """Prefetch what the outcome notes for verdicts, and verdict records if steps are likely to be taken.
 
-    If steps are not deferred, only records likely to change are prefetched. To guess them, the opponent's
-    answer is taken to be the leading class for the majority and the previous label for all others.
+    Those are the records of all opponents if deferred steps are likely to be due, and where none are deferred
+    the records likely to change. To guess that, the opponent's answer is taken to be the leading class for
+    the majority and the previous label for all others.
     """
     for k in range(len(m.waiting)):
         w = m.waiting[k]
         line = (m.class_counts + true_class) * class_counts.shape[1] + majority_column(class_counts)
         prefetch(class_counts, 8 * line)
-        deferring = w.answering != 0
-        if deferring:
-            prefetch(models, row * models.itemsize + p.times_start + 8 * (m.outcomes - w.settled))
-        if not deferring or w.noted + 1 >= w.full or m.outcomes + 2 >= w.due:
+        start = row * models.itemsize
+        if w.answering != 0:
+            prefetch(models, start + p.times_start + 8 * (m.outcomes - w.settled))
+            due = m.outcomes + 2 >= w.due
+            if not due and w.noted + 1 >= w.full:
+                for j in range(len(m.verdicts)):
+                    due |= may_differ(m, p, j, true_class, predicted_class)
+            if due:
+                prefetch(models, start + p.pace_start)
+                for j in range(len(m.verdicts)):
+                    if (w.answering >> p.opponents[j].kind) & 1:
+                        prefetch_record(models, start + p.verdict_start + j * p.verdict_bytes, p)
+        else:
             for j in range(len(m.verdicts)):
-                if deferring or may_differ(m, p, j, true_class, predicted_class):
-                    start = row * models.itemsize + p.verdict_start + j * p.verdict_bytes
-                    for offset in range(0, p.verdict_bytes, LINE):
-                        prefetch(models, start + offset)
+                if may_differ(m, p, j, true_class, predicted_class):
+                    prefetch_record(models, start + p.verdict_start + j * p.verdict_bytes, p)
+
+
+@hot
+def prefetch_record(models, start, p):
+    """Prefetch the record of a verdict that starts at a byte of `models`."""
+    for offset in range(0, p.verdict_bytes, LINE):
+        prefetch(models, start + offset)
 
 
 @hot
