@@ -9,7 +9,7 @@ from streamwatch.core.estimators.detectors.chain import show_all
 from streamwatch.core.estimators.forgetting.mechanisms import settle
 from streamwatch.core.estimators.kernel.admission import ADMITTED, admit
 from streamwatch.core.estimators.kernel.outcome import flag_outcome, learn
-from streamwatch.core.estimators.kernel.prefetch import prefetch_ahead
+from streamwatch.core.estimators.kernel.prefetch import NEAR_BYTES, prefetch_ahead
 from streamwatch.core.estimators.memory.totals import columns_of, gather
 from streamwatch.core.estimators.recovery.observe import copy_traced, observe_recovery
 from streamwatch.core.estimators.verdicts.deferred import settle_verdicts
@@ -89,8 +89,10 @@ def fold(
     parameters = without_refcount(parameters)
     p = parameters[0]
     count = np.int64(0)  # typed from the start, or the functions it is passed to are compiled twice
+    far = models.shape[0] * models.itemsize > NEAR_BYTES
     for i in range(rows.shape[0]):
-        prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i)
+        if far:
+            prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i)
         m = models[rows[i]]
         y, y_hat = true_class[i], predicted_class[i]
         first = count
@@ -106,6 +108,7 @@ def fold(
             y,
             y_hat,
             label_at_prediction[i],
+            flags,
             event_ms[i],
             i,
             rows[i],
@@ -187,6 +190,7 @@ def trace(
             y,
             y_hat,
             label_at_prediction[t],
+            flags,
             event_ms[t],
             t,
             rows[t],

@@ -39,7 +39,8 @@ def parameter_rows(
     }
     fields: list[Any] = [
         ("hot_bytes", "i8"),  # bytes at the start of a model's record that every outcome accesses
-        ("window_bytes", "i8"),
+        ("windows_start", "i8"),  # offset of `windows` in a model's record
+        ("window_bytes", "i8"),  # size of one record of `windows`
         ("shadow_classes", "i8"),
         ("counts_majority", "i8"),
         ("kinds", "i8"),  # one bit per kind of opponent: it is configured
@@ -60,6 +61,7 @@ def parameter_rows(
     ]
     row = np.zeros(len(groups), np.dtype(fields, align=True))
     row["hot_bytes"] = _hot_bytes(model, {kind: len(rows) for kind, (rows, *_) in detectors.items()})
+    row["windows_start"] = offset_of(model, "windows")
     row["window_bytes"] = WINDOW.itemsize
     row["shadow_classes"] = spec.shadow_max_classes
     kinds = [OPPONENTS.index(opponent) for opponent in opponents_of(spec)]

@@ -18,6 +18,8 @@ from streamwatch.core.estimators.verdicts.opponents import MAJORITY, majority_co
 from streamwatch.core.jit import hot, inner, prefetch
 
 LINE = 64
+NEAR_BYTES = 1 << 20
+"""Size of all records of models up to which they stay in a core's cache, and nothing is prefetched."""
 AHEAD = 16
 """Number of outcomes between prefetching a record and using it."""
 
@@ -28,10 +30,23 @@ def prefetch_counts(m, true_class, predicted_class, class_counts):
     width = 8 * class_counts.shape[1]
     part = 8 * columns_of(m)
     if true_class == predicted_class:
-        prefetch(class_counts, (m.class_counts + true_class) * width + AGREED * part)
+        prefetch_ends(class_counts, (m.class_counts + true_class) * width + AGREED * part, part)
     else:
-        prefetch(class_counts, (m.class_counts + true_class) * width + MISSED * part)
-        prefetch(class_counts, (m.class_counts + predicted_class) * width + FALSE * part)
+        prefetch_ends(class_counts, (m.class_counts + true_class) * width + MISSED * part, part)
+        prefetch_ends(class_counts, (m.class_counts + predicted_class) * width + FALSE * part, part)
+
+
+@hot
+def prefetch_ends(array, start, size):
+    """Prefetch both ends of a few doubles, `size` bytes that may lie across a line's end."""
+    prefetch(array, start)
+    prefetch(array, start + size - 8)
+
+
+@hot
+def prefetch_label(class_counts, m, k):
+    """Prefetch the count of a class for the majority opponent."""
+    prefetch(class_counts, 8 * ((m.class_counts + k) * class_counts.shape[1] + majority_column(class_counts)))
 
 
 @inner
@@ -42,12 +57,13 @@ def prefetch_entries(m, age, number, rings, row):
 
 
 @hot
-def prefetch_shadows(m, s, true_class, predicted_class, shadows):
+def prefetch_shadows(m, s, predicted_class, shadows):
     """Prefetch the rows of shadow counts that an outcome reads and changes."""
-    prefetch(shadows, 8 * (prior_row(s) + true_class))
+    prior = 8 * prior_row(s)
     transition = 8 * transition_row(s, m.last)
     augmented = 8 * augmented_row(s, m.last, predicted_class)
     for offset in range(0, 8 * (s.span + 1) + LINE, LINE):
+        prefetch(shadows, prior + offset)
         prefetch(shadows, transition + offset)
         prefetch(shadows, augmented + offset)
 
@@ -62,8 +78,8 @@ def prefetch_verdicts(models, class_counts, m, p, row, true_class, predicted_cla
     """
     for k in range(len(m.waiting)):
         w = m.waiting[k]
-        line = (m.class_counts + true_class) * class_counts.shape[1] + majority_column(class_counts)
-        prefetch(class_counts, 8 * line)
+        prefetch_label(class_counts, m, true_class)
+        prefetch_label(class_counts, m, m.labels[k].leader - 1)
         start = row * models.itemsize
         if w.answering != 0:
             prefetch(models, start + p.times_start + 8 * (m.outcomes - w.settled))
@@ -104,13 +120,15 @@ def prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, pr
         start = rows[i + AHEAD] * models.itemsize
         for offset in range(0, p.hot_bytes, LINE):
             prefetch(models, start + offset)
+        for j in range(len(p.windows)):
+            prefetch(models, start + p.windows_start + j * p.window_bytes)
     if i + 8 < n:
         row = rows[i + 8]
         m = models[row]
         prefetch_counts(m, true_class[i + 8], predicted_class[i + 8], class_counts)
         prefetch(rings, rings.itemsize * (row * rings.shape[1] + m.head))
         for j in range(len(m.shadow)):
-            prefetch_shadows(m, m.shadow[j], true_class[i + 8], predicted_class[i + 8], shadows)
+            prefetch_shadows(m, m.shadow[j], predicted_class[i + 8], shadows)
         prefetch_verdicts(models, class_counts, m, p, row, true_class[i + 8], predicted_class[i + 8])
         for j in range(len(p.sliding)):
             gathered = int(m.totals[N, len(m.fading) + j]) - p.sliding[j].size
@@ -118,7 +136,7 @@ def prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, pr
                 prefetch_entries(m, p.sliding[j].size - 1, DEFERRED, rings, row)
         for j in range(len(m.windows)):
             if m.pending[j] + 1 == p.windows[j].clock:  # a check is due: its buckets, and outcomes to enter
-                start = row * models.itemsize + p.hot_bytes + j * p.window_bytes
+                start = row * models.itemsize + p.windows_start + j * p.window_bytes
                 for offset in range(0, SMALL_WINDOW_BYTES, LINE):
                     prefetch(models, start + offset)
                 prefetch_entries(m, 0, m.pending[j], rings, row)

@@ -52,24 +52,27 @@ def note_leads(
     p,
     true_class,
     predicted_class,
-    known,
+    flags,
     event_ms,
     position,
     row,
     alarms,
     count,
 ):
-    """Note the leads at the current outcome, and take steps if they are due; return the number of alarms."""
+    """Note the leads at the outcome with these flags, and take steps if they are due.
+
+    Return the number of alarms.
+    """
     m = models[row]
     w = m.waiting[0]
     outcome = m.outcomes + 1
     hit = int(predicted_class == true_class)
-    answering = answering_kinds(m, known) & p.kinds
+    answering = answering_kinds(m, flags) & p.kinds
     if answering != w.answering:
         count = settle_verdicts(models, p, row, outcome - 1, event_ms, position, alarms, count)
         w.answering = answering
         schedule(m, p)
-    right = right_kinds(m, known, true_class)
+    right = right_kinds(m, flags, true_class)
     differing = answering & (right ^ -hit)  # a lead is not 0 where the opponent is wrong and the model not
     at = outcome - w.settled - 1
     m.leads[at] = differing | (hit << HIT)

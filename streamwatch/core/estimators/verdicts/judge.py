@@ -23,6 +23,7 @@ def judge(
     true_class,
     predicted_class,
     known,
+    flags,
     event_ms,
     position,
     row,
@@ -31,7 +32,8 @@ def judge(
 ):
     """Judge the current outcome against every opponent, then count its label; return the number of alarms.
 
-    Called before the model learns from the outcome. `known` is the label known at prediction, −1 for none.
+    Called before the model learns from the outcome. `known` is the label known at prediction, −1 for none;
+    `flags` are those of the outcome.
     """
     m = models[row]
     if len(m.waiting) > 0:
@@ -58,7 +60,7 @@ def judge(
                 p,
                 true_class,
                 predicted_class,
-                known,
+                flags,
                 event_ms,
                 position,
                 row,

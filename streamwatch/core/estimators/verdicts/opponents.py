@@ -19,6 +19,15 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
+from streamwatch.core.estimators.memory.flags import (
+    CORRECTED,
+    LABEL_AT_PREDICTION_PAIR,
+    LABEL_AT_PREDICTION_REPEAT,
+    SCORED,
+    SHADOWED,
+    bit,
+)
+from streamwatch.core.estimators.memory.flags import TRANSITION as TRANSITION_RIGHT
 from streamwatch.core.estimators.verdicts.utility import ALPHA as BALANCED_FADING
 from streamwatch.core.estimators.verdicts.utility import BALANCED
 from streamwatch.core.jit import hot, inner
@@ -74,26 +83,30 @@ def answer_of(m, kind, known):
 
 
 @hot
-def answering_kinds(m, known):
-    """Tell which kinds of opponents answer the current outcome: one bit per kind."""
-    answering = int(m.outcomes > 0) | int(known >= 0) << PERSISTENT_KNOWN
+def answering_kinds(m, flags):
+    """Tell which kinds of opponents answer the outcome with these flags: one bit per kind."""
+    answering = (
+        int(m.outcomes > 0) << PERSISTENT
+        | bit(flags, LABEL_AT_PREDICTION_PAIR) << PERSISTENT_KNOWN
+        | bit(flags, SHADOWED) << TRANSITION
+        | bit(flags, SCORED) << TEMPORAL_CORRECTION
+    )
     for k in range(len(m.labels)):
         answering |= int(m.labels[k].leader > 0) << MAJORITY
-    for k in range(len(m.shadow)):
-        answering |= int(m.shadow[k].transition >= 0) << TRANSITION
-        answering |= int(m.shadow[k].correction >= 0) << TEMPORAL_CORRECTION
     return answering
 
 
 @hot
-def right_kinds(m, known, true_class):
-    """Tell which kinds of opponents answer the current outcome rightly, if they do: one bit per kind."""
-    right = int(m.last == true_class) | int(known == true_class) << PERSISTENT_KNOWN
+def right_kinds(m, flags, true_class):
+    """Tell which of them answer it rightly: one bit per kind."""
+    right = (
+        int(m.last == true_class) << PERSISTENT
+        | bit(flags, LABEL_AT_PREDICTION_REPEAT) << PERSISTENT_KNOWN
+        | bit(flags, TRANSITION_RIGHT) << TRANSITION
+        | bit(flags, CORRECTED) << TEMPORAL_CORRECTION
+    )
     for k in range(len(m.labels)):
         right |= int(m.labels[k].leader - 1 == true_class) << MAJORITY
-    for k in range(len(m.shadow)):
-        right |= int(m.shadow[k].transition == true_class) << TRANSITION
-        right |= int(m.shadow[k].correction == true_class) << TEMPORAL_CORRECTION
     return right
 
 
