@@ -120,12 +120,8 @@ def take_unit_steps(m, v, p, left, hits, first, settled, confirms):
         if confirms and sum_in_pairs(sums_better if v.verdict > 0 else sums_worse) >= enough:
             break
     v.differed = first + before
-    put_lanes(v.sums, BETTER, sums_better)
-    put_lanes(v.sums, WORSE, sums_worse)
-    put_lanes(v.maxima, BETTER, maxima_better)
-    put_lanes(v.maxima, WORSE, maxima_worse)
-    write_starts(m, v, BETTER, starts_better, settled)
-    write_starts(m, v, WORSE, starts_worse, settled)
+    write_side(m, v, BETTER, sums_better, maxima_better, starts_better, settled)
+    write_side(m, v, WORSE, sums_worse, maxima_worse, starts_worse, settled)
     return left
 
 
@@ -171,21 +167,19 @@ def take_sized_steps(m, v, p, left, hits, first, settled, confirms):
             )
             enough_now = confirms and sum_in_pairs(sums_better if v.verdict > 0 else sums_worse) >= enough
     v.differed = first + before
-    put_lanes(v.sums, BETTER, sums_better)
-    put_lanes(v.sums, WORSE, sums_worse)
-    put_lanes(v.maxima, BETTER, maxima_better)
-    put_lanes(v.maxima, WORSE, maxima_worse)
-    write_starts(m, v, BETTER, starts_better, settled)
-    write_starts(m, v, WORSE, starts_worse, settled)
+    write_side(m, v, BETTER, sums_better, maxima_better, starts_better, settled)
+    write_side(m, v, WORSE, sums_worse, maxima_worse, starts_worse, settled)
     return left
 
 
 @hot
-def write_starts(m, v, side, starts, settled):
-    """Write the starts of C_λ of one side.
+def write_side(m, v, side, sums, maxima, starts, settled):
+    """Write M, C and the starts of C_λ of one side to its record.
 
     `starts` holds numbers of outcomes after `settled`, from 0; −1 for a C_λ that did not start.
     """
+    put_lanes(v.sums, side, sums)
+    put_lanes(v.maxima, side, maxima)
     started = bits_at_most(lanes(0.0), starts)
     while started != 0:
         k = trailing_zeros(np.uint64(started))
