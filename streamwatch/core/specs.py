@@ -182,12 +182,17 @@ class ComparisonSpec:
 def columns_suffice(join: JoinSpec) -> bool:
     """Tell whether the compiled join supports these rules.
 
-    It supports neither the order of predictions, nor comparisons, nor folds, and of conflicting predictions
-    it can only take the first.
+    It supports neither comparisons nor folds, and of conflicting predictions it can only take the first.
     """
-    return (
-        join.order == "resolution" and not join.comparisons and not join.folds and join.conflicts == "first"
-    )
+    return not join.comparisons and not join.folds and join.conflicts == "first"
+
+
+def columns_suffice_in_buckets(join: JoinSpec) -> bool:
+    """Tell whether the buckets of a distributed run support these rules in columns.
+
+    Unlike the compiled join itself, they do not put outcomes into the order of predictions.
+    """
+    return columns_suffice(join) and join.order == "resolution"
 
 
 COLUMN_ENTRY_BYTES: Final = 110

@@ -60,7 +60,7 @@ class Measured:
         at, why = 0, -1
         while why != DONE:
             at, why = self.join.take(rows, at)
-            self.join.take_outcomes()
+            list(self.join.take_outcomes(0))
             if why == LOAD_OLDEST:
                 for work in self.join.load_oldest(rows[at:]):
                     work()

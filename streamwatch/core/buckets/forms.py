@@ -15,19 +15,23 @@ from streamwatch.core.buckets.model_bucket import ModelBucket
 from streamwatch.core.buckets.reader import RowReader
 from streamwatch.core.buckets.spec import BucketsSpec
 from streamwatch.core.join.compiled.rows import Digests
-from streamwatch.core.specs import columns_suffice
+from streamwatch.core.specs import columns_suffice_in_buckets
 
 
 def reader_of(spec: BucketsSpec, digests: Digests) -> Reader:
     """Build a reader; `digests` computes the digests of ids as the decoders spell them."""
-    return ColumnReader(spec, digests) if columns_suffice(spec.join) else RowReader(spec, digests)
+    return ColumnReader(spec, digests) if columns_suffice_in_buckets(spec.join) else RowReader(spec, digests)
 
 
 def id_bucket_of(number: int, spec: BucketsSpec) -> Bucket:
     """Build an id bucket."""
-    return ColumnIdBucket(number, spec) if columns_suffice(spec.join) else IdBucket(number, spec)
+    return ColumnIdBucket(number, spec) if columns_suffice_in_buckets(spec.join) else IdBucket(number, spec)
 
 
 def model_bucket_of(number: int, spec: BucketsSpec) -> Bucket:
     """Build a model bucket."""
-    return ColumnModelBucket(number, spec) if columns_suffice(spec.join) else ModelBucket(number, spec)
+    return (
+        ColumnModelBucket(number, spec)
+        if columns_suffice_in_buckets(spec.join)
+        else ModelBucket(number, spec)
+    )

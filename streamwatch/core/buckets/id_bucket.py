@@ -44,7 +44,7 @@ class IdBucket:
         self._routes = ModelRoutes(spec)
         self._reader = BaseReader(self._name)
         self.inbox = Inbox(spec.sides)
-        self.join = IdJoin(share_of(spec.join, spec.id_buckets), spec.start_ms, ordered=self._ordered)
+        self.join = IdJoin(share_of(spec.join, spec.id_buckets), spec.start_ms)
         self.records = RecordCounts()
         self.batch = -1
         """Number of the last batch."""

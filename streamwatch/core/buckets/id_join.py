@@ -55,15 +55,11 @@ class IdJoin:
         Result of `share_of`.
     start_ms
         As in `Pipeline.start_ms`.
-    ordered
-        Whether outcomes wait for the order of predictions. Time then passes at every millisecond with a
-        record, otherwise at every second; this affects results if a horizon is 0.
     """
 
-    def __init__(self, spec: JoinSpec, start_ms: int | None, *, ordered: bool) -> None:
+    def __init__(self, spec: JoinSpec, start_ms: int | None) -> None:
         self.spec = spec
         """Rules of the join."""
-        self._pace_ms = 1 if ordered else _SECOND_MS
         self.counters = JoinCounters()
         self.predictions = WaitingPredictions(spec, self.counters)
         self.labels = WaitingLabels(spec, self.counters)
@@ -134,7 +130,7 @@ class IdJoin:
     @property
     def next_pass_ms(self) -> int:
         """Earliest time at which something may be due."""
-        return (self.passed_ms // self._pace_ms + 1) * self._pace_ms
+        return (self.passed_ms // _SECOND_MS + 1) * _SECOND_MS
 
     def pass_time(self, clock_ms: int) -> None:
         """Process what is due by the second of the clock."""

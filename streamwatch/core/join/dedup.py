@@ -148,6 +148,11 @@ class DedupIndex:
             self._drop()
             self._measure()
 
+    @property
+    def clock_ms(self) -> int:
+        """Clock at which time passed last."""
+        return self._clock_ms
+
     def end_batch(self) -> tuple[list[tuple[int, list[JoinEntry]]], list[int]]:
         """Return the dedup entries made since the last call, by generation, and the generations dropped."""
         self._base += len(self.entries)

@@ -291,8 +291,12 @@ class Join:
     def pass_time(self, clock_ms: int, reached_s: tuple[int, int, int]) -> bool:
         """Expire what has a deadline up to the clock: predictions, then labels, then dedup entries.
 
-        Returns False if it stopped earlier, at the second up to which an index was lent; call again to go on.
+        Deadlines are whole seconds; held outcomes are released at every millisecond. Returns False if it
+        stopped earlier, at the second up to which an index was lent; call again to go on.
         """
+        if clock_ms // 1000 == self.predictions.dedup.clock_ms // 1000:
+            self.predictions.release(clock_ms)
+            return True
         pending_s, early_s, retained_s = reached_s
         if not self.predictions.pass_time(clock_ms, pending_s):
             return False

@@ -191,9 +191,13 @@ class WaitingPredictions:
             self.dedup.add(record, EXPIRED, deadline_s * 1000)
         if reached_s < limit_s:
             return False
+        self.release(clock_ms)
+        return True
+
+    def release(self, clock_ms: int) -> None:
+        """Release the held outcomes whose turn it is at the clock."""
         if released := self.buffer.release(clock_ms):
             self._release(released)
-        return True
 
     def release_all(self) -> None:
         """Release all held outcomes, in the order of predictions."""

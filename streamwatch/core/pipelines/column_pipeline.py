@@ -9,6 +9,7 @@ rest in an `Overflow`). A restart continues from two things that commits write: 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import Final
 
 from streamwatch.core.events import Alarm, Event, Outcome
 from streamwatch.core.join.caveats import Caveats, caveats
@@ -18,6 +19,7 @@ from streamwatch.core.join.compiled.durable.waiting_log import Changes
 from streamwatch.core.join.compiled.join import CHECK_IDLE, DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.compiled.layout import Arrays, Records
 from streamwatch.core.join.compiled.outside.overflow import Overflow
+from streamwatch.core.join.compiled.outside.work import Work
 from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.mismatch import Mismatch, mismatches
@@ -34,6 +36,9 @@ from streamwatch.core.predictions.registers import PredictionRegisters
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.series import Family
 from streamwatch.core.specs import JoinSpec
+
+MOST_AT_ONCE: Final = 4_096
+"""Number of outcomes after which a step ends."""
 
 
 class ColumnPipeline:
@@ -120,23 +125,23 @@ class ColumnPipeline:
         at, why, reported = 0, CHECK_IDLE, 0
         # Scores are read first: the join keeps none of predictions that it resolves.
         scores = join.predicted_scores(rows) if self._registers else None
-        for work in join.prepare(rows):
-            yield PartialResult(at, (), (), (), work)
+        yield from _only_work(at, join.prepare(rows))
         while why != DONE:
             parts: list[OutcomeBatch] = []
             alarms: list[Alarm] = []
             retired: list[tuple[int, str]] = []
             if why == LOAD_OLDEST:
-                for work in join.load_oldest(rows[at:]):
-                    yield PartialResult(at, (), (), (), work)
+                yield from _only_work(at, join.load_oldest(rows[at:]))
             why = CHECK_IDLE
             while why == CHECK_IDLE:
                 before = at
                 at, why = join.take(rows, at)
                 if scores is not None:
                     self._registers.observe(join.accepted(rows, scores, before, at))
-                outcomes = join.take_outcomes()
-                if len(outcomes):
+                for outcomes in join.take_outcomes(self._reached_ms(rows, at, why)):
+                    if sum(map(len, parts)) > MOST_AT_ONCE:
+                        yield PartialResult(reported, joined_outcomes(parts), alarms, retired)
+                        parts, alarms, retired = [], [], []
                     alarms += self.evaluate(outcomes)
                     parts.append(outcomes)
                 if why == CHECK_IDLE:
@@ -154,9 +159,25 @@ class ColumnPipeline:
             reported = at
             yield PartialResult(at, joined_outcomes(parts), alarms, retired)
 
+    def _reached_ms(self, rows: Records, at: int, why: int) -> int:
+        """Clock that the join has reached where it stopped, before row `at`.
+
+        Whether a model is idle is asked when the clock has come to the row.
+        """
+        last = at if why == CHECK_IDLE else at - 1
+        return int(rows[last]["record_ms"]) if last >= 0 else self.clock_ms
+
     def release_held(self, found: WorkingSet) -> BatchResult:
-        """Return an empty result: this pipeline holds no outcomes for the order of predictions."""
-        return BatchResult((), found, (), (), ())
+        """Evaluate all outcomes held for the order of predictions, at the end of the records.
+
+        No deadline passes.
+        """
+        parts: list[OutcomeBatch] = []
+        alarms: list[Alarm] = []
+        for outcomes in self._join.release_held():
+            alarms += self.evaluate(outcomes)
+            parts.append(outcomes)
+        return BatchResult((), found, (), (), (), joined_outcomes(parts), alarms)
 
     def evaluate(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes in order, joined here or elsewhere, and return the alarms they raised."""
@@ -267,3 +288,8 @@ class ColumnPipeline:
         self.clock_ms = state.clock_ms
         self._agreement.restore(state.agreement)
         self._registers.restore(state.predictions)
+
+
+def _only_work(taken: int, pieces: Iterator[Work]) -> Iterator[PartialResult]:
+    for work in pieces:
+        yield PartialResult(taken, (), (), (), work)

@@ -10,7 +10,7 @@ from streamwatch.core.join.reorder import OrderState
 from streamwatch.core.pipelines.state import PipelineState
 
 NOTHING_HELD: Final = OrderState([], [], (-1, -1), 0)
-"""Order state in every snapshot: empty, as outcomes are evaluated at once, in order of resolution."""
+"""Order state of the row-wise join in every snapshot: empty."""
 
 
 def state_of(
@@ -31,6 +31,7 @@ def state_of(
         totals.oldest_pending_ms,
         agreement,
         predictions=predictions,
+        prediction_order=totals.order,
     )
 
 
@@ -46,4 +47,6 @@ def totals_of(state: PipelineState) -> JoinTotals:
         state.retained,
         state.start_ms,
         state.oldest_pending_ms,
+        state.prediction_order,
+        state.clock_ms,
     )

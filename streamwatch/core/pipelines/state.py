@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from streamwatch.core.join.compiled.prediction_order import OrderTotals
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState
 from streamwatch.core.join.fold_streams import Stream
@@ -35,6 +36,7 @@ class PipelineState:
     pairing: PairingState = field(default_factory=PairingState)
     predictions: dict[str, bytes] = field(default_factory=dict[str, bytes])
     """State of prediction registers, by section."""
+    prediction_order: OrderTotals = OrderTotals()  # noqa: RUF009 - it is frozen
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # dicts of counts have no order of their own

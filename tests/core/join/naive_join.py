@@ -34,6 +34,7 @@ class NaiveJoin:
         self.retired = []
         self.arrivals = 0
         self.dedup = NaiveDedup(spec, self.count)
+        self.passed = -1  # the clock when time passed last
         self.pairs = NaivePairs(spec, self.count, self.dedup)
         self.order = NaiveOrder(spec, self.count)
 
@@ -61,8 +62,9 @@ class NaiveJoin:
     def feed(self, event):
         self.clock = event.record_ms
         whole = 1 if self.spec.order == "prediction_time" else 1000  # deadlines are whole seconds
-        if self.clock // whole > self.dedup.passed // whole:
+        if self.clock // whole > self.passed // whole:
             self.pass_time()
+            self.passed = self.clock
         if isinstance(event, Prediction):
             self.predict(event)
         elif isinstance(event, Label):
@@ -226,6 +228,9 @@ class NaiveJoin:
 
     def pass_time(self):
         now_s = self.clock // 1000
+        if now_s == self.passed // 1000:  # deadlines are whole seconds
+            self.order.release(self.clock)
+            return
         for entry in sorted((p for p in self.pending if p["due"] <= now_s), key=lambda p: p["due"]):
             self.pending.remove(entry)
             self.count["expired"] += 1

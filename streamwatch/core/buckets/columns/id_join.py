@@ -193,7 +193,8 @@ class ColumnJoin:
             accepted = start + np.flatnonzero(rows["side"][start:at] == ACCEPTED)
             if len(accepted):
                 self._accept(rows["model"][accepted], placed[accepted])
-            self._note(join.take_outcomes(), placed)
+            for outcomes in join.take_outcomes(0):
+                self._note(outcomes, placed)
             if why == CHECK_IDLE:
                 self.reported_activity.retire(int(rows[at]["record_ms"]))
 

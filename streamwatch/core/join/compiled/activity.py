@@ -51,8 +51,7 @@ def update_models(arrays: Arrays, names: JoinNames, join_models: JoinModels) -> 
 def retire(
     arrays: Arrays, names: JoinNames, join_models: JoinModels, others: OtherRecords, clock_ms: int
 ) -> list[str]:
-    """Remove the models that are idle at `clock_ms`, and return their names."""
-    update_models(arrays, names, join_models)
+    """Remove the models that are idle at `clock_ms`, and return their names; `join_models` is up to date."""
     idle = join_models.retire(clock_ms)
     activity = arrays.activity
     for name in idle:

@@ -15,6 +15,7 @@ from streamwatch.core.join.compiled.layout import (
     LIMITS,
     NO_TIME,
     SETTLED_NOTED,
+    TIMING,
     TOTALS,
     Arrays,
     allocate_entries,
@@ -44,7 +45,7 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
     """
     written = outcomes + spec.max_models + 8
     totals = one_record(TOTALS, free=-1, first=-1, last=-1, open_newest_ms=-1, open_first=-1, open_last=-1)
-    for name in ("opened_ms", "dedup_clock_ms", "dead_first", "dead_last", "passed_ms"):
+    for name in ("opened_ms", "dedup_clock_ms", "dead_first", "dead_last", "passed_ms", "clock_ms"):
         totals[name] = -1
     limits = one_record(
         LIMITS,
@@ -68,6 +69,7 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
         np.zeros(0, ACTIVITY),
         limits,
         allocate_outcomes(written),
+        np.zeros(written if spec.order == "prediction_time" else 0, TIMING),
         np.zeros(written, np.int32),
         allocate_places(_FIRST_ENTRIES),
         allocate_places(2 * _FIRST_ENTRIES),

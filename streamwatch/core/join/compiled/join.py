@@ -24,6 +24,7 @@ from streamwatch.core.join.compiled.cold.merging import Merge
 from streamwatch.core.join.compiled.cold.store import ColdChanges
 from streamwatch.core.join.compiled.counters import counters_of, restore_counters
 from streamwatch.core.join.compiled.durable.entries import DurableEntries
+from streamwatch.core.join.compiled.durable.held_log import HeldLog
 from streamwatch.core.join.compiled.durable.totals import JoinTotals, totals_of
 from streamwatch.core.join.compiled.durable.waiting_log import Changes
 from streamwatch.core.join.compiled.growing import grown, is_nearly_full, shift_of
@@ -43,6 +44,7 @@ from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments, N
 from streamwatch.core.join.compiled.other_records import OtherRecords
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.outside.work import Work
+from streamwatch.core.join.compiled.prediction_order import PredictionOrder
 from streamwatch.core.join.compiled.releasing import release_names
 from streamwatch.core.join.compiled.resolved import take_outcomes
 from streamwatch.core.join.compiled.rows import Digests
@@ -53,6 +55,7 @@ from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.predictions.batch import PredictionBatch
 from streamwatch.core.records import RecordBatch
 from streamwatch.core.specs import JoinSpec
+from streamwatch.core.words import copied
 
 __all__ = ["CHECK_IDLE", "DONE", "LOAD_OLDEST", "TAKE_OUTCOMES", "CompiledJoin"]
 
@@ -63,12 +66,12 @@ ROOM_WITH_SCORES: Final = 500
 
 
 class CompiledJoin:
-    """Join that emits outcomes in the order of resolution, and tells what changed of its entries.
+    """Join that emits outcomes in the order its rules ask for, and tells what changed of its entries.
 
     Parameters
     ----------
     spec
-        Must have `order` "resolution" and `conflicts` "first", and neither comparisons nor folds.
+        Must have `conflicts` "first", and neither comparisons nor folds.
     digests
         Function that computes the ids' digests.
     overflow
@@ -86,8 +89,6 @@ class CompiledJoin:
     def __init__(
         self, spec: JoinSpec, digests: Digests, overflow: Overflow | None = None, *, numbered: bool = False
     ) -> None:
-        if spec.order != "resolution":
-            raise ValueError(f"the order of a compiled join must be 'resolution', got {spec.order!r}")
         if spec.comparisons:
             raise ValueError(f"a compiled join compares no models, got comparisons {spec.comparisons!r}")
         if spec.conflicts != "first":
@@ -103,6 +104,9 @@ class CompiledJoin:
         self._overflow = overflow
         self._spec = spec
         self._durable = DurableEntries(self.names)
+        self._order = PredictionOrder(spec.reorder_window_ms, spec.max_reordered)
+        self._held_log = HeldLog()
+        self._ordered = spec.order == "prediction_time"
         self._arrays = with_room_for_models(self._arrays, len(self.models.names))
 
     @property
@@ -192,30 +196,62 @@ class CompiledJoin:
                     self._overflow.record_guest_changes(self)
                 return start, why
 
-    def take_outcomes(self) -> OutcomeBatch:
-        """Hand over the outcomes since the last call."""
-        return take_outcomes(self._arrays, self.names)
+    def take_outcomes(self, clock_ms: int) -> Iterator[OutcomeBatch]:
+        """Hand over the outcomes whose turn it is until `clock_ms`; exhaust the iterator.
+
+        With the order of predictions, these are outcomes held earlier, and others are held.
+        """
+        count = int(self._arrays.totals["outcomes"][0])
+        outcomes = take_outcomes(self._arrays, self.names)
+        if not self._ordered:
+            if len(self._order):  # the settings asked for another order when they were held
+                yield from self._noted(self._order.release_all(outcomes))
+            if len(outcomes):
+                yield outcomes
+            return
+        timing = copied(self._arrays.timing[:count])
+        yield from self._noted(self._order.put(outcomes, timing, clock_ms))
+        self._arrays.counters["outcomes_released_early"] += self._order.take_early()
+
+    def release_held(self) -> Iterator[OutcomeBatch]:
+        """Hand over everything held for the order of predictions, at the end of all records."""
+        yield from self._noted(self._order.release_all(take_outcomes(self._arrays, self.names)))
+
+    def _noted(self, released: Iterator[tuple[OutcomeBatch, NDArray[np.int64]]]) -> Iterator[OutcomeBatch]:
+        for outcomes, runs in released:
+            self._held_log.note_released(runs)
+            yield outcomes
 
     def retire(self, clock_ms: int) -> list[str]:
         """Remove the models that are idle at `clock_ms`, and return their names."""
+        self._update_models()
         return retire(self._arrays, self.names, self._join_models, self._others, clock_ms)
 
     def release_names(self) -> None:
         """Release names that are not used any more, if there are many."""
         outside = None if self._overflow is None else self._overflow.cold
-        release_names(self._arrays, self.names, outside)
+        release_names(self._arrays, self.names, outside, self._order)
 
     def totals(self) -> JoinTotals:
         """Totals, counters and models, which a commit writes in addition to the entries."""
+        self._update_models()
+        return totals_of(self._arrays, self._join_models.state(), self.counters, self._order.totals())
+
+    def _update_models(self) -> None:
+        """Update the activity of the models from the arrays."""
         update_models(self._arrays, self.names, self._join_models)
-        return totals_of(self._arrays, self._join_models.state(), self.counters)
+        held = self._order.held_by_model(len(self.models.names)).tolist()
+        for model in self._join_models.models.values():
+            model.held = held[self.models[model.name]]
 
     def changes(self, commit: int) -> Changes:
         """Changes of the entries for this commit.
 
         Each call assumes that those of the call before were committed.
         """
-        return self._durable.changes(commit, self._arrays, self._overflow)
+        changes = self._durable.changes(commit, self._arrays, self._overflow)
+        self._held_log.write(self._order, changes)
+        return changes
 
     def all_entries(self) -> Changes:
         """All entries, as a store would contain them; not for a join whose changes are committed."""
@@ -255,11 +291,13 @@ class CompiledJoin:
         PackedError
             If this is not what commits write.
         """
-        self._arrays, outside = self._durable.restore(self._arrays, totals, items, self._overflow)
+        self._arrays, outside, held = self._durable.restore(self._arrays, totals, items, self._overflow)
+        self._held_log.restore(held, totals.order, self.names, self._order)
         if self._overflow is not None:
             self._overflow.begin(self, outside.settled, outside.unmatched)
         self._others.restore(totals.counters)
         restore_counters(self._arrays.counters, self.names, totals.counters)
+        self._arrays.counters["predictions_resolved"] += len(self._order) - self._order.assumed
         self._join_models.restore(totals.join_models)
         activity = restored_activity(self.names, totals.join_models)
         self._arrays = self._arrays._replace(activity=activity)
@@ -270,11 +308,13 @@ class CompiledJoin:
     @property
     def counters(self) -> JoinCounters:
         """Counters so far."""
-        return counters_of(self._arrays.counters, self.names, self._others)
+        counters = counters_of(self._arrays.counters, self.names, self._others)
+        counters.predictions_resolved -= len(self._order) - self._order.assumed
+        return counters
 
     def holdings(self) -> Holdings:
         """Current holdings."""
-        update_models(self._arrays, self.names, self._join_models)
+        self._update_models()
         totals = self._arrays.totals[0]
         oldest = int(totals["first"][PREDICTIONS])
         return Holdings(
@@ -284,6 +324,8 @@ class CompiledJoin:
             int(totals["unmatched"]),
             int(totals["retained"]),
             int(totals["closed_entries"] + totals["open_entries"]),
+            len(self._order),
+            self._order.assumed,
             places={
                 "memory": int(totals["used"]),
                 "disk": 0 if self._overflow is None else self._overflow.entries(self),

@@ -116,6 +116,7 @@ TOTALS: Final = np.dtype(
         ("needed", np.int64),
         ("used", np.int64),
         ("settled", np.int64),
+        ("clock_ms", np.int64),
     ]
 )
 """Heads of all queues and lists, and totals.
@@ -130,7 +131,7 @@ table, guests included; `cold_unmatched`: those of them that are labels without 
 bound of their record times. `front`: number of entries at the start of each queue that came back from
 outside, older than all that are still there. `needed`: queue whose oldest entries must be loaded. `used`:
 number of entries of the table in use. `settled`: number of entries noted since the last commit; -1 once there
-were too many.
+were too many. `clock_ms`: record time of the last row.
 """
 
 SETTLED_NOTED: Final = 1 << 16
@@ -221,6 +222,14 @@ NUMBER_BITS: Final = 2**31 - 1
 RESOLVED_FROM: Final = 2
 
 
+TIMING: Final = np.dtype([("prediction_ms", np.int64), ("clock_ms", np.int64)])
+"""Times of an outcome for the order of predictions.
+
+`prediction_ms`: own time of the prediction. `clock_ms`: time of the row that resolved it; of an outcome that
+was assumed, time of the last row before its deadline.
+"""
+
+
 class Arrays(NamedTuple):
     """Arrays that the loop reads and changes."""
 
@@ -240,6 +249,8 @@ class Arrays(NamedTuple):
     """Dtype `LIMITS`, (1,)."""
     outcomes: Records
     """Dtype `OUTCOME`, (room,)."""
+    timing: Records
+    """Dtype `TIMING`, (room,); (0,) unless outcomes are put into the order of predictions."""
     discarded: NDArray[np.int32]
     """Numbers of scores that are not needed any more; room for one per row and per outcome."""
     places: NDArray[np.int64]

@@ -110,9 +110,10 @@ def is_first(totals, queue):
 
 
 @hot
-def write_outcome(outcomes, totals, e, true_class, event_ms, delay_ms, assumed):
-    """Append an outcome, for which there must be room."""
-    o = outcomes[totals.outcomes]
+def write_outcome(t, e, true_class, event_ms, delay_ms, assumed, clock_ms):
+    """Append an outcome, for which there must be room; `clock_ms` as in `TIMING`."""
+    totals = t.totals[0]
+    o = t.outcomes[totals.outcomes]
     o.low = e.low
     o.high = e.high
     o.event_ms = event_ms
@@ -123,6 +124,10 @@ def write_outcome(outcomes, totals, e, true_class, event_ms, delay_ms, assumed):
     o.label_at_prediction = e.label_at_prediction
     o.scores = e.true_or_scores
     o.assumed = assumed
+    if t.timing.shape[0] > 0:
+        times = t.timing[totals.outcomes]
+        times.prediction_ms = own_time(e.record_ms, e.timestamp_ms)
+        times.clock_ms = clock_ms
     totals.outcomes += 1
 
 
@@ -139,7 +144,7 @@ def resolve(t, x, true_class, label_ms, record_ms):
     if delay_ms < 0:
         counters.labels_negative_delay += 1
         delay_ms = 0
-    write_outcome(t.outcomes, totals, e, true_class, label_ms, delay_ms, 0)
+    write_outcome(t, e, true_class, label_ms, delay_ms, 0, record_ms)
     a.last_label = true_class
     counters.predictions_resolved += 1
     counters.topics[e.topic, PREDICTIONS_JOINED] += 1
@@ -216,8 +221,11 @@ def evict_prediction(t, record_ms):
 
 
 @inner
-def expire(t, limit_s, room):
-    """Expire due predictions while there is room for outcomes; return why it stopped (`.pass_time`)."""
+def expire(t, limit_s, before_ms, room):
+    """Expire due predictions while there is room for outcomes; return why it stopped (`.pass_time`).
+
+    `before_ms` is the clock before.
+    """
     totals, counters, limits = t.totals[0], t.counters[0], t.limits[0]
     while True:
         if not is_first(totals, PREDICTIONS):
@@ -237,7 +245,7 @@ def expire(t, limit_s, room):
         if limits.assume >= 0:
             counters.outcomes_assumed += 1
             delay_ms = max(0, deadline_s * 1000 - own_time(e.record_ms, e.timestamp_ms))
-            write_outcome(t.outcomes, totals, e, limits.assume, deadline_s * 1000, delay_ms, 1)
+            write_outcome(t, e, limits.assume, deadline_s * 1000, delay_ms, 1, before_ms)
         else:
             discard_scores(totals, t.discarded, e.true_or_scores)
         counters.predictions_expired += 1

@@ -66,10 +66,13 @@ def look_ahead(slots, entries, rows, shift, r):
 
 
 @inner
-def pass_time(t, shift, clock_ms, room):
-    """Process what is due at `clock_ms`; return why it stopped (`Join.pass_time`)."""
+def pass_time(t, shift, clock_ms, before_ms, room):
+    """Process what is due at `clock_ms`; return why it stopped (`Join.pass_time`).
+
+    `before_ms` is the clock before.
+    """
     t.totals[0].needed = -1
-    stopped = expire(t, clock_ms // SECOND_MS, room)
+    stopped = expire(t, clock_ms // SECOND_MS, before_ms, room)
     if stopped == NOTHING_DUE:
         stopped = expire_labels(t, shift, clock_ms // SECOND_MS)
     if stopped != NOTHING_DUE:
@@ -124,6 +127,7 @@ def join_rows(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it 
         without_refcount(arrays.activity),
         without_refcount(arrays.limits),
         without_refcount(arrays.outcomes),
+        without_refcount(arrays.timing),
         without_refcount(arrays.discarded),
         without_refcount(arrays.places),
         without_refcount(arrays.obsolete_places),
@@ -140,7 +144,9 @@ def join_rows(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it 
         look_ahead(slots, entries, rows, shift, r)
         row = rows[r]
         if row.record_ms >= limit_ms:
-            stopped = pass_time(t, shift, row.record_ms, room)
+            stopped = pass_time(
+                t, shift, row.record_ms, rows[r - 1].record_ms if r > 0 else totals.clock_ms, room
+            )
             if stopped != NOTHING_DUE:
                 return r, TAKE_OUTCOMES if stopped == NO_ROOM else LOAD_OLDEST
             limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
@@ -188,4 +194,6 @@ def join_rows(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it 
         if numbered:
             for k in range(before, totals.outcomes):
                 t.outcomes[k].assumed = RESOLVED_FROM + r
+    if rows.shape[0] > 0:
+        totals.clock_ms = rows[rows.shape[0] - 1].record_ms
     return rows.shape[0], DONE

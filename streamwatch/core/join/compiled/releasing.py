@@ -8,12 +8,15 @@ from streamwatch.core.join.compiled.activity import reset_activity
 from streamwatch.core.join.compiled.cold.entries import ColdEntries
 from streamwatch.core.join.compiled.layout import PLACED, Arrays, Records
 from streamwatch.core.join.compiled.names import JoinNames
+from streamwatch.core.join.compiled.prediction_order import PredictionOrder
 from streamwatch.core.join.compiled.table import FREE
 from streamwatch.core.join.entry import PENDING
 from streamwatch.core.outcomes import SEGMENTS_FROM
 
 
-def release_names(arrays: Arrays, names: JoinNames, outside: ColdEntries | None) -> None:
+def release_names(
+    arrays: Arrays, names: JoinNames, outside: ColdEntries | None, order: PredictionOrder
+) -> None:
     """Release the unused names of each kind that has many.
 
     Parameters
@@ -24,23 +27,26 @@ def release_names(arrays: Arrays, names: JoinNames, outside: ColdEntries | None)
         Names of the join.
     outside
         Entries outside the table; None if there cannot be any.
+    order
+        Outcomes held for the order of predictions.
     """
     if names.classes.crowded:
-        _release_classes(arrays, names, outside)
+        _release_classes(arrays, names, outside, order.records())
     if names.models.crowded:
         placed = np.flatnonzero(arrays.activity["place"] == PLACED).astype(np.int32)
         cold = [] if outside is None else outside.models()
-        for number in names.models.release_all_but((used_entries(arrays)["model"], placed, *cold)).tolist():
+        used = used_entries(arrays)["model"], order.records()["model"]
+        for number in names.models.release_all_but((*used, placed, *cold)).tolist():
             reset_activity(arrays.activity, number)
     if names.segments.crowded:
         entries = used_entries(arrays)
         waiting = entries["true_or_scores"][entries["state"] == PENDING] - SEGMENTS_FROM
         scored = np.array(list(names.scores.segments.values()), np.int32)
         cold = [] if outside is None else outside.segments()
-        names.segments.release_all_but((waiting, scored, *cold))
+        names.segments.release_all_but((waiting, scored, order.segments(), *cold))
 
 
-def _release_classes(arrays: Arrays, names: JoinNames, outside: ColdEntries | None) -> None:
+def _release_classes(arrays: Arrays, names: JoinNames, outside: ColdEntries | None, held: Records) -> None:
     entries = used_entries(arrays)
     pending = entries["state"] == PENDING
     last = arrays.activity["last_label"].astype(np.int32)
@@ -49,7 +55,8 @@ def _release_classes(arrays: Arrays, names: JoinNames, outside: ColdEntries | No
     if arrays.limits["numbered"][0]:
         known = np.empty(0, np.int32)
     cold = [] if outside is None else outside.classes()
-    names.classes.release_all_but((entries["predicted_class"], trues, known, last, assumed, *cold))
+    of_held = (held[name] for name in ("true_class", "predicted_class", "label_at_prediction"))
+    names.classes.release_all_but((entries["predicted_class"], trues, known, last, assumed, *of_held, *cold))
 
 
 def used_entries(arrays: Arrays) -> Records:

@@ -22,7 +22,7 @@ _SOON = JoinSpec(horizon_ms=10_000, early_horizon_ms=10_000, dedup_horizon_ms=10
 def warm_up_join() -> None:
     """Join many predictions and a label, so that every compiled function is called."""
     join = _joined(_ENOUGH)
-    join.take_outcomes()
+    list(join.take_outcomes(0))
     join.record_rows(no_records())
     rows = join.rows(())
     join.accepted(rows, join.predicted_scores(rows), 0, 0)
@@ -76,7 +76,7 @@ def _take(join: CompiledJoin, events: Sequence[Event]) -> None:
     at, why = 0, -1
     while why != DONE:
         at, why = join.take(rows, at)
-        join.take_outcomes()
+        list(join.take_outcomes(0))
         if why == LOAD_OLDEST:
             for work in join.load_oldest(rows[at:]):
                 work()

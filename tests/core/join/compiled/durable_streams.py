@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from streamwatch.core.join.compiled.durable import dedup_log, waiting_log
+from streamwatch.core.join.compiled.durable import dedup_log, held_log, waiting_log
 from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from tests.core.join.compiled.streams import Joined
 
@@ -61,11 +61,15 @@ def cramped_logs():
         waiting_log.SCANNED,
         dedup_log.SIZES,
         dedup_log.MERGED,
+        held_log.RUN_ROWS,
+        held_log.SLACK_ROWS,
     )
     waiting_log.RUN_ROWS, waiting_log.SLACK_ROWS, waiting_log.SCANNED = 3, 0, 8
     dedup_log.SIZES, dedup_log.MERGED = (4, 12), 3
+    held_log.RUN_ROWS, held_log.SLACK_ROWS = 2, 0
     try:
         yield
     finally:
         waiting_log.RUN_ROWS, waiting_log.SLACK_ROWS, waiting_log.SCANNED = before[:3]
-        dedup_log.SIZES, dedup_log.MERGED = before[3:]
+        dedup_log.SIZES, dedup_log.MERGED = before[3:5]
+        held_log.RUN_ROWS, held_log.SLACK_ROWS = before[5:]

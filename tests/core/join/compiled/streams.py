@@ -93,7 +93,7 @@ class Joined:
 
 def a_case(chance):
     """What both are told: settings, events, where reading began."""
-    spec = replace(a_spec(chance), order="resolution", comparisons=(), folds=False)
+    spec = replace(a_spec(chance), comparisons=(), folds=False)
     events = a_script(chance, LENGTH)
     for event in events:
         if isinstance(event, Invalid):

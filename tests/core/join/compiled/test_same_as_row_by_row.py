@@ -42,7 +42,7 @@ def test_it_is_the_same_with_little_room_and_with_names_that_are_released():
 @given(cases(), st.sampled_from([None, 0, 3000]))
 def test_every_counter_and_outcome_equals_a_naive_join_after_every_event(case, start_ms):
     spec, events = case
-    spec = replace(spec, order="resolution", comparisons=(), folds=False, conflicts="first")
+    spec = replace(spec, comparisons=(), folds=False, conflicts="first")
     stream = Stream(spec)
     stream.pipeline = ColumnPipeline(spec, stream.monitors, digest_bytes)
     stream.pipeline.start_ms = start_ms
@@ -56,11 +56,6 @@ def test_every_counter_and_outcome_equals_a_naive_join_after_every_event(case, s
         }
         assert stream.monitors.folded == naive.outcomes
     assert stream.monitors.retired == naive.retired_after_outcomes()
-
-
-def test_outcomes_that_wait_for_the_order_of_predictions_are_not_its_business():
-    with pytest.raises(ValueError, match="must be 'resolution', got 'prediction_time'"):
-        ColumnPipeline(JoinSpec(order="prediction_time"), Stream().monitors, digest_bytes)
 
 
 def test_models_that_are_compared_are_not_its_business():

@@ -24,6 +24,7 @@ from streamwatch.core.join.compiled.durable.checks import (
     has_names,
 )
 from streamwatch.core.join.compiled.durable.dedup_log import DedupLog
+from streamwatch.core.join.compiled.durable.held_log import HeldValues
 from streamwatch.core.join.compiled.durable.keys import CLASS, MODEL, OUTSIDE, SEGMENTS, TOPIC, key_of
 from streamwatch.core.join.compiled.durable.linking import link
 from streamwatch.core.join.compiled.durable.packed import PackedError
@@ -110,10 +111,11 @@ class DurableEntries:
         totals: JoinTotals,
         items: Iterable[tuple[bytes, bytes]],
         overflow: Overflow | None = None,
-    ) -> tuple[Arrays, OutsideCounts]:
+    ) -> tuple[Arrays, OutsideCounts, HeldValues]:
         """Read all values of a store, and build the join's arrays, except for counters and activity.
 
-        Also returns the counts of entries outside the table, which the arrays do not contain yet.
+        Also returns the counts of entries outside the table, and the values of outcomes held for the order of
+        predictions, neither of which the arrays contain.
 
         Raises
         ------
@@ -154,14 +156,15 @@ class DurableEntries:
             {generation: [each for each, _ in pairs] for generation, pairs in values.dedup.items()},
             DedupMark(opened.number, end - 1, opened.count),
         )
-        return arrays._replace(
+        built = arrays._replace(
             entries=entries,
             slots=slots,
             totals=fresh,
             generations=restored_generations(totals.dedup, ends),
             places=places,
             obsolete_places=allocate_places(2 * len(entries)),
-        ), outside
+        )
+        return built, outside, values.held
 
     def _restore_carried(
         self, entries: NDArray[np.void], waiting: WaitingEntries, holders: NDArray[np.int32]

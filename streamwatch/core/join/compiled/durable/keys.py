@@ -13,6 +13,10 @@ DEDUP: Final = b"d"
 """Dedup entries, by generation and a running number."""
 OBSOLETE: Final = b"l"
 """Places of changed entries, by commit."""
+HELD: Final = b"h"
+"""Run of outcomes held for the order of predictions, by its number."""
+HELD_SCORES: Final = b"i"
+"""Their scores, by the number of the run."""
 MODEL: Final = b"m"
 """Name of a model, by number."""
 OUTSIDE: Final = b"o"
@@ -26,6 +30,7 @@ TOPIC: Final = b"t"
 WAITING: Final = b"w"
 """Run of waiting entries, by the place of its first."""
 
+_NUMBERED: Final = {CLASS, HELD, HELD_SCORES, MODEL, OBSOLETE, OUTSIDE, SCORES, SEGMENTS, TOPIC, WAITING}
 _ONE: Final = Struct(">cQ")
 _TWO: Final = Struct(">cQQ")
 
@@ -54,6 +59,6 @@ def parts_of(key: bytes) -> ColumnKey:
     kind = key[:1]
     if kind == DEDUP and len(key) == _TWO.size:
         return ColumnKey(*_TWO.unpack(key))
-    if kind in {CLASS, MODEL, OBSOLETE, OUTSIDE, SCORES, SEGMENTS, TOPIC, WAITING} and len(key) == _ONE.size:
+    if kind in _NUMBERED and len(key) == _ONE.size:
         return ColumnKey(*_ONE.unpack(key))
     raise PackedError(f"expected the key of a kind of entries and numbers, got {key.hex()}")

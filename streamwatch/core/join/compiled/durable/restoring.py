@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.join.compiled.durable.dedup_log import DedupValue, dedup_value
+from streamwatch.core.join.compiled.durable.held_log import HeldValues
 from streamwatch.core.join.compiled.durable.keys import (
     CLASS,
     DEDUP,
+    HELD,
+    HELD_SCORES,
     MODEL,
     OBSOLETE,
     OUTSIDE,
@@ -73,6 +76,8 @@ class ColumnValues:
     """Scores by place of the entry."""
     scored: set[int] = field(default_factory=set[int])
     """Places of the first entries of runs with scores."""
+    held: HeldValues = field(default_factory=HeldValues)
+    """Outcomes held for the order of predictions."""
     outside: OutsideCounts = OutsideCounts()  # noqa: RUF009 - it is frozen
     waiting: list[WaitingRun] = field(default_factory=list[WaitingRun])
 
@@ -91,6 +96,10 @@ class ColumnValues:
         elif kind == DEDUP:
             rows = unpack_dedup(value)
             self.dedup.setdefault(first, []).append((dedup_value(second, value, rows), value))
+        elif kind == HELD:
+            self.held.runs[first] = value
+        elif kind == HELD_SCORES:
+            self.held.scores[first] = value
         elif kind == OUTSIDE:
             self.outside = _OUTSIDE.decode(value)
         elif kind == OBSOLETE:

@@ -16,6 +16,7 @@ from streamwatch.core.join.compiled.layout import (
     Arrays,
     one_record,
 )
+from streamwatch.core.join.compiled.prediction_order import OrderTotals
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState, Generation
 from streamwatch.core.join.models import JoinModelsState
@@ -34,9 +35,13 @@ class JoinTotals:
     retained: int
     start_ms: int | None
     oldest_pending_ms: int | None
+    order: OrderTotals
+    clock_ms: int
 
 
-def totals_of(arrays: Arrays, join_models: JoinModelsState, counters: JoinCounters) -> JoinTotals:
+def totals_of(
+    arrays: Arrays, join_models: JoinModelsState, counters: JoinCounters, order: OrderTotals
+) -> JoinTotals:
     """Totals, counters and models that a commit writes in addition to the entries."""
     t = arrays.totals[0]
     oldest, start_ms = int(t["first"][PREDICTIONS]), int(arrays.limits["start_ms"][0])
@@ -58,6 +63,8 @@ def totals_of(arrays: Arrays, join_models: JoinModelsState, counters: JoinCounte
         int(t["retained"]),
         None if start_ms == NO_TIME else start_ms,
         None if oldest < 0 else int(arrays.entries["record_ms"][oldest]),
+        order,
+        int(t["clock_ms"]),
     )
 
 
@@ -90,6 +97,7 @@ def restored_totals(
         dead_first=-1,
         dead_last=-1,
         passed_ms=totals.passed_ms,
+        clock_ms=totals.clock_ms,
         used=count,
     )
 
