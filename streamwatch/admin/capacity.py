@@ -27,7 +27,8 @@ ENTRY_BYTES = 160
 """Of the compiled join: 64 and up to 26 in its table, and 64 more while entries move to twice the room."""
 HOT_BYTES = 1_200
 """An id with the predictions of three models and their label: 990 were measured, 550 with those of one."""
-REORDERED_BYTES = 420
+REORDERED_BYTES = 240
+"""An outcome held for its order: 120 in arrays that are doubled when they are full."""
 SERIES_BYTES = 600
 """Value, label texts and the last rendering of one series."""
 

@@ -34,6 +34,10 @@ def test_state_in_memory_is_joined_in_columns() -> None:
     assert chosen(join={"max_pending": 10**9})
 
 
+def test_outcomes_that_wait_for_the_order_of_predictions_are_joined_in_columns() -> None:
+    assert chosen(join={"order": "prediction_time"})
+
+
 def test_state_on_disk_is_joined_in_columns_however_much_may_be_held() -> None:
     assert chosen(state={"kind": "rocksdb", "directory": "/somewhere"})
     assert chosen(state=durable(1), join={"max_pending": 10**9})
@@ -41,7 +45,7 @@ def test_state_on_disk_is_joined_in_columns_however_much_may_be_held() -> None:
 
 REASONS: dict[str, dict[str, Any]] = {
     "state that lasts and a join that is to be on disk": {"state": durable(0)},
-    "outcomes that wait for the order of predictions": {"join": {"order": "prediction_time"}},
+    "predictions that are revised": {"join": {"conflicts": "last"}},
     "models that are compared": {"monitors": {"comparisons": [{"champion": "a", "challengers": ["b"]}]}},
     "models that predict in folds": {"folds": {"scheme": "split-validation", "k": 5}},
 }

@@ -13,6 +13,7 @@ import argparse
 import gc
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from streamwatch.core.events import Event, Label, Prediction
 from streamwatch.core.join.compiled.warming import warm_up_join
@@ -28,6 +29,7 @@ BATCH = 500
 MESSAGES = 100_000
 START_MS = 1_700_000_000_000
 SPEC = JoinSpec(max_pending=10**8, max_labels=10**8, max_dedup_entries=10**8)
+ORDERED = replace(SPEC, order="prediction_time")
 
 
 class Nobody:
@@ -111,10 +113,12 @@ def main() -> None:
     gc.disable()
     rows = Joined(Pipeline(SPEC, Nobody()), arguments)
     columns = Joined(ColumnPipeline(SPEC, Nobody(), digest_bytes), arguments)
+    ordered = Joined(ColumnPipeline(ORDERED, Nobody(), digest_bytes), arguments)
     for _ in range(arguments.rounds):
         rows.round()
         columns.round()
         columns.round_in_columns()
+        ordered.round_in_columns()
     per = 1e6 / MESSAGES
     slow, whole, loop = (
         min(seconds) * per for seconds in (rows.seconds, columns.seconds, columns.loop_seconds)
@@ -122,6 +126,8 @@ def main() -> None:
     print(f"row by row                {slow:6.3f} µs a message")
     print(f"compiled, from events     {whole:6.3f} µs, {whole / slow:.2f} of it")
     print(f"compiled, from columns    {loop:6.3f} µs, {loop / slow:.2f} of it")
+    held, window_s = min(ordered.loop_seconds) * per, ORDERED.reorder_window_ms // 1_000
+    print(f"in prediction order       {held:6.3f} µs, {held - loop:.3f} more ({window_s} s of outcomes held)")
     join = columns.pipeline._join
     entries = int(join._arrays.totals["top"][0])
     print(f"{entries:,} entries of {join.nbytes / entries:.0f} bytes each, table included")

@@ -67,7 +67,7 @@ def test_the_example_of_a_page_gives_what_the_page_says(name: str, tmp_path: Pat
         language, kind = LANGUAGES[name]
         schema = Schema(kind, blocks(page, language)[0])
     in_memory = chosen.state.model_copy(update={"kind": "memory"})
-    row_by_row = chosen.join.model_copy(update={"order": "prediction_time"})  # ids stay as they are
+    row_by_row = chosen.join.model_copy(update={"conflicts": "last"})  # ids stay as they are
     chosen = chosen.model_copy(update={"state": in_memory, "join": row_by_row})
     topics = build_topics(chosen, OnThePage(schema))
     both = (*chosen.topics.predictions, *chosen.topics.labels)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, inner
+from streamwatch.core.jit import entry, hot, inner, without_refcount
 from streamwatch.core.join.compiled.layout import Records
 
 NEVER: Final = -(2**62)
@@ -70,51 +70,60 @@ class Held(NamedTuple):
 
 
 @inner
+def without_refcounts(h):
+    """Arrays whose references are not counted at every call."""
+    return Held(
+        without_refcount(h.outcomes),
+        without_refcount(h.opened_ms),
+        without_refcount(h.run),
+        without_refcount(h.heap),
+        without_refcount(h.windows),
+        without_refcount(h.totals),
+    )
+
+
+@hot
 def is_before(ms, sequence, other_ms, other_sequence):
     """Compare two outcomes by prediction time, then sequence."""
-    return ms < other_ms or (ms == other_ms and sequence < other_sequence)
+    return (ms < other_ms) | ((ms == other_ms) & (sequence < other_sequence))
 
 
-@inner
-def push(heap, count, ms, sequence, slot):
-    """Add an outcome to a heap of `count`."""
-    i = count
+@hot
+def sift_up(heap, i, ms, sequence, slot):
+    """Put an outcome at a place of the heap that is free, or above it."""
     while i > 0:
-        parent = (i - 1) // 2
+        parent = (i - 1) >> 1
         if is_before(heap[parent, MS], heap[parent, SEQUENCE], ms, sequence):
             break
-        heap[i, MS], heap[i, SEQUENCE], heap[i, LAST] = (
-            heap[parent, MS],
-            heap[parent, SEQUENCE],
-            heap[parent, LAST],
-        )
+        heap[i, MS] = heap[parent, MS]
+        heap[i, SEQUENCE] = heap[parent, SEQUENCE]
+        heap[i, LAST] = heap[parent, LAST]
         i = parent
     heap[i, MS], heap[i, SEQUENCE], heap[i, LAST] = ms, sequence, slot
 
 
-@inner
+@hot
 def pop(heap, count):
-    """Remove the first outcome of a heap of `count`, and return its slot."""
+    """Remove the first outcome of a heap of `count`, and return its slot.
+
+    The free place sinks to the bottom first, where most outcomes belong that the last place held.
+    """
     slot = heap[0, LAST]
     last = count - 1
-    ms, sequence, moved = heap[last, MS], heap[last, SEQUENCE], heap[last, LAST]
     i = 0
-    while 2 * i + 1 < last:
-        child = 2 * i + 1
+    child = 1
+    while child < last:
         other = child + 1
-        if other < last and is_before(
+        # Without a branch: which of the two it is cannot be predicted.
+        child += (other < last) & is_before(
             heap[other, MS], heap[other, SEQUENCE], heap[child, MS], heap[child, SEQUENCE]
-        ):
-            child = other
-        if is_before(ms, sequence, heap[child, MS], heap[child, SEQUENCE]):
-            break
-        heap[i, MS], heap[i, SEQUENCE], heap[i, LAST] = (
-            heap[child, MS],
-            heap[child, SEQUENCE],
-            heap[child, LAST],
         )
+        heap[i, MS] = heap[child, MS]
+        heap[i, SEQUENCE] = heap[child, SEQUENCE]
+        heap[i, LAST] = heap[child, LAST]
         i = child
-    heap[i, MS], heap[i, SEQUENCE], heap[i, LAST] = ms, sequence, moved
+        child = 2 * i + 1
+    sift_up(heap, i, heap[last, MS], heap[last, SEQUENCE], heap[last, LAST])
     return slot
 
 
@@ -152,7 +161,7 @@ def hold(h, outcome, prediction_ms, opened_ms, window_ms):
     h.opened_ms[slot] = opened_ms
     h.run[slot] = NO_RUN
     sequence = totals.sequence
-    push(h.heap, totals.count, prediction_ms, sequence, slot)
+    sift_up(h.heap, totals.count, prediction_ms, sequence, slot)
     open_window(h, prediction_ms, sequence, opened_ms + window_ms)
     totals.sequence += 1
     totals.count += 1
@@ -246,6 +255,8 @@ def put_in_order(h, outcomes, timing, start, clock_ms, window_ms, most, released
     tuple[int, int]
         Outcome at which to continue, n + 1 when nothing is left to do; and the number released.
     """
+    h, outcomes, timing = without_refcounts(h), without_refcount(outcomes), without_refcount(timing)
+    released, runs = without_refcount(released), without_refcount(runs)
     count = release_excess(h, most, released, runs, 0)
     for i in range(start, outcomes.shape[0]):
         if count == released.shape[0]:
@@ -270,6 +281,7 @@ def put_in_order(h, outcomes, timing, start, clock_ms, window_ms, most, released
 @entry
 def release_any(h, released, runs):
     """Release outcomes in the order of predictions, whatever the clock; return their number."""
+    h, released, runs = without_refcounts(h), without_refcount(released), without_refcount(runs)
     totals = h.totals[0]
     count = 0
     while totals.count > 0 and count < released.shape[0]:
@@ -296,7 +308,7 @@ def hold_again(h, outcomes, prediction_ms, opened_ms, sequences, runs, window_ms
         h.outcomes[i] = outcomes[i]
         h.opened_ms[i] = opened_ms[i]
         h.run[i] = runs[i]
-        push(h.heap, i, prediction_ms[i], sequences[i], i)
+        sift_up(h.heap, i, prediction_ms[i], sequences[i], i)
         open_window(h, prediction_ms[i], sequences[i], opened_ms[i] + window_ms)
         totals.assumed += outcomes[i].assumed
     totals.count = totals.top = outcomes.shape[0]
