@@ -10,8 +10,10 @@ import msgspec
 
 from streamwatch.core.commit.checkpoint import PIPELINE, Checkpoint
 from streamwatch.core.events import Alarm, Event, Invalid, Label, Partition, Prediction
+from streamwatch.core.join.compiled.prediction_order import OrderTotals
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipelines.join_totals import NOTHING_HELD
 from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.pipelines.state import decoded
 from streamwatch.core.specs import MonitorsSpec
@@ -53,8 +55,10 @@ def row_by_row(plan: Plan) -> tuple[Pipeline, Recorder]:
 def state_of(pipeline: Pipeline | ColumnPipeline):
     """What a pipeline's snapshot says, but for when it looked for idle models: there were none to find."""
     state = decoded(pipeline.snapshot())
-    models = state.join_models.models
-    return replace(state, join_models=replace(state.join_models, looked_s=0, next_look_s=0)), models
+    models, held = state.join_models.models, pipeline._join.holdings().held
+    state = replace(state, join_models=replace(state.join_models, looked_s=0, next_look_s=0))
+    # Both joins write what they hold for the order of predictions in forms of their own.
+    return replace(state, order=NOTHING_HELD, prediction_order=OrderTotals()), models, held
 
 
 def counters_of(families) -> dict[tuple[str, ...], float]:
