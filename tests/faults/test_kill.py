@@ -323,8 +323,8 @@ def every_record_counts_once(
     """
     pipeline, counted = state.checkpoint.pipeline, traffic.counted
     counters = pipeline.counters
-    holds = not isinstance(pipeline, ColumnPipeline)
-    held = len(pipeline.order) - pipeline.order.assumed if holds else 0
+    holdings = pipeline._join.holdings()
+    held = holdings.held - holdings.held_assumed
     reverted = counted["duplicates"] - counters.predictions_duplicate if revised else 0
     assert 0 <= reverted <= traffic.reverted
     assert {

@@ -57,8 +57,10 @@ def state_of(pipeline: Pipeline | ColumnPipeline):
     state = decoded(pipeline.snapshot())
     models, held = state.join_models.models, pipeline._join.holdings().held
     state = replace(state, join_models=replace(state.join_models, looked_s=0, next_look_s=0))
-    # Both joins write what they hold for the order of predictions in forms of their own.
-    return replace(state, order=NOTHING_HELD, prediction_order=OrderTotals()), models, held
+    # Both joins write what they hold for the order of predictions in forms of their own, and row by row that
+    # order is looked at between deadlines, too.
+    state = replace(state, order=NOTHING_HELD, prediction_order=OrderTotals())
+    return replace(state, passed_ms=state.passed_ms // 1_000), models, held
 
 
 def counters_of(families) -> dict[tuple[str, ...], float]:
