@@ -67,7 +67,19 @@ class CompiledFunction:
         return sum(self.dispatcher.stats.cache_hits.values())
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run it, compiled or loaded first if it was never called with such arguments."""
+        """Run it, compiled or loaded first if it was never called with such arguments.
+
+        Raises
+        ------
+        TypeError
+            Of a function that only compiled functions call: Python's entry to it is not compiled.
+        """
+        if not self.kept:
+            name = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+            raise TypeError(
+                f"{name} is called by compiled functions only; "
+                "Python calls functions decorated by `entry` or `detached`"
+            )
         return self.dispatcher(*arguments)
 
 

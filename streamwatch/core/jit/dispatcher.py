@@ -37,8 +37,18 @@ intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_
 
 
 def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unlocked: bool = False) -> Any:
-    """Numba's form of a function; `kept` ones are looked up in the cache, where there is a place for one."""
-    compiled: Any = numba.njit(error_model="numpy", forceinline=inlined, nogil=unlocked)(function)
+    """Numba's form of a function; `kept` ones are looked up in the cache, where there is a place for one.
+
+    Only those are given a wrapper that Python can call. Nothing calls any by C's conventions.
+    """
+    njit: Any = numba.njit  # its overloads know of fewer options than it takes
+    compiled: Any = njit(
+        error_model="numpy",
+        forceinline=inlined,
+        nogil=unlocked,
+        no_cpython_wrapper=not kept,
+        no_cfunc_wrapper=True,
+    )(function)
     directory = cache_directory() if kept else None
     if directory is not None:
         compiled._cache = KernelCache(function, directory)  # noqa: SLF001  (what numba's `cache=True` does)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal, localcontext
 
+import numba
 import numpy as np
 import pytest
 
@@ -21,6 +22,12 @@ from streamwatch.core.specs import (
 from tests.core.estimators.kernel.streams import one_row, table_of
 
 ONE = np.array([0])
+
+
+@numba.njit(error_model="numpy")
+def weights_now(states, w_avg, out):
+    for i in range(len(states)):
+        out[i] = weight_now(states[i], w_avg)
 
 
 def losses(*phases, seed=0):
@@ -130,7 +137,8 @@ def test_the_weight_after_a_drift_averages_to_w_avg_and_ends_at_one(gap, average
     states = np.zeros(gap + 1, WEIGHTING)
     states["since"] = np.arange(gap + 1)
     states["mean_gap"], states["log_gap"] = gap, np.log(gap)
-    weights = [weight_now(state, 3.0) for state in states]
+    weights = np.zeros(len(states))
+    weights_now(states, 3.0, weights)
     assert np.mean(weights[:gap]) == pytest.approx(average, abs=5e-4)
     assert weights[gap - 1] == weights[gap] == 1.0
 
