@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 import xxhash
 
 from streamwatch.core.events import Event, Invalid, Label, Prediction, Side, WrongFold
+from streamwatch.core.jit import entry
 from streamwatch.core.records import LABEL, OBJECT, PREDICTION, RecordBatch
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.decoders import batches
 from streamwatch.edge.decoders.batches import FEWEST_AT_ONCE
+from streamwatch.edge.decoders.fields import timestamp_ms
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
+from streamwatch.edge.decoders.scanner.contents import iso_8601_ms
 from streamwatch.edge.keys import IdKeys, id_keys
 from streamwatch.folds import Scheme
 from tests.edge.decoders.fetched import fetched
@@ -41,6 +46,12 @@ MAPPINGS: dict[str, tuple[Side, TopicMapping, IdKeys | None]] = {
         id_keys("ns", digest=True),
     ),
     "microseconds": ("prediction", TopicMapping(timestamp_unit="us", model="topic"), None),
+    "ISO 8601": ("prediction", TopicMapping(timestamp_unit="iso8601"), None),
+    "ISO 8601 in a header": (
+        "label",
+        TopicMapping(id="key", timestamp="header:at", timestamp_unit="iso8601"),
+        id_keys("", digest=True),
+    ),
     "both": ("both", TopicMapping(kind=KindRule("value.kind")), None),
     "both, one class": (
         "both",
@@ -57,7 +68,6 @@ MAPPINGS: dict[str, tuple[Side, TopicMapping, IdKeys | None]] = {
     "outside": ("label", TopicMapping(id="key", label="header:m", model=None, timestamp="header:at"), None),
 }
 UNREAD = (
-    ("prediction", TopicMapping(timestamp_unit="iso8601")),
     ("prediction", TopicMapping(id="value.a.b", scores="value.a")),
     ("label", TopicMapping(id="topic")),
 )
@@ -70,6 +80,56 @@ def together(decoder: JsonDecoder, records: Sequence[FakeRecord]) -> tuple[Recor
     batch = decoder.decode_batch(found)
     alone = [decoder.decode(record, record.timestamp) for record in found]
     return batch, alone
+
+
+def iso_texts(chance: random.Random) -> Iterator[str]:
+    """Times as they are written, on days that no calendar has, too, and with other characters in them."""
+    years = (1969, 1970, 1999, 2000, 2023, 2024, 2100, 2399, 9999)
+    offsets = ("", "Z", "z", "+00:00", "-05:30", "+0545", "+14", "-23:59", "+24:00", "+1:00", "-00:01")
+    for _ in range(60_000):
+        year = chance.choice((*years, chance.randrange(1, 9999)))
+        month, day = chance.randrange(14), chance.randrange(33)
+        hour, minute, second = chance.randrange(25), chance.randrange(61), chance.randrange(61)
+        decimals = "".join(chance.choices("0123456789", k=chance.choice((0, 0, 1, 2, 3, 3, 6, 7, 9, 10))))
+        fraction = chance.choice("..,") + decimals if decimals else ""
+        date = f"{year:04}-{month:02}-{day:02}{chance.choice('TTT tx')}"
+        text = f"{date}{hour:02}:{minute:02}:{second:02}{fraction}{chance.choice(offsets)}"
+        if chance.random() < 0.2:
+            place = chance.randrange(len(text))
+            text = text[:place] + chance.choice("0:-+Z. ,") + text[place + chance.randrange(2) :]
+        yield text
+
+
+def test_a_time_in_iso_8601_is_what_python_reads_or_left_to_it() -> None:
+    read = 0
+    for text in iso_texts(random.Random(8601)):
+        data = np.frombuffer(b"  " + text.encode() + bytes(64), np.uint8)
+        found = _iso_8601_ms(data, 2, 2 + len(text))
+        expected = timestamp_ms(text, "iso8601")
+        assert found in {-1, expected}, (text, found, expected)
+        read += found >= 0
+    assert read > 8_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1970-01-01T00:00:00Z",
+        "2024-02-29 23:59:59.999999+01:00",
+        "2000-02-29T12:00:00,5",
+        "9999-12-31T23:59:59.999Z",
+        "2026-11-26T10:40:28-0930",
+        "2026-03-01T00:00:00+14",
+    ],
+)
+def test_common_forms_of_iso_8601_are_read_compiled(text: str) -> None:
+    data = np.frombuffer(text.encode() + bytes(64), np.uint8)
+    assert _iso_8601_ms(data, 0, len(text)) == timestamp_ms(text, "iso8601")
+
+
+@entry
+def _iso_8601_ms(data: Any, start: int, stop: int) -> int:
+    return iso_8601_ms(data, start, stop)
 
 
 def test_of_many_records_with_new_names_a_few_become_objects_and_the_rest_columns() -> None:

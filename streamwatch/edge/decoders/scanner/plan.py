@@ -21,7 +21,13 @@ from streamwatch.edge.decoders.mapping import (
     KindRule,
     TimestampUnit,
 )
-from streamwatch.edge.decoders.scanner.contents import MICROSECONDS, MILLISECONDS, NANOSECONDS, SECONDS
+from streamwatch.edge.decoders.scanner.contents import (
+    ISO_8601,
+    MICROSECONDS,
+    MILLISECONDS,
+    NANOSECONDS,
+    SECONDS,
+)
 from streamwatch.edge.decoders.scanner.inputs import Plan
 from streamwatch.edge.decoders.scanner.shape import Fields
 
@@ -30,8 +36,9 @@ UNITS: Final[Mapping[TimestampUnit, int]] = {
     "s": SECONDS,
     "us": MICROSECONDS,
     "ns": NANOSECONDS,
+    "iso8601": ISO_8601,
 }
-"""Units of timestamps that are read; text in ISO 8601 is not."""
+"""Units of timestamps."""
 MAX_FIELDS: Final = 62
 SEGMENT_SLOT: Final = "segments."
 """Slots of segments begin so, and end with the segment's name."""
@@ -90,8 +97,6 @@ def plan_of(
     prefix
         What keys begin with, before the id.
     """
-    if unit not in UNITS:
-        return None
     tree = _Tree()
     leaves: dict[str, int] = {}
     outside: dict[InKey | InHeader, int] = {}

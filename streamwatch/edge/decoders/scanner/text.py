@@ -8,7 +8,8 @@ import numpy as np
 
 from streamwatch.core.jit import digit_stops, hot, text_stops, trailing_zeros, word_at
 
-QUOTE, COMMA, COLON, MINUS, POINT, ZERO = 34, 44, 58, 45, 46, 48
+QUOTE, COMMA, COLON, PLUS, MINUS, POINT, ZERO, SPACE = 34, 44, 58, 43, 45, 46, 48, 32
+LETTER_T, LETTER_Z = 84, 90
 OBJECT_OPENS, OBJECT_CLOSES, ARRAY_OPENS, ARRAY_CLOSES = 123, 125, 91, 93
 ABSENT, NULL, TEXT, NUMBER, LITERAL, RAW = range(6)
 """Kinds of content; RAW is that of a key or header, which has no quotes."""
@@ -72,7 +73,7 @@ def number_after(data: Any, at: int) -> int:
     if byte == 101 or byte == 69:  # noqa: PLR1714 - compiled; e or E
         at += 1
         byte = data[at]
-        if byte == 43 or byte == MINUS:  # noqa: PLR1714 - compiled; plus
+        if byte == PLUS or byte == MINUS:  # noqa: PLR1714, SIM109 - compiled
             at += 1
         count = digits(data, at)
         if count == 0 or count > 2:
