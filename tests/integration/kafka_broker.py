@@ -14,6 +14,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from string import Template
 
@@ -75,21 +76,31 @@ class KafkaBroker:
         Where its log, keys and configuration live.
     settings
         Lines added to its configuration.
+    joins
+        A broker whose cluster it joins as a second node; None makes it a cluster of its own.
     """
 
-    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, settings: Mapping[str, str] | None = None, joins: KafkaBroker | None = None
+    ) -> None:
         self.folder = folder
         names = ("plain", "sasl", "ssl", "controller", "behind", "proxy")
         self.ports = dict(zip(names, free_ports(len(names)), strict=True))
         self._child: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         template = Template((HERE / "server.properties").read_text())
-        lines = [template.substitute(self.ports, folder=folder)]
+        ports = self.ports if joins is None else {**self.ports, "controller": joins.ports["controller"]}
+        lines = [template.substitute(ports, folder=folder)]
+        if joins is not None:
+            lines += [self._without_controller(lines[0]), "process.roles=broker", "node.id=2"]
         lines += [f"{name}={value}" for name, value in (settings or {}).items()]
         self._properties = folder / "server.properties"
         self._properties.write_text("\n".join(lines))
-        self._make_certificate()
-        self._format()
+        self.make_certificate()
+        random = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # One that begins with a hyphen would be taken for an option.
+        self.cluster = "k" + random[1:] if joins is None else joins.cluster
+        self._format(first=joins is None)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -146,14 +157,30 @@ class KafkaBroker:
     def _java(self, *arguments: str) -> list[str]:
         return ["java", "-cp", f"{jars()}/*", *arguments]
 
-    def _format(self) -> None:
-        random = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        cluster = "k" + random[1:]  # one that begins with a hyphen would be taken for an option
-        command = self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties))
-        command += ["--add-scram", "SCRAM-SHA-256=[name=reader,password=secret]"]
+    def alter_user(self, *change: str) -> None:
+        """Change the credentials of `reader`, as an administrator does."""
+        server = ["--bootstrap-server", self.bootstrap_servers, "--alter"]
+        named = ["--entity-type", "users", "--entity-name", "reader"]
+        command = self._java("kafka.admin.ConfigCommand", *server, *named, *change)
         subprocess.run(command, check=True, capture_output=True, timeout=START_SECONDS)
 
-    def _make_certificate(self) -> None:
+    @staticmethod
+    def _without_controller(properties: str) -> str:
+        """The line of listeners, without that of the controller."""
+        [line] = [line for line in properties.splitlines() if line.startswith("listeners=")]
+        return line[: line.index(",CONTROLLER:")]
+
+    def _format(self, *, first: bool) -> None:
+        format_ = ["format", "-t", self.cluster, "-c", str(self._properties)]
+        command = self._java("kafka.tools.StorageTool", *format_)
+        if first:
+            command += ["--add-scram", "SCRAM-SHA-256=[name=reader,password=secret]"]
+        subprocess.run(command, check=True, capture_output=True, timeout=START_SECONDS)
+
+    def make_certificate(self, expires: datetime | None = None) -> None:
+        """Write a new key and a certificate that signs itself, valid for 30 days or until `expires`."""
+        for old in (self.folder / "broker.p12", self.cafile):
+            old.unlink(missing_ok=True)
         store = [
             "-keystore",
             str(self.folder / "broker.p12"),
@@ -170,9 +197,11 @@ class KafkaBroker:
             "EC",
             "-dname",
             "CN=127.0.0.1",
-            "-validity",
-            "30",
+            *("-validity", "30" if expires is None else "1"),
         ]
+        if expires is not None:
+            begins = expires.astimezone() - timedelta(days=1)
+            make += ["-startdate", begins.strftime("%Y/%m/%d %H:%M:%S")]
         make += ["-ext", "SAN=IP:127.0.0.1", "-ext", "BC:critical=ca:true", "-storetype", "PKCS12"]
         subprocess.run(make, check=True, capture_output=True, timeout=START_SECONDS)
         show = ["keytool", "-exportcert", "-rfc", *store, "-file", str(self.cafile)]
