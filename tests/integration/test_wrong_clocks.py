@@ -83,3 +83,45 @@ async def test_neither_a_host_30_days_behind_nor_records_far_ahead_expire_or_orp
     assert summed(samples, "timestamps_corrected_total") == 2
     assert value(samples, "timestamps_corrected_total", reason="future") == 2
     assert summed(samples, "records_out_of_order_total") == 0
+
+
+@pytest.mark.timeout(900)
+async def test_a_host_whose_clock_is_set_forth_and_back_evaluates_what_one_with_a_steady_clock_does(
+    kafka: Broker,
+) -> None:
+    topics = {side: await create_topic(kafka, fresh(side), PARTITIONS) for side in ("predictions", "labels")}
+    document = {
+        "kafka": {"bootstrap_servers": kafka.bootstrap_servers, "start_from": "earliest"},
+        "topics": topics,
+        "join": {"horizon": "30m"},
+    }
+    writer, off_ms = Writer(kafka, topics), 0
+    async with daemon(document, HostClocks(lambda: now_ms() + off_ms)) as moved, daemon(document) as steady:
+        for jump_ms in (HOUR_MS, -HOUR_MS, 2 * HOUR_MS, -MONTH_MS, MONTH_MS, -1_500, 0):
+            off_ms = jump_ms
+            await writer.outcomes(150)
+            await moved.until(
+                lambda s: (
+                    summed(s, "records_evaluated_total") + value(s, "merge_held_records")
+                    == 2 * writer.written
+                )
+            )
+        found = [
+            await each.until(lambda s: value(s, "predictions_resolved_total") == writer.written)
+            for each in (moved, steady)
+        ]
+    for samples in found:
+        for counted in ("predictions_expired", "labels_orphaned", "labels_late"):
+            assert value(samples, f"{counted}_total") == 0
+        for counted in ("records_out_of_order_total", "timestamps_corrected_total"):
+            assert summed(samples, counted) == 0
+    evaluated = [
+        {
+            key: sample
+            for key, sample in samples.items()
+            if key[0].endswith("_ratio") or key[0].startswith(("outcomes", "drift", "verdict"))
+        }
+        for samples in found
+    ]
+    assert len(evaluated[0]) > 10
+    assert evaluated[0] == evaluated[1]
