@@ -16,7 +16,7 @@ from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.commit.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
 from streamwatch.core.commit.outcome_columns import read
 from streamwatch.core.commit.sections import spec_of
-from streamwatch.core.estimators.comparisons.set import ComparisonSet
+from streamwatch.core.estimators.comparisons.set import ComparisonSet, without
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.join.compiled.durable.restoring import WaitingEntries, read_values
@@ -195,14 +195,16 @@ def check_comparisons(state: Inspection, faults: Faults) -> int:
     if PAIRS not in state.sections:
         return 0
     with decoding("what is kept of comparisons", faults):
-        spec, _ = estimators_of(state)
+        spec, written = estimators_of(state)
         comparisons = ComparisonSet(spec)
+        now = comparisons.estimators().keys()
         kept = kept_of(state.sections[PAIRS])
         if kept.place.commit > state.manifest.commits:
             faults.add(f"comparisons are of commit {kept.place.commit}, later than the last")
         if spec.comparisons:  # else it is left from settings that asked for some
             snapshot = kept.snapshot or b""
             comparisons.restore(snapshot)
-            if comparisons.snapshot() != snapshot and not comparisons.converts(snapshot):
+            restored = without(comparisons.snapshot(), now - written.keys())
+            if restored != without(snapshot, written.keys() - now):
                 faults.add("the snapshot of comparisons is not what is restored from it")
     return len(state.sections[PAIRS])

@@ -21,6 +21,7 @@ from streamwatch.admin.state_contents import (
     progress_of,
 )
 from streamwatch.admin.state_entries import checks_of_entries
+from streamwatch.core.estimators.models.snapshot import without
 from streamwatch.edge.stores.errors import StateDamaged
 from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
 from streamwatch.edge.stores.rocksdb.reading.verify import Faults
@@ -86,13 +87,14 @@ def _checks(state: Inspection, told: Callable[[int, int], None]) -> Iterator[Che
 def _models(state: Inspection) -> Check:
     """Put every snapshot into estimators of the state's own settings: it must come out the same.
 
-    What an earlier version wrote comes out as this version writes it.
+    Sections of estimators that this version replaces by others are left out: their estimators begin anew.
     """
     faults = Faults()
     snapshots = retired = 0
     with decoding("the settings of the estimators", faults):
-        spec, _ = estimators_of(state)
+        spec, written = estimators_of(state)
         monitors = monitors_of(state, replace(spec, max_models=1))
+        now = monitors.estimators().keys()
         for key, value in state.items("models"):
             model = key.decode()
             with decoding(f"what is kept of model {model!r}", faults):
@@ -106,7 +108,9 @@ def _models(state: Inspection) -> Check:
                 named = monitors.restore(kept.snapshot)
                 if named != model:
                     faults.add(f"the snapshot kept of model {model!r} is of {named!r}")
-                elif monitors.snapshot(model) != kept.snapshot and not monitors.converts(kept.snapshot):
+                elif without(monitors.snapshot(named), now - written.keys()) != without(
+                    kept.snapshot, written.keys() - now
+                ):
                     faults.add(f"the snapshot of model {model!r} is not what the estimators restored from it")
                 monitors.retire(named)
     return check_of("models", f"{snapshots} snapshots restored, {retired} retired", faults)

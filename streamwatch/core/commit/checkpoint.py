@@ -199,8 +199,6 @@ class Checkpoint:
             self._left = [(0, model) for model in refused]  # or a later start would find them again
             self.monitors.restore_totals(saved.sections[ESTIMATORS])
         now = self.monitors.estimators()
-        continued = monitors.earlier_sections()
-        written = {continued.get(name, name): title for name, title in written.items()}
         self._settings_told = self._all_new = False
         if not changed and now == written:
             self._settings_told = True

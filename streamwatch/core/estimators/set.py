@@ -196,14 +196,6 @@ class EstimatorSet:
         of_models = self._snapshots.estimators()
         return of_models if self.comparisons is None else of_models | self.comparisons.estimators()
 
-    def earlier_sections(self) -> dict[str, str]:
-        """Names of the sections that continue those of an earlier version, by the earlier name."""
-        return self._snapshots.earlier_sections()
-
-    def converts(self, snapshot: bytes) -> bool:
-        """Tell whether a snapshot has sections of an earlier version, so that `restore` changes its bytes."""
-        return self._snapshots.converts(snapshot)
-
     def totals(self) -> bytes:
         """Encode the totals over all models: counters of limits, and recent alarms."""
         return self._snapshots.totals()

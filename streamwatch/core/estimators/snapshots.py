@@ -71,14 +71,6 @@ class Snapshots:
             described |= register.estimators()
         return described
 
-    def earlier_sections(self) -> dict[str, str]:
-        """Names of the sections that continue those of an earlier version, by the earlier name."""
-        return self._state.table.earlier_sections()
-
-    def converts(self, snapshot: bytes) -> bool:
-        """Tell whether a snapshot has sections of an earlier version, so that `restore` changes its bytes."""
-        return not decode(snapshot).sections.keys().isdisjoint(self.earlier_sections())
-
     def totals(self) -> bytes:
         """Encode the totals over all models: counters of limits, and recent alarms."""
         return _ENCODER.encode((self._state.index.over_limit, list(self._state.alarms.recent)))

@@ -140,9 +140,6 @@ class Recorder:
     def estimators(self):
         return {"recorder": "every outcome"}
 
-    def earlier_sections(self):
-        return {}
-
     def totals(self):
         return _ENCODER.encode((self.records_over_limit, list(self.recent_alarms)))
 

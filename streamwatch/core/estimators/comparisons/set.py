@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -55,6 +55,18 @@ class _Snapshot(msgspec.Struct, frozen=True):
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(_Snapshot)
+
+
+def without(snapshot: bytes, sections: Collection[str]) -> bytes:
+    """Leave these sections out of an encoded snapshot."""
+    if not sections:
+        return snapshot
+    decoded = _DECODER.decode(snapshot)
+    kept = [
+        msgspec.structs.replace(each, sections={n: b for n, b in each.sections.items() if n not in sections})
+        for each in decoded.comparisons
+    ]
+    return _ENCODER.encode(msgspec.structs.replace(decoded, comparisons=kept))
 
 
 class ComparisonSet:
@@ -169,8 +181,10 @@ class ComparisonSet:
         return report(pairs, np.array([comparison.row for comparison in by_name], np.int64), self._table)
 
     def estimators(self) -> dict[str, str]:
-        """Describe each configured comparison in words, by a fingerprint of its configuration."""
-        return {
+        """Describe each configured comparison, and the verdicts of each utility, by their fingerprints."""
+        utilities = dict.fromkeys((UtilitySpec(), *self._spec.utilities)) if self._spec.comparisons else ()
+        verdicts = {self._table.verdict_section(u): f"verdict of comparisons by {u.kind}" for u in utilities}
+        return verdicts | {
             fingerprint("comparison", each, None, 0): f"comparison of {each.champion} with "
             f"{', '.join(each.challengers)}"
             for each in self._spec.comparisons
@@ -217,11 +231,6 @@ class ComparisonSet:
                 for name in kept.classes:
                     comparison.classes[name] = len(comparison.classes)
             self._table.restore(comparison.row, comparison.utility, sections)
-
-    def converts(self, snapshot: bytes) -> bool:
-        """Tell whether a snapshot has sections of an earlier version, so that `restore` changes its bytes."""
-        earlier = {self._table.earlier_verdict_section(u) for u in (UtilitySpec(), *self._spec.utilities)}
-        return any(not earlier.isdisjoint(kept.sections) for kept in _DECODER.decode(snapshot).comparisons)
 
     def _enter(self, one: str, other: str) -> _Comparison | None:
         """Find or create the comparison of two models; None if it is not configured or there is no room."""

@@ -13,7 +13,6 @@ from streamwatch.core.estimators.comparisons.measures import Sums
 from streamwatch.core.estimators.comparisons.observe import observe
 from streamwatch.core.estimators.comparisons.state import BALANCED, FADED, LATEST, TALLY, VERSION
 from streamwatch.core.estimators.fingerprints import fingerprint
-from streamwatch.core.estimators.verdicts.earlier import EARLIER_VERDICT, EARLIER_VERSION, continued
 from streamwatch.core.estimators.verdicts.readout import Verdicts, read_verdicts
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT, verdict_parameters
 from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
@@ -175,7 +174,7 @@ class ComparisonTable:
         balanced = self._balanced[row]
         counts = self._counts[: int(balanced["classes"]), row]
         judged = (self._paces[row], self._verdicts[row], balanced, counts)
-        sections[self._verdict_section(utility)] = _encode([each.tobytes() for each in judged])
+        sections[self.verdict_section(utility)] = _encode([each.tobytes() for each in judged])
         return sections
 
     def restore(self, row: int, utility: UtilitySpec, sections: Mapping[str, bytes]) -> None:
@@ -192,25 +191,17 @@ class ComparisonTable:
                 window, recent = _decode(section)
                 self._windows[row, j] = np.frombuffer(window, TALLY)[0]
                 self._rings[row, self._rings.shape[1] - len(recent) :] = np.frombuffer(recent, np.uint8)
-        now, earlier = self._verdict_section(utility), self.earlier_verdict_section(utility)
-        if (section := sections.get(now, sections.get(earlier))) is not None:
+        if (section := sections.get(self.verdict_section(utility))) is not None:
             pace, verdict, balanced, counts = _decode(section)
             self._paces[row] = np.frombuffer(pace, PACE)[0]
-            if now in sections:
-                self._verdicts[row] = np.frombuffer(verdict, VERDICT)[0]
-            else:
-                steps = int(self._paces[row]["steps"])
-                self._verdicts[row] = continued(steps, np.frombuffer(verdict, EARLIER_VERDICT)[0])
+            self._verdicts[row] = np.frombuffer(verdict, VERDICT)[0]
             self._balanced[row] = np.frombuffer(balanced, BALANCED)[0]
             counted = np.frombuffer(counts, np.float64)
             self._make_room(len(counted))
             self._counts[: len(counted), row] = counted
 
-    def earlier_verdict_section(self, utility: UtilitySpec) -> str:
-        """Name that version 2 of verdicts gave their section."""
-        return fingerprint("verdict", self._judged(utility), EARLIER_VERDICT, (VERSION, EARLIER_VERSION))
-
-    def _verdict_section(self, utility: UtilitySpec) -> str:
+    def verdict_section(self, utility: UtilitySpec) -> str:
+        """Name of the section of a verdict by this utility."""
         return fingerprint("verdict", self._judged(utility), VERDICT, (VERSION, VERDICT_VERSION))
 
     def _judged(self, utility: UtilitySpec) -> object:

@@ -16,7 +16,7 @@ from streamwatch.core.estimators.forgetting.label_drift import LABEL_DRIFT
 from streamwatch.core.estimators.forgetting.mechanisms import FADING
 from streamwatch.core.estimators.kernel.implied import label_drifts_of
 from streamwatch.core.estimators.kernel.layout import Layout, utility_index
-from streamwatch.core.estimators.kernel.verdict_sections import earlier_verdict_names, verdict_names
+from streamwatch.core.estimators.kernel.verdict_sections import verdict_names
 from streamwatch.core.estimators.recovery.state import RECOVERY, recovery_identity, watched_of
 from streamwatch.core.estimators.recovery.state import VERSION as RECOVERY_VERSION
 from streamwatch.core.specs import LandmarkSpec, MonitorsSpec, UtilitySpec
@@ -49,16 +49,6 @@ def section_names(spec: MonitorsSpec, layout: Layout) -> dict[str, str]:
             layout.opponents, verdict_names(spec, layout, utility_index(layout, u)), strict=True
         ):
             names[name] = f"verdict {opponent} by {u.kind}"
-    return names
-
-
-def earlier_names(spec: MonitorsSpec, layout: Layout) -> dict[str, str]:
-    """Names of the sections that continue those of an earlier version, by the earlier name."""
-    names: dict[str, str] = {}
-    for u in dict.fromkeys(spec.utilities) or (UtilitySpec(),):
-        utility = utility_index(layout, u)
-        earlier, now = (each(spec, layout, utility) for each in (earlier_verdict_names, verdict_names))
-        names |= dict(zip(earlier, now, strict=True))
     return names
 
 

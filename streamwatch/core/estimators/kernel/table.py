@@ -28,7 +28,7 @@ from streamwatch.core.estimators.kernel.readout import (
 from streamwatch.core.estimators.kernel.record import Records
 from streamwatch.core.estimators.kernel.rows import Rows
 from streamwatch.core.estimators.kernel.scores import NO_SCORES, Indices, Scores
-from streamwatch.core.estimators.kernel.section_names import earlier_names, section_names
+from streamwatch.core.estimators.kernel.section_names import section_names
 from streamwatch.core.estimators.kernel.shadow_state import confusion
 from streamwatch.core.estimators.kernel.snapshot import apply_snapshot, take_snapshot
 from streamwatch.core.estimators.kernel.tracing import Trace
@@ -229,10 +229,6 @@ class ModelTable:
     def sections(self) -> dict[str, str]:
         """Describe the estimator behind each section of a snapshot in words, by section name."""
         return section_names(self._spec, self._layout)
-
-    def earlier_sections(self) -> dict[str, str]:
-        """Names of the sections that continue those of an earlier version, by the earlier name."""
-        return earlier_names(self._spec, self._layout)
 
     def snapshot(self, row: int) -> dict[str, bytes]:
         """Encode the state of a model's estimators, one section each, independent of the model's row."""

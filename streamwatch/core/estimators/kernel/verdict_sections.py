@@ -9,7 +9,6 @@ import numpy as np
 
 from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.kernel.layout import Layout
-from streamwatch.core.estimators.verdicts.earlier import EARLIER_VERDICT, EARLIER_VERSION, continued
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT, VERSION
 from streamwatch.core.estimators.verdicts.utility import COSTS
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec
@@ -21,12 +20,6 @@ def verdict_names(spec: MonitorsSpec, layout: Layout, utility: int) -> Iterator[
         yield fingerprint("verdict", judged, VERDICT, VERSION)
 
 
-def earlier_verdict_names(spec: MonitorsSpec, layout: Layout, utility: int) -> Iterator[str]:
-    """Yield the names that version 2 gave the same sections."""
-    for judged in _judged(spec, layout, utility):
-        yield fingerprint("verdict", judged, EARLIER_VERDICT, EARLIER_VERSION)
-
-
 def verdict_sections(spec: MonitorsSpec, layout: Layout, model: Any) -> dict[str, bytes]:
     """Encode the verdicts in a model's record."""
     names = verdict_names(spec, layout, int(model["utility"]))
@@ -34,19 +27,11 @@ def verdict_sections(spec: MonitorsSpec, layout: Layout, model: Any) -> dict[str
 
 
 def restore_verdicts(spec: MonitorsSpec, layout: Layout, model: Any, sections: Mapping[str, bytes]) -> None:
-    """Restore the verdicts whose sections, of this version or of version 2, are present."""
-    utility = int(model["utility"])
-    names = zip(
-        verdict_names(spec, layout, utility), earlier_verdict_names(spec, layout, utility), strict=True
-    )
-    for j, (name, earlier) in enumerate(names):
+    """Restore the verdicts whose sections are present."""
+    for j, name in enumerate(verdict_names(spec, layout, int(model["utility"]))):
         if name in sections:
             model["pace"][j] = np.frombuffer(sections[name], PACE, 1)[0]
             model["verdicts"][j] = np.frombuffer(sections[name], VERDICT, 1, PACE.itemsize)[0]
-        elif earlier in sections:
-            pace = np.frombuffer(sections[earlier], PACE, 1)[0]
-            record = np.frombuffer(sections[earlier], EARLIER_VERDICT, 1, PACE.itemsize)[0]
-            model["pace"][j], model["verdicts"][j] = pace, continued(int(pace["steps"]), record)
 
 
 def _judged(spec: MonitorsSpec, layout: Layout, utility: int) -> Iterator[object]:

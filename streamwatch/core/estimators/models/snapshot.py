@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from streamwatch.core.estimators.pasts import PastSnapshot
@@ -30,6 +32,15 @@ class ModelSnapshot(msgspec.Struct, frozen=True):
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(ModelSnapshot)
+
+
+def without(snapshot: bytes, sections: Collection[str]) -> bytes:
+    """Leave these sections out of an encoded snapshot."""
+    if not sections:
+        return snapshot
+    decoded = decode(snapshot)
+    kept = {name: body for name, body in decoded.sections.items() if name not in sections}
+    return encode(msgspec.structs.replace(decoded, sections=kept))
 
 
 def encode(snapshot: ModelSnapshot) -> bytes:

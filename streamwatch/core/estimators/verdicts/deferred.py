@@ -6,8 +6,8 @@ Then the steps of all these outcomes are taken at once, opponent by opponent (se
 records do not depend on when steps are taken.
 
 Deferring delays no result. Steps are taken at the latest where a block of 64 steps ends, at an outcome at
-which a verdict opens, at the first at which one could be claimed, and where other opponents answer than
-before.
+which evidence starts or a verdict opens, at the first at which a verdict could be claimed, and where other
+opponents answer than before.
 
 Steps are not deferred for models with folds, whose verdict depends on all folds, and for models judged by
 costs, whose leads differ in size between opponents.

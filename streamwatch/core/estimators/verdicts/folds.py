@@ -2,14 +2,14 @@
 
 Every fold has its own e-detector (see `detector`), which never claims on its own. With M_f = Σ_λ M_λ/8 of
 fold f, the model is judged by M̄ = Σ_f M_f/k. A mean of e-detectors is an e-detector whatever their
-dependence, so the folds may test the same ids. Folds with fewer than `FIRST_CLAIM` steps count as M_f = 0. M̄
-is checked when a fold with at least `FIRST_CLAIM` steps takes a step with d ≠ 0:
+dependence, so the folds may test the same ids. Folds whose evidence has not started count as M_f = 0; the
+others are in the mean. M̄ is checked when a fold starts, and when one in the mean takes a step with d ≠ 0:
 
-    claim when M̄ ≥ A; then every fold's M and C of that side are 0
+    claim when M̄ ≥ A; then M and C of that side are 0 in every fold in the mean
 
 *Since* is the start of the λ and the fold with the largest C, among folds in the mean, counted in that fold's
-outcomes. The verdict is written to the record of every fold. It opens after N steps of any one fold without a
-new claim of its side.
+outcomes. The verdict is written to the record of every fold. It opens after N steps, of any one fold that was
+in the mean at the claim, without a new claim of its side.
 
 `next_fold` links the folds of a model in a ring ordered by number; it is −1 for a model without folds.
 """
@@ -24,7 +24,7 @@ from streamwatch.core.estimators.verdicts.detector import (
     set_missing_starts,
     total,
 )
-from streamwatch.core.estimators.verdicts.state import BETTER, FIRST_CLAIM, STAKES, WORSE
+from streamwatch.core.estimators.verdicts.state import BETTER, STAKES, WORSE
 from streamwatch.core.jit import inner
 
 UNCHANGED, CHANGED = 0, 2
@@ -55,14 +55,14 @@ def observe_fold(models, next_fold, row, j, p, lead, outcome, event_ms):
     if observe_lead(pace, v, p.verdict[1], lead, outcome, event_ms):
         open_folds(models, next_fold, row, j, outcome, event_ms)
         return before + CHANGED
-    if lead == 0.0 or pace.steps < FIRST_CLAIM:
+    if v.started == 0 or (lead == 0.0 and v.started != pace.steps):
         return UNCHANGED
     better = 0.0
     worse = 0.0
     folds = 0
     k = row
     while folds == 0 or k != row:
-        if models[k].pace[j].steps >= FIRST_CLAIM:
+        if models[k].verdicts[j].started != 0:
             better += total(models[k].verdicts[j], BETTER)
             worse += total(models[k].verdicts[j], WORSE)
         folds += 1
@@ -79,9 +79,9 @@ def observe_fold(models, next_fold, row, j, p, lead, outcome, event_ms):
     k = row
     first = True
     while first or k != row:
-        if better >= enough:
+        if better >= enough and models[k].verdicts[j].started != 0:
             reset_side(models[k].verdicts[j], BETTER)
-        if worse >= enough:
+        if worse >= enough and models[k].verdicts[j].started != 0:
             reset_side(models[k].verdicts[j], WORSE)
         first = False
         k = next_fold[k]
@@ -93,7 +93,8 @@ def open_folds(models, next_fold, row, j, outcome, event_ms):
     """Open the verdict in the records of the other folds, too."""
     k = next_fold[row]
     while k != row:
-        models[k].pace[j].reopens = 0
+        if models[k].verdicts[j].started != 0:
+            models[k].pace[j].due = 0
         if models[k].verdicts[j].verdict != 0:
             change(models[k].pace[j], models[k].verdicts[j], 0, outcome, event_ms, 0.0)
         k = next_fold[k]
@@ -110,7 +111,7 @@ def claim_folds(models, next_fold, row, j, side, evidence, outcomes):
         if models[row].verdicts[j].maxima[side, i] > models[row].verdicts[j].maxima[side, best]:
             best = i
     while k != row:
-        if models[k].pace[j].steps >= FIRST_CLAIM:
+        if models[k].verdicts[j].started != 0:
             for i in range(len(STAKES)):
                 if models[k].verdicts[j].maxima[side, i] > models[source].verdicts[j].maxima[side, best]:
                     source = k
@@ -121,7 +122,8 @@ def claim_folds(models, next_fold, row, j, side, evidence, outcomes):
     first = True
     while first or k != row:
         pace = models[k].pace[j]
-        pace.reopens = pace.steps + outcomes
+        if models[k].verdicts[j].started != 0:
+            pace.due = pace.steps + outcomes
         if models[k].verdicts[j].verdict != said:
             change(pace, models[k].verdicts[j], said, since, since_ms, evidence)
         first = False

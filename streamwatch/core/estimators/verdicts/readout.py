@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.verdicts.state import BETTER, FIRST_CLAIM, WORSE
+from streamwatch.core.estimators.verdicts.state import BETTER, WORSE
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -48,9 +48,9 @@ def lead_bounds(records: NDArray[Any], delta: float) -> tuple[Floats, Floats]:
 def evidence(records: NDArray[Any], threshold: float) -> tuple[Floats, Floats]:
     """Evidence for better and for worse: max(0, ln(mean M)/ln A).
 
-    It reaches 1 at a claim, which resets it to 0.
+    It is 0 until the evidence starts, and reaches 1 at a claim, which resets it to 0.
     """
-    means = records["sums"].mean(axis=-1)
+    means = np.where(records["started"][..., None] > 0, records["sums"].mean(axis=-1), 0.0)
     found = np.log(np.maximum(means, 1.0)) / np.log(threshold)
     return found[..., BETTER], found[..., WORSE]
 
@@ -113,7 +113,7 @@ def read_fold_verdicts(
     """
     single = read_verdicts(steps, records, delta, threshold)
     leading = np.argmax(records["changes"], axis=1)[:, None]
-    counted = np.where(steps >= FIRST_CLAIM, 1.0, 0.0)
+    counted = np.where(records["started"] > 0, 1.0, 0.0)
     sums = (records["sums"] * counted[..., None, None]).mean(axis=1, keepdims=True)
     found = np.log(np.maximum(sums.mean(axis=-1), 1.0)) / np.log(threshold)
     judged = np.where((steps > 0).any(axis=1, keepdims=True), 1.0, np.nan)

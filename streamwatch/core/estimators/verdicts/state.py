@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.jit import inner
 
-VERSION = 3
+VERSION = 4
 """Incremented when the meaning of the state changes."""
 
 STAKES = np.array([0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8])
@@ -24,22 +24,23 @@ BETTER, WORSE = 0, 1
 BLOCKS = (16, 64, 256)
 """Lengths in steps of the blocks whose sums measure how the lead is correlated; each divides the next."""
 
-FIRST_CLAIM = 1_152
-"""Least number of steps before a claim: until then there are too few blocks of 64 and 256 for φ."""
+START = 2_000
+"""Number of steps per unit of φ before evidence starts: until then φ comes from too few blocks."""
 
 _SIDES = (2, len(STAKES))
 
 PACE = np.dtype(
     [
         ("steps", "i8"),  # t, number of steps
-        ("reopens", "i8"),  # step that opens the verdict unless its side claims before; 0 while open
+        ("due", "i8"),  # step that starts the evidence or, later, opens an unconfirmed verdict; 0 for none
     ]
 )
 """All fields that a step with d = 0 changes; those of all opponents share a cache line."""
 
 VERDICT = np.dtype(
     [
-        ("differed", "i8"),  # number of the last step with d ≠ 0, so that g = t − differed
+        ("started", "i8"),  # step at which the evidence started; 0 before
+        ("differed", "i8"),  # last step with d ≠ 0, or the start if that is later, so that g = t − differed
         ("verdict", "i8"),  # 1 better, −1 worse, 0 open
         ("better", "i8"),  # bit i: step i of the current block of 64, numbered from 0, has d = 1
         ("worse", "i8"),  # … has d = −1
@@ -47,8 +48,8 @@ VERDICT = np.dtype(
         ("recent_squares", "f8"),  # … and ·d²
         ("magnitude", "f8"),  # |d| for which `factors` are valid; 0 for none
         ("factors", "f8", _SIDES),  # (1 − λ|d|)^(1/φ), (1 + λ|d|)^(1/φ)
-        ("sums", "f8", _SIDES),  # M_λ of each side, without g
-        ("maxima", "f8", _SIDES),  # C_λ
+        ("sums", "f8", _SIDES),  # M_λ of each side, without g; before the start, S_λ up to the last block
+        ("maxima", "f8", _SIDES),  # C_λ; before the start, Π(1 ± λd) over the current block of 64
         ("starts", "i8", _SIDES),  # number of the outcome from which C_λ has grown
         ("start_ms", "i8", _SIDES),  # its event time
         ("since", "i8"),  # number of the outcome from which the verdict holds; 0 before the first
@@ -79,6 +80,7 @@ REPORTED = np.dtype(
     + [
         (name, VERDICT[name])
         for name in (
+            "started",
             "verdict",
             "since",
             "since_ms",
@@ -104,6 +106,7 @@ VERDICT_PARAMETERS = np.dtype(
 def copy_reported(pace, v, reported):
     """Copy the fields that `readout` uses."""
     reported.steps = pace.steps
+    reported.started = v.started
     reported.verdict = v.verdict
     reported.since = v.since
     reported.since_ms = v.since_ms
@@ -117,7 +120,7 @@ def copy_reported(pace, v, reported):
 
 
 def verdict_parameters(outcomes: int, delta: float) -> NDArray[np.void]:
-    """Parameters of verdicts, shape (): within N = `outcomes`, each false claim has probability ≤ δ/2.
+    """Parameters of verdicts, shape (): N = `outcomes` and the threshold A = 2N/δ (see `detector`).
 
     Raises
     ------

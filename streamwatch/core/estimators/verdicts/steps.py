@@ -18,7 +18,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.estimators.verdicts.detector import LAST, claim_at, close_step, count_lead, step_side
+from streamwatch.core.estimators.verdicts.detector import (
+    LAST,
+    claim_at,
+    close_step,
+    count_lead,
+    step_side,
+    take_first,
+    with_factors,
+)
 from streamwatch.core.estimators.verdicts.factors import (
     cell_of,
     factors_near,
@@ -27,7 +35,7 @@ from streamwatch.core.estimators.verdicts.factors import (
     power_of,
     set_factors,
 )
-from streamwatch.core.estimators.verdicts.state import BETTER, BLOCKS, FIRST_CLAIM, STAKES, WORSE
+from streamwatch.core.estimators.verdicts.state import BETTER, BLOCKS, STAKES, WORSE
 from streamwatch.core.estimators.verdicts.utility import ACCURACY
 from streamwatch.core.jit import (
     bits_at_most,
@@ -66,11 +74,15 @@ def take_steps(m, j, p, differing, hits, number, outcome, event_ms):
     pace, v = m.pace[j], m.verdicts[j]
     first, settled = pace.steps, outcome - number
     changed = False
-    if differing != 0:
+    if first == 0:
+        take_first(v, settled + 1, m.noted_ms[0])
+    if differing != 0 and m.utility == ACCURACY:
+        v.better |= (differing & hits) << (first & LAST)
+        v.worse |= (differing & ~hits) << (first & LAST)
+    if v.started == 0:
+        take_steps_before_start(m, v, differing, hits, first)
+    elif differing != 0:
         confirms = may_confirm(v, p, first + number, count_bits(differing))
-        if m.utility == ACCURACY:
-            v.better |= (differing & hits) << (first & LAST)
-            v.worse |= (differing & ~hits) << (first & LAST)
         left = differing
         while left != 0:
             if m.utility == ACCURACY:
@@ -78,7 +90,7 @@ def take_steps(m, j, p, differing, hits, number, outcome, event_ms):
             else:
                 left = take_sized_steps(m, v, p, left, hits, first, settled, confirms)
             better, worse = sum_in_pairs(lanes_of(v.sums, BETTER)), sum_in_pairs(lanes_of(v.sums, WORSE))
-            if v.differed >= FIRST_CLAIM and max(better, worse) >= p.threshold * len(STAKES):
+            if max(better, worse) >= p.threshold * len(STAKES):
                 pace.steps = v.differed
                 at = v.differed - first - 1
                 if m.utility != ACCURACY:
@@ -86,9 +98,25 @@ def take_steps(m, j, p, differing, hits, number, outcome, event_ms):
                 lead = 1.0 if (hits >> at) & 1 else -1.0
                 changed |= claim_at(pace, v, p, lead, better, worse, settled + 1 + at, m.noted_ms[at])
     pace.steps = first + number
-    if (pace.steps & LAST) == 0 or pace.steps == pace.reopens:
-        changed |= close_step(pace, v, outcome, event_ms)
+    if (pace.steps & LAST) == 0 or pace.steps == pace.due:
+        changed |= close_step(pace, v, p, outcome, event_ms)
     return changed
+
+
+@inner
+def take_steps_before_start(m, v, left, hits, first):
+    """Take the steps in the bits `left` while no evidence is kept; leads of another size are counted."""
+    better, worse = lanes_of(v.maxima, BETTER), lanes_of(v.maxima, WORSE)
+    while left != 0:
+        k = trailing_zeros(np.uint64(left))
+        left &= left - 1
+        lead = float(2 * ((hits >> k) & 1) - 1)
+        if m.utility != ACCURACY:
+            lead *= m.magnitudes[k]
+            count_lead(v, first + k + 1, lead)
+        better, worse = with_factors(better, worse, lead)
+    put_lanes(v.maxima, BETTER, better)
+    put_lanes(v.maxima, WORSE, worse)
 
 
 @hot
@@ -200,15 +228,15 @@ def may_confirm(v, p, until, steps):
 
 @hot
 def outcomes_until_check(pace):
-    """Number of outcomes until a block of 64 ends or a verdict opens."""
+    """Number of outcomes until a block of 64 ends, the evidence starts or a verdict opens."""
     until = LONGEST - (pace.steps & LAST)
-    return min(until, pace.reopens - pace.steps) if pace.reopens > 0 else until
+    return min(until, pace.due - pace.steps) if pace.due > 0 else until
 
 
 @hot
 def notes_until_check(pace, v, p):
     """Number of steps with d ≠ 0 up to and including the one that could change a verdict in this block."""
-    if pace.steps < FIRST_CLAIM:
+    if v.started == 0:
         return LONGEST
     enough = p.threshold * len(STAKES) * MARGIN
     waited = lanes(float((pace.steps | LAST) + 1 - v.differed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import log, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ class Side:
     """One of the two e-detectors."""
 
     sign: int
+    s: list[float] = field(default_factory=lambda: [0.0] * 8)
     m: list[float] = field(default_factory=lambda: [0.0] * 8)
     c: list[float] = field(default_factory=lambda: [0.0] * 8)
     start: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)] * 8)
@@ -34,6 +35,16 @@ class Side:
                 self.c[j] = 1.0
             self.c[j] *= f
 
+    def add(self, d: float) -> None:
+        """Before the start: the sums of logarithms alone."""
+        self.s = [s + log(1 + self.sign * rate * d) for s, rate in zip(self.s, LAMBDAS, strict=True)]
+
+    def begin(self, t: int, phi: float, first: tuple[int, int]) -> None:
+        """The start, at step t; `first` is the outcome of step 1."""
+        self.c = [exp(min(s / phi, 600.0)) for s in self.s]
+        self.m = [t * c for c in self.c]
+        self.start = [first] * 8
+
     def forget(self) -> None:
         self.m, self.c = [0.0] * 8, [0.0] * 8
 
@@ -46,6 +57,8 @@ class PlainVerdict:
         self.threshold = 2 * outcomes / delta
         self.better, self.worse = Side(+1), Side(-1)
         self.leads: list[float] = []
+        self.first = (0, 0)
+        self.started = False
         self.g = 0
         self.phi = 1.0
         self.verdict = 0
@@ -61,14 +74,23 @@ class PlainVerdict:
         before = self.changes
         self.leads.append(d)
         t = len(self.leads)
-        if d == 0:
+        if t == 1:
+            self.first = (outcome, event_ms)
+        if not self.started:
+            for side in (self.better, self.worse):
+                side.add(d)
+            if t >= max(1_152, 2_000 * self.phi):
+                self.started = True
+                for side in (self.better, self.worse):
+                    side.begin(t, self.phi, self.first)
+                self._claim(t)
+        elif d == 0:
             self.g += 1
         else:
             for side in (self.better, self.worse):
                 side.take(d, self.g, self.phi, (outcome, event_ms))
             self.g = 0
-            if t >= 1_152:
-                self._claim(t)
+            self._claim(t)
         if self.verdict and t - self.last_claim >= self.horizon:
             self._change(0, (outcome, event_ms), t)
         if t % 16 == 0:

@@ -12,14 +12,17 @@ from tests.core.estimators.verdicts.runs import history
 from tests.tiers import few
 
 
-def random_leads(seed, n=3_000):
-    """Phases of other rates and correlations, some of them silent, some of fractions."""
+def random_leads(seed, n=5_000):
+    """Phases of other rates and correlations, some of them silent, some of fractions.
+
+    The first is long and most often of independent leads, so that the evidence starts soon.
+    """
     rng = np.random.default_rng(seed)
     parts = []
     while sum(map(len, parts)) < n:
-        length = int(rng.integers(20, 900))
+        length = int(rng.integers(20, 900)) if parts else 2_300
         share, balance = rng.choice([0.0, 0.05, 0.3, 1.0]), rng.random()
-        runs = int(rng.choice([1, 1, 5, 40]))
+        runs = int(rng.choice([1, 1, 5, 40])) if parts else 1 + (seed % 5 == 4)
         draws = np.where(rng.random(length) < balance, 1.0, -1.0) * (rng.random(length) < share)
         part = np.repeat(draws, runs)[:length]
         if rng.random() < 0.3:
@@ -38,8 +41,13 @@ ADVERSARIAL = {
     "always worse": steps((2_600, -1)),
     "never different": steps((2_600, 0)),
     "one difference after a silence that alone is evidence": steps((5_000, 0), (1, 1), (40, 0), (1, -1)),
-    "better until just before the first claim": steps((1_100, 1), (300, -1)),
-    "both sides at the first claim": steps((1_100, 1), (52, -1), (40, 0), (900, 1)),
+    "better until just before the start": steps((1_990, 1), (300, -1)),
+    "silent at the start, which alone brings the claim": np.concatenate(
+        [np.tile([1.0, 1.0, -1.0, 0.0, 1.0], 380), steps((400, 0), (200, -1))]
+    ),
+    "the start at the end of a block": np.random.default_rng(64).choice(
+        [-1.0, 0, 1], 2_600, p=[0.2, 0.5, 0.3]
+    ),
     "a change at the end of a block": steps((1_280, 1), (64, -1), (1_216, -1), (640, 1)),
     "alternating": np.tile([1.0, -1.0], 1_500),
     "in step with the blocks": np.tile(np.repeat([1.0, -1.0], 16), 100),
@@ -63,12 +71,16 @@ def assert_equal_at_every_step(leads, outcomes, delta):
         exact = (plain.verdict, *plain.since, plain.changes)
         record = got[t]
         assert exact == tuple(record[name] for name in ("verdict", "since", "since_ms", "changes")), t
-        assert record["steps"] - record["differed"] == plain.g, t
+        assert (record["started"] > 0) == plain.started, t
+        assert not plain.started or record["steps"] - record["differed"] == plain.g, t
         for side, sums, maxima, starts in zip(
             (plain.better, plain.worse), record["sums"], record["maxima"], record["starts"], strict=True
         ):
-            np.testing.assert_allclose(sums, side.m, rtol=1e-9, err_msg=f"M at {t}")
-            np.testing.assert_allclose(maxima, side.c, rtol=1e-9, err_msg=f"C at {t}")
+            if not plain.started:
+                np.testing.assert_allclose(sums + np.log(maxima), side.s, rtol=1e-9, atol=1e-10)
+                continue
+            np.testing.assert_allclose(sums, side.m, rtol=1e-9, atol=1e-250, err_msg=f"M at {t}")
+            np.testing.assert_allclose(maxima, side.c, rtol=1e-9, atol=1e-250, err_msg=f"C at {t}")
             for c, start, (outcome, _) in zip(side.c, starts.tolist(), side.start, strict=True):
                 assert c < 1 or start == outcome, t  # below 1 the next rise starts anew
         assert phi[t] == pytest.approx(plain.phi, rel=1e-9), t
@@ -113,16 +125,44 @@ def test_a_record_cut_off_anywhere_continues_to_the_bit(seed) -> None:
         assert resumed.tobytes() == whole[cut:].tobytes()
 
 
-def test_no_verdict_before_the_first_claim_is_allowed_and_then_at_once() -> None:
-    got, changed = history(steps((2_000, -1)))
-    assert np.flatnonzero(changed).tolist() == [1_151]
-    assert got["verdict"][[1_150, 1_151]].tolist() == [0, -1]
+@pytest.mark.slow
+def test_the_streams_start_within_blocks_at_their_end_and_just_after_it_and_some_never_do() -> None:
+    """Or the comparison above would compare little."""
+    said = [
+        history(leads)[0]["started"].max() for leads in (*map(random_leads, range(15)), *ADVERSARIAL.values())
+    ]
+    assert {0, 2_000, 2_049, 2_112} <= set(said)
+    assert sum(started > 0 for started in said) > 20
+
+
+def test_no_verdict_before_the_start_and_then_at_once() -> None:
+    got, changed = history(steps((2_500, -1)))
+    assert np.flatnonzero(changed).tolist() == [1_999]
+    assert got["verdict"][[1_998, 1_999]].tolist() == [0, -1]
     assert got["since"][-1] == 7  # the first step
+    assert np.isfinite(got["claimed"][-1]), "e^(2,000·ln 1.8) is beyond a double"
+
+
+def test_evidence_from_before_phi_was_known_is_taken_with_the_phi_known_at_the_start() -> None:
+    """Leads come in runs of 12, twice as many better ones: with φ = 1, M was e^27 by step 1,152."""
+    rng = np.random.default_rng(1)
+    leads = np.repeat(rng.choice([1.0, -1.0], 1_000, p=[0.55, 0.45]), 12)
+    got, _ = history(leads)
+    phi, start = dispersion(got), int(got["started"].max())
+    assert 10 < phi[start - 2] < 16
+    assert start >= 2_000 * phi[start - 2]
+    assert got["started"][start - 2] == 0
+    better, worse = evidence(got, 4e6)
+    assert (better[: start - 1] == 0).all()
+    assert (worse[: start - 1] == 0).all()
+    rates = np.array([0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8])
+    logs = np.log1p(rates * leads[:start, None]).sum(axis=0) / phi[start - 2]
+    np.testing.assert_allclose(got["sums"][start - 1, 0], start * np.exp(logs), rtol=1e-9)
 
 
 def test_a_verdict_that_nothing_confirms_opens_after_its_outcomes() -> None:
-    got, changed = history(steps((2_000, 1), (1_500, 0)), outcomes=1_000)
-    last = np.flatnonzero(np.diff(got["reopens"]) > 0).max() + 1
+    got, changed = history(steps((3_000, 1), (1_500, 0)), outcomes=1_000)
+    last = np.flatnonzero(np.diff(got["due"]) > 0).max() + 1
     opened = np.flatnonzero(got["verdict"] == 0)
     assert opened[opened > last][0] == last + 1_000
     assert changed[last + 1_000]
@@ -131,8 +171,8 @@ def test_a_verdict_that_nothing_confirms_opens_after_its_outcomes() -> None:
 def test_a_verdict_claimed_again_keeps_its_since() -> None:
     got, changed = history(steps((6_000, 1)))
     assert changed.sum() == 1
-    assert (np.diff(got["reopens"]) > 0).sum() > 100
-    assert set(got["since"][1_151:].tolist()) == {7}
+    assert (np.diff(got["due"]) > 0).sum() > 100
+    assert set(got["since"][1_999:].tolist()) == {7}
 
 
 @pytest.mark.parametrize(
