@@ -44,8 +44,8 @@ _GUESSING = Row(
         ),
         Panel(
             "Than the previous label",
-            "Currently, by the utility that monitors.utility sets; right however often it is looked at. "
-            "Open: neither is shown.",
+            "Currently, by the utility that monitors.utility sets. Look as often as you like; where "
+            "losses depend on earlier ones, it is false more often. Open: neither is shown.",
             (Query(most(mine("verdict", on("persistent")))),),
             "none",
             kind="stat",

@@ -93,8 +93,8 @@ MODELS = Dashboard(
                 ),
                 Panel(
                     "Models",
-                    "Better, WORSE: currently, by the utility that monitors.utility sets, and right however "
-                    "often it is looked at; open: neither is shown. Limits of the accuracy are "
+                    "Better, WORSE: currently, by the utility that monitors.utility sets; look as often as "
+                    "you like. Open: neither is shown. Limits of the accuracy are "
                     "Hoeffding's at monitors.confidence_delta, for independent losses.",
                     (
                         Query(_ACCURACY, column="accuracy"),

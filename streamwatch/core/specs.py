@@ -247,8 +247,8 @@ class MonitorsSpec:
     """Models with at most so many classes K have shadow classifiers (which keep K³ counts) and a confusion
     matrix; 0 for no model."""
     confidence_delta: float = 0.05
-    """Probability in (0, 1) with which a bound of the accuracy, or a verdict within `verdict_outcomes`, may
-    be wrong."""
+    """Probability in (0, 1) with which a bound of the accuracy may be wrong, or the verdict on one model and
+    opponent within `verdict_outcomes`; both if losses do not depend on earlier ones."""
     opponents: tuple[Opponent, ...] = OPPONENTS
     """Opponents that every model is judged against."""
     utilities: tuple[UtilitySpec, ...] = (UtilitySpec(),)
@@ -258,8 +258,9 @@ class MonitorsSpec:
     folds_share_stream: bool = False
     """As `JoinSpec.folds_share_stream`."""
     verdict_outcomes: int = 100_000
-    """Number N of outcomes within which a false verdict has a probability of at most `confidence_delta`; a
-    verdict that none of N outcomes confirms becomes open again."""
+    """Number N of outcomes within which a false verdict on one model and opponent has probability
+    `confidence_delta` at most, if losses do not depend on earlier ones; a verdict that none of N outcomes
+    confirms becomes open again."""
     comparisons: tuple[ComparisonSpec, ...] = ()
     """Comparisons between models; the first that matches a pair counts."""
     history_days: int = 30

@@ -7,7 +7,7 @@ when there is work: 10 % where a good model meets labels that repeat, 50 % where
 balanced utility, a lead is of another size at nearly every step.
 
 Outcomes are folded in short parts, and of each part the least of all rounds counts: what else the machine did
-is in few of them. Before, every model gets enough outcomes for a verdict.
+is in few of them. Before, every model gets enough outcomes for its evidence to start, up to a φ of 2.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.verdicts.state import FIRST_CLAIM
+from streamwatch.core.estimators.verdicts.state import START
 from streamwatch.core.specs import MonitorsSpec, Opponent, UtilitySpec
 
 FOUR: tuple[Opponent, ...] = ("persistent", "majority", "transition", "temporal_correction")
@@ -66,8 +66,8 @@ def nanoseconds(table: ModelTable, rows: NDArray[np.int32], true_class, predicte
 
 
 def warm_up(table: ModelTable, rows: NDArray[np.int32], true_class, predicted_class) -> None:
-    """Fold the stream until the model with the fewest outcomes may have a verdict."""
-    for _ in range(FIRST_CLAIM // int(np.bincount(rows).min()) + 1):
+    """Fold the stream until the model with the fewest outcomes has evidence, if φ is 2 or less."""
+    for _ in range(2 * START // int(np.bincount(rows).min()) + 1):
         table.fold(rows, true_class, predicted_class)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import lfilter
 
 from tests.calibration.monte_carlo import correlated
 
@@ -32,9 +33,33 @@ def independent(p: float) -> Draw:
     return lambda rng, streams, n: lead(hits(rng, p, streams, n), hits(rng, p, streams, n))
 
 
-def correlated_losses(rho: float, p: float = 0.85) -> Draw:
-    """The model's losses are a Markov chain of lag-1 correlation rho."""
-    return lambda rng, streams, n: lead(~correlated(rng, 1 - p, rho, streams, n), hits(rng, p, streams, n))
+def correlated_losses(rho: float, p: float = 0.85, *, both: bool = False, ahead: float = 0.0) -> Draw:
+    """The model's losses are a Markov chain of lag-1 correlation rho; the opponent's, too, if `both`.
+
+    The opponent is right with p, the model with p + `ahead`.
+    """
+
+    def draw(rng: np.random.Generator, streams: int, n: int) -> Leads:
+        model = ~correlated(rng, 1 - p - ahead, rho, streams, n)
+        return lead(model, ~correlated(rng, 1 - p, rho, streams, n) if both else hits(rng, p, streams, n))
+
+    return draw
+
+
+def wandering(constant: float, p: float = 0.7, deviation: float = 0.11) -> Draw:
+    """The model's accuracy wanders about p as an autoregression of this time constant, in outcomes.
+
+    Its losses have a lag-1 correlation of only deviation²·e^(−1/constant)/(p(1 − p)), .057.
+    """
+
+    def draw(rng: np.random.Generator, streams: int, n: int) -> Leads:
+        kept = np.exp(-1.0 / constant)
+        shocks = rng.standard_normal((streams, n), np.float32) * np.float32(deviation * np.sqrt(1 - kept**2))
+        shocks[:, 0] = rng.standard_normal(streams) * deviation
+        away = lfilter([1.0], [1.0, -kept], shocks, axis=1)
+        return lead(hits(rng, np.clip(p + away, 0.0, 1.0), streams, n), hits(rng, p, streams, n))
+
+    return draw
 
 
 def errs_at_switches(rng: np.random.Generator, streams: int, n: int) -> Leads:

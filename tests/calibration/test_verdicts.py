@@ -53,6 +53,21 @@ def test_an_equal_model_gets_a_verdict_within_100_000_outcomes_at_most_once_in_t
 
 
 @pytest.mark.parametrize(
+    "draw",
+    [
+        pytest.param(leads.correlated_losses(0.8, 0.97), id="losses correlated by .8, both right with .97"),
+        pytest.param(leads.correlated_losses(0.8, both=True), id="losses of both correlated by .8"),
+        pytest.param(leads.correlated_losses(0.9), id="losses correlated by .9"),
+        pytest.param(leads.correlated_losses(0.95), id="losses correlated by .95"),
+    ],
+)
+def test_an_equal_model_whose_losses_depend_on_each_other_seldom_gets_a_verdict(draw) -> None:
+    """Nothing is promised of these. While evidence grew before φ was known, it was .10, .08, .15 and .38."""
+    found = in_parts(draw, RUNS, OUTCOMES, 3, first_changes)
+    assert_share_at_most(0.075, int((found[:, :2] > 0).any(axis=1).sum()), RUNS)
+
+
+@pytest.mark.parametrize(
     ("after", "most", "error"),
     [(-0.05, 8_000, 400), (-0.10, 2_200, 120), (-0.20, 450, 40)],
 )

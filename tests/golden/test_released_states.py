@@ -1,4 +1,4 @@
-"""States as released versions left them open, say what they said then, and go on.
+"""States as earlier versions left them open, say what they said then but for verdicts, and go on.
 
 `states/schema-N.tar.gz` is the directory that the code of the time wrote (`written_state`, without RocksDB's
 log), `states/schema-N.json` what that code said of it. A new schema brings a pair of its own, made before
@@ -52,6 +52,8 @@ def series(life: Life) -> dict[str, dict[tuple[str, ...], Any]]:
     }
 
 
+VERDICTS = ("verdict", "lead")
+"""Beginnings of the names of series that begin anew: evidence of earlier versions started too early."""
 FIRST = 2
 """States of before it are refused: they have no order that could be gone on from."""
 
@@ -82,8 +84,11 @@ def test_a_state_of_every_released_schema_opens_says_what_it_said_and_goes_on(
     assert sorted(saved.outbox) == said["outbox"]
     assert [[i.incident, list(i.detectors)] for i in life.book.open_incidents()] == said["incidents"]
     assert life.monitors.models() == said["models"]
+    assert "verdict persistent by accuracy" in life.resumed.restarted
     found = series(life)
     for name, samples in said["series"].items():
+        if name.startswith(VERDICTS):
+            continue
         assert found[name] == {tuple(key): value for key, value in samples}, name
 
     life.offset = positions[PREDICTIONS]

@@ -151,9 +151,9 @@ def metrics_of(
         Metric(
             "verdict",
             "gauge",
-            "1 if the model is better than the opponent, -1 if worse, 0 if open. Valid however often "
-            "it is read: false within monitors.verdict_outcomes outcomes with probability "
-            "monitors.confidence_delta",
+            "1 if the model is better than the opponent, -1 if worse, 0 if open. If losses do not depend "
+            "on earlier ones, it is false within monitors.verdict_outcomes outcomes with probability "
+            "monitors.confidence_delta at most, per model and opponent, however often it is read",
             _PER_OPPONENT,
         ),
         Metric(
@@ -172,7 +172,7 @@ def metrics_of(
             "verdict_evidence",
             "gauge",
             "Evidence that the model is better or worse than the opponent, from 0 (none) to 1 (a "
-            "verdict); it restarts at 0 after a verdict",
+            "verdict); 0 before 2,000 outcomes times lead_dispersion, and it restarts at 0 after a verdict",
             (*_PER_OPPONENT, "side"),
         ),
         Metric(
@@ -185,13 +185,15 @@ def metrics_of(
         Metric(
             "lead_lower",
             "gauge",
-            "Lower bound of the mean lead at monitors.confidence_delta; valid however often it is read",
+            "Lower bound of the mean lead at monitors.confidence_delta, however "
+            "often it is read, if losses do not depend on earlier ones",
             _PER_OPPONENT,
         ),
         Metric(
             "lead_upper",
             "gauge",
-            "Upper bound of the mean lead at monitors.confidence_delta; valid however often it is read",
+            "Upper bound of the mean lead at monitors.confidence_delta, however "
+            "often it is read, if losses do not depend on earlier ones",
             _PER_OPPONENT,
         ),
         Metric(

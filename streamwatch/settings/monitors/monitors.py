@@ -86,8 +86,9 @@ class MonitorsSection(Section):
     utility_by_model: dict[str, Utility] = Field(default_factory=dict)
     """Criterion for some models, by pattern of model; the first match applies: `{"fraud-*": balanced}`."""
     verdict_outcomes: Annotated[int, Bounded("verdict_outcomes", least=1_000)] = _DEFAULT.verdict_outcomes
-    """Number of outcomes within which a false verdict has probability `confidence_delta`, and after which a
-    verdict that nothing confirms becomes open."""
+    """Number of outcomes within which a false verdict on one model and opponent has probability
+    `confidence_delta`, if losses do not depend on earlier ones, and after which a verdict that nothing
+    confirms becomes open."""
     comparisons: tuple[ComparisonSection, ...] = ()
     """Models to compare on the ids that both predicted: `{champion: fraud-v3, challengers: ["fraud-*"]}`, or
     `{pairs: [[fraud-v3, fraud-v4]]}` with the champion first."""

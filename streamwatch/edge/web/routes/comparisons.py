@@ -31,9 +31,9 @@ from streamwatch.edge.web.routes.overview import main_forgetting
 
 RULE = (
     "better or worse: currently, of the challenger beside the champion on the same ids, by the utility that "
-    "monitors.utility sets for the champion; open: neither is shown. A verdict is false within "
-    "monitors.verdict_outcomes pairs with probability monitors.confidence_delta at most, however often one "
-    "looks"
+    "monitors.utility sets for the champion; open: neither is shown. If losses do not "
+    "depend on earlier ones, a comparison's verdict is false within monitors.verdict_outcomes pairs with "
+    "probability monitors.confidence_delta at most, however often one looks"
 )
 _PREFIX = "comparison_"
 

@@ -55,9 +55,10 @@ UPPER = "hoeffding_upper"
 
 RULE = (
     "better or worse: currently, than no change, which predicts the previous label, by the utility that "
-    "monitors.utility sets for the model; open: neither is shown. A verdict is false within "
-    "monitors.verdict_outcomes outcomes with probability monitors.confidence_delta at most, however often "
-    "one looks; it holds until the opposite is shown, and opens when nothing confirms it for as many outcomes"
+    "monitors.utility sets for the model; open: neither is shown. If losses do not depend on "
+    "earlier ones, the verdict on one model and opponent is false within monitors.verdict_outcomes outcomes "
+    "with probability monitors.confidence_delta at most, however often one looks; it holds "
+    "until the opposite is shown, and opens when nothing confirms it for as many outcomes"
 )
 
 _PLAIN = {"outcomes_total": "outcomes", "pending_predictions": "pending"}

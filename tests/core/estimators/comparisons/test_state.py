@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.estimators.comparisons.set import ComparisonSet
-from streamwatch.core.estimators.comparisons.table import ComparisonTable
-from streamwatch.core.estimators.verdicts.earlier import EARLIER_VERDICT
-from streamwatch.core.estimators.verdicts.state import VERDICT
+from streamwatch.core.estimators.comparisons.set import ComparisonSet, without
 from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.specs import (
     ComparisonSpec,
@@ -134,36 +130,20 @@ def test_a_snapshot_of_another_shape_is_refused():
         ComparisonSet(SPEC).restore(b"\x81\xa1a\x01")
 
 
-def test_verdicts_of_the_earlier_version_go_on():
-    """At the end of a block of 64 nothing was counted otherwise; within one see `verdicts/test_earlier`."""
-    spec = replace(SPEC, verdict_outcomes=400, confidence_delta=0.9)
+def test_verdicts_of_another_version_begin_anew_and_all_else_goes_on():
     pairs = (PairedAnswer("c", "y"),)
-    made = [Outcome("a", "x", "x" if t % 9 else "y", t, 0, pairs=pairs) for t in range(1_280)]
-    table = ComparisonSet(spec)
+    made = [Outcome("a", "x", "x" if t % 9 else "y", t, 0, pairs=pairs) for t in range(300)]
+    table = ComparisonSet(SPEC)
     table.fold(made)
     document = msgspec.msgpack.decode(table.snapshot())
-    assert told(table)
-    earlier = ComparisonSet(spec)
-    earlier.restore(_as_version_2_wrote_it(table.snapshot(), spec))
-    assert earlier.converts(_as_version_2_wrote_it(table.snapshot(), spec))
-    assert not earlier.converts(table.snapshot())
-    assert told(earlier) == told(table)
-    assert msgspec.msgpack.decode(earlier.snapshot()).keys() == document.keys()
-    for each in (table, earlier):
-        each.fold(made)
-    assert told(earlier) == told(table)
-
-
-def _as_version_2_wrote_it(snapshot, spec):
-    """The same comparisons under the name and in the record of version 2."""
-    document = msgspec.msgpack.decode(snapshot)
+    named = {name for name, title in table.estimators().items() if title.startswith("verdict of")}
     for kept in document["comparisons"]:
-        for name in [n for n in kept["sections"] if n.startswith("verdict/")]:
-            pace, body, *rest = msgspec.msgpack.decode(kept["sections"].pop(name))
-            record, written = np.frombuffer(body, VERDICT)[0], np.zeros((), EARLIER_VERDICT)
-            for field in set(VERDICT.names) & set(EARLIER_VERDICT.names):
-                written[field] = record[field]
-            written["longer"] = 0.0, record["whole"]
-            earlier = ComparisonTable(spec).earlier_verdict_section(UtilitySpec())
-            kept["sections"][earlier] = msgspec.msgpack.encode([pace, written.tobytes(), *rest])
-    return msgspec.msgpack.encode(document)
+        (name,) = kept["sections"].keys() & named
+        kept["sections"]["verdict/of another version"] = kept["sections"].pop(name)[:-1]
+    resumed = ComparisonSet(SPEC)
+    resumed.restore(msgspec.msgpack.encode(document))
+    assert without(resumed.snapshot(), named) == without(table.snapshot(), named)
+    assert without(resumed.snapshot(), named) != resumed.snapshot()
+    resumed.fold(made)
+    (kept,) = msgspec.msgpack.decode(resumed.snapshot())["comparisons"]
+    assert named & kept["sections"].keys()

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.verdicts.detector import observe_lead
+from streamwatch.core.estimators.verdicts.readout import dispersion
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT, verdict_parameters
 
 Floats = NDArray[np.float64]
@@ -74,6 +75,16 @@ def first_changes(leads: NDArray[np.int8], outcomes: int = 100_000, delta: float
         out,
     )
     return out
+
+
+def last_dispersions(leads: NDArray[np.int8]) -> Floats:
+    """φ of each stream (row) after its last step."""
+    records = np.zeros(len(leads), VERDICT)
+    parameters = verdict_parameters(100_000, 0.05).reshape(1)
+    _first_changes(
+        np.zeros(len(leads), PACE), records, parameters, leads, np.zeros((len(leads), 4), np.int64)
+    )
+    return dispersion(records)
 
 
 @numba.njit(error_model="numpy")

@@ -18,7 +18,6 @@ from tests.tiers import by_tier
 
 SPEC = replace(DEFAULT, max_models=8, max_classes=4, verdict_outcomes=300)
 PERSISTENT = 0
-FIRST = 1_152
 
 
 class PlainFold(PlainVerdict):
@@ -39,19 +38,20 @@ class PlainFolds:
     def take(self, fold: int, d: float, outcome: int, event_ms: int) -> bool:
         before = self.changes
         one = self.folds[fold]
+        had_started = one.started
         if one.take(d, outcome, event_ms):  # only time opens it
             self.changes += 1
             for other in self.folds:
                 if other.verdict:
                     other._change(0, (outcome, event_ms), len(other.leads))
-        elif d and len(one.leads) >= FIRST:
+        elif one.started and (d or not had_started):
             reached = [s for s in ("worse", "better") if self.mean(s) >= self.threshold]
             if reached:
                 self.claim(max(reached, key=self.mean), reached)
         return self.changes > before
 
     def counted(self, name: str) -> list[Side]:
-        return [getattr(fold, name) for fold in self.folds if len(fold.leads) >= FIRST]
+        return [getattr(fold, name) for fold in self.folds if fold.started]
 
     def mean(self, name: str) -> float:
         return sum(side.mean for side in self.counted(name)) / len(self.folds)
@@ -65,7 +65,7 @@ class PlainFolds:
         for fold in self.folds:
             if fold.verdict != said:
                 fold._change(said, since, len(fold.leads))
-            fold.last_claim = len(fold.leads)
+            fold.last_claim = len(fold.leads) if fold.started else 10**9  # others open it
             for side in reached:
                 getattr(fold, side).forget()
 
@@ -73,13 +73,13 @@ class PlainFolds:
 def ids(n: int, folds: int, seed: int):
     """(fold, label, prediction) of ids whose labels repeat with .8; the folds are right together at times.
 
-    The model is good, then bad, then as good as no change; an id in seven lacks its last fold.
+    The model is good for 2,600 ids, then bad, then as good as no change; an id in seven lacks its last fold.
     """
     rng = np.random.default_rng(seed)
     label = 0
     for i in range(n):
         label = label if rng.random() < 0.8 else 1 - label
-        share = 0.97 if i < n // 3 else 0.6 if i < 2 * n // 3 else 0.8
+        share = 0.97 if i < 2_600 else 0.6 if i < 3_500 else 0.8
         common = rng.random() < share
         for fold in range(folds):
             if fold == folds - 1 and i % 7 == 0:

@@ -41,7 +41,7 @@ class Life:
         self.stream = Stream(JOIN, self.store, self.monitors)
         self.checkpoint = Checkpoint(self.stream.pipeline, self.monitors, ESTIMATORS, journal_outcomes)
         saved = self.store.load()
-        self.checkpoint.restore(saved)
+        self.resumed = self.checkpoint.restore(saved)
         self.book = AlarmBook(AlarmsSpec(), self.store.identity)
         if ALARMS in saved.sections:
             self.book.restore(saved.sections[ALARMS])

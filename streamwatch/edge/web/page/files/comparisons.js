@@ -75,7 +75,7 @@ export class Comparisons {
     this.message.hidden = champions.length > 0;
     this.rule.hidden = champions.length === 0;
     say(this.message, "No two compared models share an id yet. Set monitors.comparisons to choose the models: a champion with its challengers, or pairs.");
-    say(this.rule, `A verdict stays valid however often you look; open means that neither is shown to be better. Errors, Q and McNemar use the forgetting ${forgetting} and are descriptive: do not act when one of them first exceeds a level, as each does so in the end. Positive numbers favour the challenger.`);
+    say(this.rule, `If losses do not depend on earlier ones, a verdict stays valid however often you look; open means that neither is shown to be better. Errors, Q and McNemar use the forgetting ${forgetting} and are descriptive: do not act when one of them first exceeds a level, as each does so in the end. Positive numbers favour the challenger.`);
     for (const [champion, group] of this.groups) {
       if (champions.includes(champion)) continue;
       group.destroy();

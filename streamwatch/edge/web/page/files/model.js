@@ -27,7 +27,7 @@ const SENTENCE = {
 // The mean lead over no change since the verdict last changed, once there are enough outcomes.
 function leadOf(row) {
   if (row.lead === undefined) return "";
-  const between = row.lead_lower === undefined ? "" : `, between ${signed(row.lead_lower)} and ${signed(row.lead_upper)} (valid however often you look)`;
+  const between = row.lead_lower === undefined ? "" : `, between ${signed(row.lead_lower)} and ${signed(row.lead_upper)} (valid however often you look, if losses do not depend on earlier ones)`;
   return ` Mean lead over no change since the verdict last changed: ${signed(row.lead)}${between}.`;
 }
 

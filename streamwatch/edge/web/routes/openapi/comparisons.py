@@ -40,8 +40,12 @@ def comparison_schemas() -> Schema:
             verdict_since_timestamp_seconds={"type": "number", "description": "Event time since which"},
             verdict_since_pair={"type": "integer", "minimum": 1, "description": "Pair since which"},
             lead=lead("Mean utility of the challenger less the champion's, since the verdict last changed"),
-            lead_lower=lead("The mean lead is at least this, however often one looks"),
-            lead_upper=lead("The mean lead is at most this, however often one looks"),
+            lead_lower=lead(
+                "The mean lead is at least this at any look, if losses do not depend on earlier ones"
+            ),
+            lead_upper=lead(
+                "The mean lead is at most this at any look, if losses do not depend on earlier ones"
+            ),
             lead_dispersion=NUMBER,
         ),
         "Comparisons": object_of(

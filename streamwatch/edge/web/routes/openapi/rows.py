@@ -54,8 +54,12 @@ def row_schemas() -> Schema:
             verdict_since_timestamp_seconds={"type": "number", "description": "Event time since which"},
             verdict_since_outcome={"type": "integer", "minimum": 1, "description": "Outcome since which"},
             lead=lead("Mean utility of the model less that of no change, since the verdict last changed"),
-            lead_lower=lead("The mean lead is at least this, however often one looks"),
-            lead_upper=lead("The mean lead is at most this, however often one looks"),
+            lead_lower=lead(
+                "The mean lead is at least this at any look, if losses do not depend on earlier ones"
+            ),
+            lead_upper=lead(
+                "The mean lead is at most this at any look, if losses do not depend on earlier ones"
+            ),
             outcomes=NUMBER,
             accuracy=ratio("Share of outcomes the model got right"),
             lower=ratio("Hoeffding bound: the true accuracy is at least this"),
