@@ -105,13 +105,45 @@ def noisy(evaluated: Evaluated, share: float, seed: int) -> Evaluated:
     return Evaluated(hits, evaluated.tests)
 
 
-def rejections(evaluated: Evaluated) -> Floats:
-    """Share of runs in which each of `TESTS` calls the two classifiers different at .05."""
+class Spread(NamedTuple):
+    """What tests of difference have to go by, as means over runs."""
+
+    lead: float
+    """Accuracy of the first classifier minus that of the second."""
+    deviation: float
+    """Standard deviation of this difference over the folds of a run, with k − 1."""
+    one_fold: float
+    """Share of folds in which McNemar's test on the pairs of that fold alone rejects at .05."""
+
+
+def spread(evaluated: Evaluated) -> Spread:
+    """Measure how far two classifiers are apart, and how much that differs between folds."""
     hits, tests = evaluated
-    tested = tests[:, None, :]
-    n01 = (~hits[:, :, 0] & hits[:, :, 1] & tested).sum(axis=(0, 2))
-    n10 = (hits[:, :, 0] & ~hits[:, :, 1] & tested).sum(axis=(0, 2))
-    mcnemar = (n01 - n10) ** 2 / np.maximum(n01 + n10, 1) > chi2.isf(ALPHA, 1)
+    accuracies = (hits & tests[:, None, None, :]).sum(axis=0) / tests.sum(axis=0)
+    leads = accuracies[:, 0] - accuracies[:, 1]
+    rejected = _mcnemar_rejects(*_discordant(evaluated))
+    return Spread(float(leads.mean()), float(leads.std(axis=1, ddof=1).mean()), float(rejected.mean()))
+
+
+def _discordant(evaluated: Evaluated) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs on which only the second, and only the first classifier is right, by (run, fold)."""
+    hits, tests = evaluated
+    first, second, tested = hits[:, :, 0], hits[:, :, 1], tests[:, None, :]
+    return (~first & second & tested).sum(axis=0), (first & ~second & tested).sum(axis=0)
+
+
+def _mcnemar_rejects(n01: NDArray[np.int64], n10: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return (n01 - n10) ** 2 / np.maximum(n01 + n10, 1) > chi2.isf(ALPHA, 1)
+
+
+def rejections(evaluated: Evaluated) -> Floats:
+    """Share of runs in which each of `TESTS` calls the two classifiers different at .05.
+
+    McNemar's test counts the pairs of all folds.
+    """
+    hits, tests = evaluated
+    n01, n10 = _discordant(evaluated)
+    mcnemar = _mcnemar_rejects(n01.sum(axis=1), n10.sum(axis=1))
     accuracies = (hits & tests[:, None, None, :]).sum(axis=0) / tests.sum(axis=0)
     found = []
     for run, (first, second) in enumerate(accuracies):

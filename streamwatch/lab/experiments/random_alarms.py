@@ -25,6 +25,12 @@ from streamwatch.lab.experiments.watching import DDM, WITH_DDM, accuracy_of
 from streamwatch.lab.streams.sticky import StickySpec, sticky
 
 PROBABILITIES = (0.0, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
+LOWEST, LEADER, LATEST = TIES = (
+    "the lowest class wins ties",
+    "the leader keeps ties",
+    "the latest label wins ties",
+)
+"""Which of several most frequent classes the majority is."""
 
 
 def run(effort: Effort) -> Result:
@@ -103,7 +109,9 @@ def _majority(effort: Effort, recording: Recording) -> Table:
     truth, k = recording.true_class, len(recording.labels)
     runs = effort.runs("majority classifier that begins anew at random", 5, 2)
     rows: list[tuple[Cell, ...]] = []
-    for name, shuffled in (("as recorded", False), ("shuffled", True)):
+    recorded = [(f"as recorded, {ties}", "as recorded", ties) for ties in TIES]
+    for title, name, ties in (*recorded, (f"shuffled, {TIES[0]}", "shuffled", TIES[0])):
+        shuffled = name == "shuffled"
         cells: list[list[float]] = []
         for r in runs:
             rng = effort.rng("majority", name, r)
@@ -112,35 +120,42 @@ def _majority(effort: Effort, recording: Recording) -> Table:
                 [
                     accuracy_of(
                         labels,
-                        _majorities(labels, k, chance_alarms(rng, len(labels), p, warm_up=1)),
+                        _majorities(labels, k, chance_alarms(rng, len(labels), p, warm_up=1), ties),
                     )
                     for p in PROBABILITIES
                 ]
             )
         persistent = np.concatenate([[0], truth[:-1]])
         baseline = "–" if shuffled else Measured(accuracy_of(truth, persistent))
-        rows.append((name, *(over_runs(column) for column in zip(*cells, strict=True)), baseline))
+        rows.append((title, *(over_runs(column) for column in zip(*cells, strict=True)), baseline))
     return Table(
         "Accuracy of the majority of labels since the last random alarm, recorded labels (Proposition 9)",
-        ("stream", "never", *(f"p = {p:g}" for p in PROBABILITIES[1:]), "no change"),
+        ("stream and rule for ties", "never", *(f"p = {p:g}" for p in PROBABILITIES[1:]), "no change"),
         tuple(rows),
         "Proposition 9: the fewer labels the majority is taken over, the closer it comes to no change; "
         "with an alarm at every outcome, it is no change. The majority of labels is not a model that "
-        "drifts, so every alarm counts as false.",
+        "drifts, so every alarm counts as false. Over few labels, several classes are often equally "
+        "frequent, and the accuracy depends on which of them is predicted: the lowest class, the one that "
+        "led before, or that of the latest label. The proposition does not say; it holds under all three.",
     )
 
 
-def _majorities(truth: NDArray[np.int64], classes: int, starts: list[int]) -> NDArray[np.int64]:
-    """Most frequent label since the last start, the lowest class where several are; before any, class 0."""
-    counts = np.eye(classes, dtype=np.int64)[truth].cumsum(axis=0)
-    before = np.concatenate([np.zeros((1, classes), np.int64), counts[:-1]])
-    begins = np.zeros(len(truth), np.int64)
-    if starts:
-        # An alarm at instance s comes after the label of s − 1 was learned, which the new learner keeps.
-        marks = np.array(starts)
-        begins[marks] = marks - 1
-        begins = np.maximum.accumulate(begins)
-    return (before - before[begins]).argmax(axis=1)
+def _majorities(truth: NDArray[np.int64], classes: int, starts: list[int], ties: str) -> NDArray[np.int64]:
+    """Most frequent label since the last start, by a rule of `TIES`; before any label, class 0."""
+    restarts = set(starts)
+    labels: list[int] = truth.tolist()
+    answers = np.zeros(len(labels), np.int64)
+    counts, leader = [0] * classes, 0
+    for t in range(1, len(labels)):
+        y = labels[t - 1]
+        if t in restarts:  # the label before an alarm was learned before it, and the new learner keeps it
+            counts, leader = [0] * classes, y
+        counts[y] += 1
+        most = counts[leader]
+        if counts[y] > most or (counts[y] == most and (ties == LATEST or (ties == LOWEST and y < leader))):
+            leader = y
+        answers[t] = leader
+    return answers
 
 
 KIND = Experiment(

@@ -15,6 +15,7 @@ from streamwatch.cli import app
 from streamwatch.lab.experiments.catalogue import KINDS
 from streamwatch.lab.experiments.drawing import draw_figure, drawn
 from streamwatch.lab.experiments.markdown import markdown
+from streamwatch.lab.experiments.random_alarms import LATEST, LEADER, LOWEST, TIES, _majorities
 from streamwatch.lab.experiments.result import Effort, Figure, Line, Panel, over_runs
 from tests.tiers import rotated
 
@@ -119,6 +120,8 @@ def test_elec2_is_that_of_the_literature_and_every_classifier_of_five_attributes
     title = "The stream"
     assert round(number("dependence", title, "P(M)", "found").value, 2) == 0.58
     assert round(number("dependence", title, "P(T)", "found").value, 2) == 0.85
+    assert round(-number("dependence", title, "Δ(47)", "found").value, 2) == 0.02  # printed as Δ(48)
+    assert round(number("dependence", title, "Δ(48)", "found").value, 3) == -0.002
     (table,) = [t for t in result("dependence").tables if t.title.startswith("As recorded")]
     assert len(table.rows) == 6
     for row in table.rows:
@@ -153,9 +156,39 @@ def test_random_alarms_raise_accuracy_where_labels_come_in_runs_and_cost_it_wher
         number("random-alarms", title, "shuffled", "never").value - 0.02
     )
     majority = "Accuracy of the majority"
-    assert number("random-alarms", majority, "as recorded", "p = 1").value == pytest.approx(
-        number("random-alarms", majority, "as recorded", "no change").value, abs=1e-4
+    for ties in TIES:
+        row = f"as recorded, {ties}"
+        assert number("random-alarms", majority, row, "p = 1").value == pytest.approx(
+            number("random-alarms", majority, row, "no change").value, abs=1e-4
+        )
+    keeps, lowest, latest = (
+        number("random-alarms", majority, f"as recorded, {ties}", "p = 0.1").value
+        for ties in (LEADER, LOWEST, LATEST)
     )
+    assert keeps < lowest < latest
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_a_majority_with_ties_is_counted_from_the_label_before_its_alarm_on(ties):
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, 400)
+    starts = sorted(rng.choice(np.arange(1, 400), 60, replace=False).tolist())
+    leader = 0
+    for t, answer in enumerate(_majorities(truth, 3, starts, ties).tolist()):
+        if t == 0:
+            assert answer == 0
+            continue
+        begun = max([0, *(s - 1 for s in starts if s <= t)])
+        counts = np.bincount(truth[begun:t], minlength=3)
+        best = np.flatnonzero(counts == counts.max()).tolist()
+        if ties == LOWEST:
+            expected = best[0]
+        elif ties == LATEST:
+            expected = next(y for y in truth[begun:t][::-1].tolist() if y in best)
+        else:
+            leader = leader if leader in best else int(truth[t - 1])
+            expected = leader
+        assert answer == expected, t
 
 
 def test_the_learner_that_reacts_is_before_the_one_that_is_better_on_average_once_drifts_weigh_more():
@@ -296,6 +329,23 @@ def test_mcnemar_calls_equal_classifiers_different_more_often_than_tests_over_fo
     assert mcnemar > 0.15
     for test in ("sign", "Wilcoxon"):
         assert number("validation", title, f"{test}, prequential", column).value < mcnemar
+
+
+def test_mcnemar_finds_noise_in_the_pairs_of_all_folds_and_folds_differ_as_much_as_noise_costs():
+    title = "What the tests of difference go by"
+    for scheme in ("bootstrap", "cv", "split"):
+        row = f"{scheme}, 10% more wrong"
+        one, every, lost, deviation = (
+            number("validation", title, row, column).value
+            for column in (
+                "McNemar on one fold",
+                "McNemar on all folds",
+                "accuracy lost",
+                "its sd over folds",
+            )
+        )
+        assert every > one + 0.05
+        assert 0 < lost < 2 * deviation
 
 
 def test_the_worked_example_of_ten_folds_is_that_of_an_exact_test():
