@@ -180,7 +180,7 @@ def test_comparisons_go_on_through_other_settings_and_begin_anew_after_a_time_wi
     assert said in other.resumed.continued
     other.commit()
     without = other.restarted(spec=replace(SPEC, comparisons=()), join=replace(JOIN, comparisons=()))
-    assert without.resumed.dropped == (said,)
+    assert without.resumed.dropped == (said, "verdict of comparisons by accuracy")
     without.commit()
     again = without.restarted(spec=SPEC, join=JOIN)
     assert said in again.resumed.restarted

@@ -92,7 +92,7 @@ def test_a_verdict_that_names_an_outcome_which_its_fold_has_not_reached_dates_fr
         begun: list[AlarmRow] = []
         for row, outcomes, wrong in (
             (0, 5_000, 0),
-            (1, 1_400, 0),
+            (1, 2_800, 0),
             (0, 0, wrong_of_long),
             (1, 0, wrong_of_short),
         ):
