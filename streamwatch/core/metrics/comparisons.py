@@ -49,9 +49,9 @@ COMPARISONS: Final = (
     ),
     gauge(
         "comparison_verdict",
-        "1 if the challenger is better than the champion, -1 if worse, 0 if open. If losses do "
-        "not depend on earlier ones, it is false within monitors.verdict_outcomes pairs with probability "
-        "monitors.confidence_delta at most, per comparison, however often it is read.",
+        "1 if the challenger is better than the champion, -1 if worse, 0 if open. "
+        "False within monitors.verdict_outcomes pairs with probability monitors.confidence_delta, "
+        "however often it is read, if losses do not depend on earlier ones.",
         *_COMPARED,
     ),
     gauge(

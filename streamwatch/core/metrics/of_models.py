@@ -151,9 +151,9 @@ def metrics_of(
         Metric(
             "verdict",
             "gauge",
-            "1 if the model is better than the opponent, -1 if worse, 0 if open. If losses do not depend "
-            "on earlier ones, it is false within monitors.verdict_outcomes outcomes with probability "
-            "monitors.confidence_delta at most, per model and opponent, however often it is read",
+            "1 if the model is better than the opponent, -1 if worse, 0 if open. False within "
+            "monitors.verdict_outcomes outcomes with probability monitors.confidence_delta, per opponent and "
+            "however often it is read, if losses do not depend on earlier ones",
             _PER_OPPONENT,
         ),
         Metric(

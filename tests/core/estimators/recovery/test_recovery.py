@@ -33,7 +33,7 @@ from tests.layouts import DEFAULT, EVERYTHING, TINY
             with_alpha(DEFAULT, 0.7, verdict_outcomes=1), missed(phases((3_000, 0.2), (900, 0.5))), id="short"
         ),
         pytest.param(
-            with_alpha(QUIET, 0.995), missed(phases((3_000, 0.4), (900, 0.9), (2_000, 0.2))), id="a verdict"
+            with_alpha(QUIET, 0.995), missed(phases((4_000, 0.4), (900, 0.9), (2_000, 0.2))), id="a verdict"
         ),
     ],
 )
