@@ -23,7 +23,7 @@ from tests.integration.running import DEADLINE_SECONDS, Child, child
 from tests.integration.topics import create_topic, fresh
 from tests.lab.inspection.story import HOUR, Item, story
 
-ITEMS = 1_500
+ITEMS = 3_000
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,8 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
 
 def items() -> list[Item]:
     """Requests of this morning, labelled about an hour later."""
-    start_ms = round(time.time() * 1_000) - 8 * HOUR
-    told = story(701, ITEMS, classes=CLASSES, weights=(0.5, 0.5), right=0.9, delay_ms=HOUR)
+    start_ms = round(time.time() * 1_000) - 12 * HOUR
+    told = story(703, ITEMS, classes=CLASSES, weights=(0.5, 0.5), right=0.9, delay_ms=HOUR)
     shift = start_ms - told[0].made_ms
     return [
         Item(
