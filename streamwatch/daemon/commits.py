@@ -27,7 +27,13 @@ from streamwatch.daemon.state import State
 RELAX = 10.0
 """Committing and reporting take at most about one part in this many of the time.
 
-A report comes as soon as that allows where there is nothing else to do; else once an interval of commits."""
+A report comes as soon as that allows where there is nothing else to do; else once an interval of commits.
+Only their own time on the event loop counts: not what is waited for, be it dead letters, a disk or others.
+"""
+RELAXED_INTERVALS = 2
+"""Intervals to which commits are relaxed at most, whatever one of them took."""
+OVERDUE_INTERVALS = 3
+"""Intervals, of a second at least, after which evaluated records that are not committed are a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,10 @@ class Commits:
         self._unreported = True
         self._was_behind = self._in_backlog = True
         self._seconds: float | None = None
+        self._evaluated_at: float | None = None
+        """When the oldest record was evaluated that is in no commit; None where there is none."""
+        self._committing: float | None = None
+        """The same of the commit that is on its way to the disk."""
         self._total = state.checkpoint.commits
 
     @property
@@ -127,6 +137,26 @@ class Commits:
         processor, spec = self._state.processor, self._spec
         return max(processor.uncommitted / spec.events, processor.uncommitted_scores / spec.scores)
 
+    def evaluated(self) -> None:
+        """Take note that records may have been evaluated: from now on they wait to be committed."""
+        if self._evaluated_at is None and self._state.processor.uncommitted > 0:
+            self._evaluated_at = self._clock()
+
+    @property
+    def overdue(self) -> str | None:
+        """Why evaluated records have not become durable within three intervals; None if they have."""
+        since = self._evaluated_at if self._committing is None else self._committing
+        if since is None:
+            return None
+        waited = self._clock() - since
+        if waited <= OVERDUE_INTERVALS * max(self._spec.interval_seconds, 1.0):
+            return None
+        problem = self._state.processor.rejected.problem
+        if problem is None and self._flushing is not None:
+            problem = "the disk of the state has not taken them"
+        why = "" if problem is None else f": {problem}"
+        return f"evaluated records have not been committed for {waited:.0f} s{why}"
+
     async def settle(self, *, soon: bool) -> None:
         """Commit if it is time; `soon`: there is nothing better to do, or somebody waits for an alarm.
 
@@ -135,6 +165,7 @@ class Commits:
         StateFailed
             A commit of before, or this one, has failed.
         """
+        self.evaluated()
         # Whoever was behind before a poll reads a backlog by it, though it be the last of it.
         behind = self._behind()
         self._in_backlog = self._in_backlog or self._was_behind or behind
@@ -144,19 +175,20 @@ class Commits:
         filled = self._filled
         now = self._clock()
         time_is_up = now >= (self._soon if soon else self._due)
-        if filled < 1 and not (time_is_up and (self._changed or self._unreported)):
+        report = now >= (self._report_soon if soon else self._report_due)
+        if filled < 1 and not (time_is_up and (self._changed or (self._unreported and report))):
             return
         if self._flushing is not None:
             if filled < 2:
                 return
             await self._flushed()
-        await self._commit(now, report=now >= (self._report_soon if soon else self._report_due))
+        await self._commit(report=report)
 
     async def finish(self) -> None:
         """Commit what there is and wait until it is durable."""
         if self._flushing is not None:
             await self._flushed()
-        await self._commit(self._clock(), report=True)
+        await self._commit(report=True)
         await self._flushed()
 
     async def abandon(self, seconds: float | None = None) -> bool:
@@ -180,9 +212,11 @@ class Commits:
             flushing, self._flushing = self._flushing, None
             flushing.result()
 
-    async def _commit(self, began: float, *, report: bool) -> None:
+    async def _commit(self, *, report: bool) -> None:
         state = self._state
         await state.processor.rejected.deliver()
+        began = self._clock()
+        self._committing, self._evaluated_at = self._evaluated_at, None
         alarms, retired = state.processor.settle()
         outgoing = NOTHING
         if state.alerting is not None:
@@ -191,7 +225,7 @@ class Commits:
             )
         self._in_backlog = False
         report = report and state.processor.has_report
-        shown = await self._build(outgoing) if report else None
+        shown, reporting = await self._build(outgoing) if report else (None, 0.0)
         built = self._clock()
         positions = dict(state.processor.positions)
         self._committed = positions
@@ -207,12 +241,12 @@ class Commits:
             self._flushing = asyncio.create_task(self._flush(durable, began))
         else:
             self._settled(durable, began)
-        now = self._clock()
+        now, interval = self._clock(), self._spec.interval_seconds
         if report:
-            self._report_soon = now + RELAX * (built - began)
-            self._report_due = max(self._report_soon, now + self._spec.interval_seconds)
-        self._soon = now + RELAX * (now - began)
-        self._due = max(self._soon, now + self._spec.interval_seconds)
+            self._report_soon = now + RELAX * reporting
+            self._report_due = max(self._report_soon, now + interval)
+        self._soon = now + min(RELAX * (reporting + now - built), RELAXED_INTERVALS * interval)
+        self._due = max(self._soon, now + interval)
 
     async def _flush(self, durable: Durable, began: float) -> None:
         await asyncio.to_thread(self._state.store.flush)
@@ -220,24 +254,28 @@ class Commits:
 
     def _settled(self, durable: Durable, began: float) -> None:
         self._seconds = self._clock() - began
+        self._committing = None
         self._total = durable.commit if self._state.store.durable else self._total + 1
         if self._state.alerting is not None:
             self._state.alerting.tell(durable.outgoing)
         self._shown(durable)
 
-    async def _build(self, outgoing: AlertDecisions) -> Report:
-        """Build a report in slices, so that health is answered meanwhile."""
-        slices = self._state.processor.report_in_slices()
+    async def _build(self, outgoing: AlertDecisions) -> tuple[Report, float]:
+        """Build a report in slices, so that health is answered meanwhile; and the seconds the slices took."""
+        slices, seconds = self._state.processor.report_in_slices(), 0.0
         while True:
+            began = self._clock()
             try:
                 next(slices)
             except StopIteration as end:
                 built: Report = end.value
-                return replace(
+                report = replace(
                     built,
                     families=[*built.families, *outgoing.families],
                     details=details_with_incidents(built.details, outgoing.open_incidents),
                 )
+                return report, seconds + self._clock() - began
+            seconds += self._clock() - began
             await yield_to_loop()
 
     def families(self) -> Sequence[Family]:

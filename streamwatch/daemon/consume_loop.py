@@ -167,6 +167,7 @@ class ConsumeLoop:
         )
         self._commits = commits
         self._status.commits = commits
+        self._status.shown = False
         self._status.stage = None
         return commits
 
@@ -190,6 +191,7 @@ class ConsumeLoop:
         self._spec.offset_metadata.durable(durable.commit)
         self._source.durable(durable.positions)
         self._show(durable)
+        self._status.shown = self._status.shown or durable.report is not None
 
     async def _take(self, poll: Poll, commits: Commits, stop: asyncio.Event) -> None:
         """Evaluate what a poll lets go; commit when due, sooner with nothing else to do or a new alarm.
@@ -215,6 +217,7 @@ class ConsumeLoop:
         if processor.maintenance is not None and not processor.has_ready:
             processor.maintenance.schedule_next()
         await commits.settle(soon=not poll.records or (alarms > 0 and self._backlog.passed))
+        self._status.shown = self._status.shown or processor.is_empty
         await yield_to_loop()
 
     async def _evaluate(self, commits: Commits, stop: asyncio.Event) -> int:
@@ -226,6 +229,7 @@ class ConsumeLoop:
             while processor.maintenance is not None and (work := processor.take_work()) is not None:
                 await processor.maintenance.run_in_thread(work)  # nothing is committed in between
                 alarms += processor.evaluate()
+            commits.evaluated()
             await processor.rejected.deliver(only_if_full=True)
             if processor.has_ready:
                 await commits.settle(soon=False)

@@ -29,6 +29,15 @@ def counted(source: Source) -> DataLossTotals:
     return DataLossTotals(dict(source.losses), dict(source.records_lost), source.position_unverified)
 
 
+class Committing(MetricsProvider, Protocol):
+    """Commits of the state that is open, as the status needs them."""
+
+    @property
+    def overdue(self) -> str | None:
+        """Why evaluated records have not been committed for long; None if they have."""
+        ...
+
+
 class DaemonStatus:
     """Facts beside the reports, for `/readyz` and `/metrics`; all but the counts of logs wait for no commit.
 
@@ -63,13 +72,15 @@ class DaemonStatus:
         """Whether what is shown survives a restart."""
         self.disk_low = False
         """Whether reading waits for room on the disk."""
-        self.commits: MetricsProvider | None = None
-        """Metrics of committing; None while state is closed."""
+        self.commits: Committing | None = None
+        """Commits; None while state is closed."""
         self.data_loss: DataLossTotals | None = None
         """As of the last durable commit; None before state is open."""
         self._started = clock()
         self.stage: str | None = "starting"
         """Stage before reading starts or after it ended; None in between."""
+        self.shown = False
+        """Whether the results of the state that is open were published, or it has none."""
         self.partitions: Mapping[Partition, PartitionState] = {}
         """As of the last poll."""
 
@@ -80,7 +91,11 @@ class DaemonStatus:
         return bool(states) and all(state.caught_up for state in states) and self._source.up
 
     def unready(self) -> Sequence[str]:
-        """Reasons why the daemon is not ready; empty when state is open and partitions are assigned."""
+        """Reasons why the daemon is not ready.
+
+        Empty when partitions are assigned, the results of the state that was opened are on `/metrics`, and no
+        evaluated record waits for more than three intervals to be committed.
+        """
         if self.stage is not None:
             return [self.stage]
         reasons: list[str] = []
@@ -90,6 +105,10 @@ class DaemonStatus:
             reasons.append("no partitions are assigned yet")
         if self._schemas is not None and (problem := self._schemas.problem) is not None:
             reasons.append(f"records wait for their schemas: {problem}")
+        if not self.shown:
+            reasons.append("the results of the state that was opened are not on /metrics yet")
+        if self.commits is not None and (overdue := self.commits.overdue) is not None:
+            reasons.append(overdue)
         return reasons
 
     def families(self) -> Sequence[Family]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -65,6 +66,10 @@ def label(offset: int, true_class: str = "a", record_ms: int = NOW_MS) -> Record
     return Record(
         "labels", 0, offset, record_ms, json.dumps({"id": str(offset), "label": true_class}).encode()
     )
+
+
+def bad(offset: int) -> Record:
+    return Record("predictions", 0, offset, NOW_MS, b"{")
 
 
 def poll(*records: Record, caught_up: bool = True) -> Poll:
@@ -181,6 +186,7 @@ class FakeDaemon:
     processor: BatchProcessor
     daemon: Daemon
     log: io.StringIO
+    checkpoint: Checkpoint | None = None
 
     def events(self) -> list[str]:
         return [json.loads(line)["event"] for line in self.log.getvalue().splitlines()]
@@ -215,6 +221,7 @@ def fake_daemon(
     progress: MergeProgress | None = None,
     schemas: Schemas | None = None,
     rejected: RejectedRecords | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> FakeDaemon:
     log = io.StringIO()
     telemetry = Telemetry(stream=log)
@@ -233,9 +240,9 @@ def fake_daemon(
     state = State(store, checkpoint, processor, SourcePositions(), RestoreReport())
     source, server = FakeSource(list(polls)), FakeServer()
     status = DaemonStatus(source, telemetry, schemas=schemas, clock=lambda: NOW_MS / 1_000)
-    reading = ConsumeLoopSpec(lambda: state, CommitSpec(), schemas=schemas)
+    reading = ConsumeLoopSpec(lambda: state, CommitSpec(), schemas=schemas, monotonic=monotonic)
     daemon = Daemon(source, reading, server, status, telemetry, warm_up)
-    return FakeDaemon(source, server, status, processor, daemon, log)
+    return FakeDaemon(source, server, status, processor, daemon, log, checkpoint)
 
 
 async def taken(processor: BatchProcessor, given: Poll) -> None:

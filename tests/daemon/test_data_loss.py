@@ -95,7 +95,7 @@ async def test_a_second_life_goes_on_from_the_counts_of_the_first_and_shows_them
     assert h.status.data_loss == kept, "state is open, and Kafka has yet to answer"
     disk.may_flush.clear()
     h.source.hang.set()
-    await until(lambda: not h.status.unready())
+    await until(lambda: h.status.stage is None)
     assert shown(h) == {
         "kafka_data_loss_total": {("retention",): 2.0},
         "kafka_records_lost_total": {("retention",): 20.0},

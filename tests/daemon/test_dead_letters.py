@@ -10,10 +10,9 @@ from streamwatch.core.series import Family
 from streamwatch.daemon import RejectedRecords
 from tests.daemon.fake_daemon import (
     AT_ONCE,
-    NOW_MS,
     FakeDaemon,
     Poll,
-    Record,
+    bad,
     fake_daemon,
     label,
     poll,
@@ -37,6 +36,10 @@ class FakeLetters:
     def is_full(self) -> bool:
         return len(self.waiting) >= self._most
 
+    @property
+    def problem(self) -> str | None:
+        return None
+
     def put(self, record: AnyRecord, reason: str) -> None:
         assert len(self.waiting) < self._most
         self.waiting.append((record.offset, reason))
@@ -51,10 +54,6 @@ class FakeLetters:
 
     def families(self) -> Sequence[Family]:
         return ()
-
-
-def bad(offset: int) -> Record:
-    return Record("predictions", 0, offset, NOW_MS, b"{")
 
 
 def with_letters(letters: FakeLetters, *polls: Poll, merge: MergeSpec = AT_ONCE) -> FakeDaemon:

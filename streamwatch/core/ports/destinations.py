@@ -17,6 +17,11 @@ class DeadLetters(Protocol):
         """Tell whether `flush` has to be called before the next `put`."""
         ...
 
+    @property
+    def problem(self) -> str | None:
+        """Why queued records cannot be written at the moment, in words; None where they can."""
+        ...
+
     def put(self, record: Record, reason: str) -> None:
         """Queue a record, with the reason why it is invalid, for the next `flush`."""
         ...

@@ -122,6 +122,11 @@ class BatchProcessor:
         return True
 
     @property
+    def is_empty(self) -> bool:
+        """Never: models or none, the totals of the join are shown."""
+        return False
+
+    @property
     def data_loss(self) -> DataLoss:
         """Nothing but what the source finds."""
         return DataLoss()

@@ -70,6 +70,11 @@ class Processor(Protocol):
         ...
 
     @property
+    def is_empty(self) -> bool:
+        """Tell whether everything was read and there is nothing to be shown."""
+        ...
+
+    @property
     def data_loss(self) -> DataLoss:
         """Records that others than the source found missing of their logs since the beginning."""
         ...

@@ -42,11 +42,16 @@ class RejectedRecords:
             if record is not None:
                 self._letters.put(record, event.reason)
 
+    @property
+    def problem(self) -> str | None:
+        """Why dead letters wait to be written; None if they do not."""
+        return None if self._letters is None else self._letters.problem
+
     async def deliver(self, *, only_if_full: bool = False) -> None:
         """Have what was released written: before the commit that is past it, or if very much waits."""
         if self._letters is not None and (self._letters.is_full or not only_if_full):
             await self._letters.flush()
 
     def families(self) -> Sequence[Family]:
-        """Letters written and dropped; nothing where there is no topic for them."""
+        """Dead letters written and dropped; nothing where there is no topic for them."""
         return () if self._letters is None else self._letters.families()

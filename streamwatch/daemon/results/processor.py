@@ -109,6 +109,11 @@ class ResultsProcessor:
         return bool(self._life)
 
     @property
+    def is_empty(self) -> bool:
+        """Tell whether the topic was read to its end and holds no whole batch."""
+        return self._at_end and not self._life
+
+    @property
     def data_loss(self) -> DataLoss:
         """Records missing of the job's topics, as far as batches were taken in."""
         return self._checkpoint.told.data_loss

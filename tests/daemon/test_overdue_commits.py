@@ -1,0 +1,215 @@
+"""What a commit waits for, be it dead letters or a disk, neither relaxes the next ones nor goes unsaid."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from streamwatch.core.commit.batch import CommitBatch
+from streamwatch.core.commit.checkpoint import RestoreReport
+from streamwatch.core.ports import Record as AnyRecord
+from streamwatch.core.series import Family
+from streamwatch.daemon import CommitSpec, RejectedRecords, SourcePositions, State
+from streamwatch.daemon.commits import Commits, Durable
+from streamwatch.edge.stores.memory import MemoryStore
+from tests.daemon.fake_daemon import FakeDaemon, bad, fake_daemon, poll, prediction, run_through, taken, until
+
+
+@dataclass
+class Clock:
+    now: float = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class SlowLetters:
+    """Takes `seconds` for each flush, and hangs while it may not go on."""
+
+    clock: Clock = field(default_factory=Clock)
+    seconds: float = 0.0
+    may_go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    flushing: bool = False
+    is_full: bool = False
+    waiting: int = 0
+
+    @property
+    def problem(self) -> str | None:
+        return "2 dead letters wait for topic dead: NotEnoughReplicas" if self.flushing else None
+
+    def put(self, record: AnyRecord, reason: str) -> None:
+        del record, reason
+        self.waiting += 1
+
+    async def flush(self) -> None:
+        if self.waiting:
+            self.flushing = True
+            await self.may_go_on.wait()
+            self.clock.now += self.seconds
+            self.flushing, self.waiting = False, 0
+
+    async def stop(self) -> None:
+        self.waiting = 0
+
+    def families(self) -> Sequence[Family]:
+        return ()
+
+
+class StalledStore(MemoryStore):
+    """Its writes take as long as the clock is told, its disk as long as the test wants."""
+
+    def __init__(self, clock: Clock, seconds: float = 0.0) -> None:
+        super().__init__()
+        self.clock = clock
+        self.seconds = seconds
+        self.may_flush = threading.Event()
+        self.may_flush.set()
+
+    @property
+    def durable(self) -> bool:
+        return True
+
+    def commit(self, changes: CommitBatch) -> None:
+        del changes
+        self.clock.now += self.seconds
+
+    def flush(self) -> None:
+        assert self.may_flush.wait(60.0)
+
+
+def commits_of(
+    h: FakeDaemon, clock: Clock, store: MemoryStore, shown: Callable[[Durable], object] = lambda _: None
+) -> Commits:
+    assert h.checkpoint is not None
+    state = State(store, h.checkpoint, h.processor, SourcePositions(), RestoreReport())
+    return Commits(state, SourcePositions, CommitSpec(1.0), shown, clock)
+
+
+async def test_time_spent_on_dead_letters_does_not_relax_the_commits_after_it() -> None:
+    letters = SlowLetters(seconds=30.0)
+    letters.may_go_on.set()
+    clock, shown = letters.clock, list[Durable]()
+    h = fake_daemon(rejected=RejectedRecords(letters))
+    commits = commits_of(h, clock, MemoryStore(), shown.append)
+    await taken(h.processor, poll(prediction(0), bad(1)))
+    await commits.settle(soon=True)
+    assert len(shown) == 1
+    await taken(h.processor, poll(prediction(2)))
+    clock.now += 1.0
+    await commits.settle(soon=False)
+    assert len(shown) == 2, "an interval has passed"
+
+
+async def test_a_disk_that_stalls_once_relaxes_commits_to_no_more_than_two_intervals() -> None:
+    clock = Clock()
+    store = StalledStore(clock, seconds=30.0)
+    h = fake_daemon()
+    shown = list[Durable]()
+    commits = commits_of(h, clock, store, shown.append)
+    await taken(h.processor, poll(prediction(0)))
+    await commits.settle(soon=True)
+    await until(lambda: len(shown) == 1)
+    store.seconds = 0.0
+    await taken(h.processor, poll(prediction(2)))
+    clock.now += 2.0
+    await commits.settle(soon=False)
+    await until(lambda: len(shown) == 2)
+
+
+async def test_waiting_for_the_flush_before_does_not_count_as_time_of_a_commit() -> None:
+    clock = Clock()
+    store = StalledStore(clock)
+    h = fake_daemon()
+    shown = list[Durable]()
+    commits = commits_of(h, clock, store, shown.append)
+    store.may_flush.clear()
+    await taken(h.processor, poll(prediction(0)))
+    await commits.settle(soon=True)
+    await taken(h.processor, poll(*(prediction(i) for i in range(1, 10_002))))
+    waiting = asyncio.create_task(commits.settle(soon=False))
+    await asyncio.sleep(0)
+    clock.now += 60.0
+    store.may_flush.set()
+    await waiting
+    await until(lambda: len(shown) == 2)
+    await taken(h.processor, poll(prediction(10_002)))
+    clock.now += 1.0
+    await commits.settle(soon=False)
+    await until(lambda: len(shown) == 3)
+
+
+async def test_records_uncommitted_for_three_intervals_are_said_with_what_they_wait_for() -> None:
+    letters = SlowLetters()
+    h = fake_daemon(rejected=RejectedRecords(letters))
+    commits = commits_of(h, letters.clock, MemoryStore())
+    await taken(h.processor, poll(prediction(0), bad(1)))
+    commits.evaluated()
+    waiting = asyncio.create_task(commits.settle(soon=True))
+    await until(lambda: letters.flushing)
+    letters.clock.now += 3.0
+    assert commits.overdue is None
+    letters.clock.now += 1.0
+    assert commits.overdue == (
+        "evaluated records have not been committed for 4 s: "
+        "2 dead letters wait for topic dead: NotEnoughReplicas"
+    )
+    letters.may_go_on.set()
+    await waiting
+    assert commits.overdue is None
+
+
+async def test_a_commit_that_the_disk_does_not_take_is_overdue_until_it_has() -> None:
+    clock = Clock()
+    store = StalledStore(clock)
+    h = fake_daemon()
+    shown = list[Durable]()
+    commits = commits_of(h, clock, store, shown.append)
+    store.may_flush.clear()
+    await taken(h.processor, poll(prediction(0)))
+    await commits.settle(soon=True)
+    clock.now += 5.0
+    assert commits.overdue == (
+        "evaluated records have not been committed for 5 s: the disk of the state has not taken them"
+    )
+    store.may_flush.set()
+    await until(lambda: len(shown) == 1)
+    assert commits.overdue is None
+
+
+async def test_a_daemon_whose_dead_letters_hold_its_commits_up_is_not_ready_and_says_why() -> None:
+    letters = SlowLetters()
+    h = fake_daemon(poll(prediction(0), bad(1)), rejected=RejectedRecords(letters), monotonic=letters.clock)
+    running = asyncio.create_task(h.daemon.run())
+    await until(lambda: letters.flushing)
+    letters.clock.now += 10.0
+    assert any("dead letters wait for topic dead" in reason for reason in h.status.unready())
+    assert h.live("ready") == 0.0
+    letters.may_go_on.set()
+    await until(lambda: not h.status.unready())
+    h.daemon.stop()
+    await running
+
+
+async def test_a_daemon_is_not_ready_before_the_series_of_its_state_are_shown() -> None:
+    h = fake_daemon(poll(prediction(0)))
+    seen: list[tuple[bool, int]] = []
+    publish = h.server.publish
+
+    def watched(report: object) -> None:
+        seen.append((not h.status.unready(), len(h.server.reports)))
+        publish(report)  # type: ignore[arg-type]
+
+    h.server.publish = watched  # type: ignore[method-assign]
+    poll_of = h.source.poll
+
+    async def polled():
+        seen.append((not h.status.unready(), len(h.server.reports)))
+        return await poll_of()
+
+    h.source.poll = polled  # type: ignore[method-assign]
+    await run_through(h)
+    assert any(ready for ready, _ in seen)
+    assert all(reports > 0 for ready, reports in seen if ready)
