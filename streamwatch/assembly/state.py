@@ -65,14 +65,14 @@ def consume_loop_spec(
     """Functions by which the daemon's reading loop opens and commits state."""
     state = settings.state
     commits = CommitSpec(state.commit_interval / 1_000, specs.commit_events(settings))
-    letters = build_dead_letters(settings, telemetry)
-    opening = state_opening(settings, topics, telemetry, deliveries, clocks, letters)
+    dead_letters = build_dead_letters(settings, telemetry)
+    opening = state_opening(settings, topics, telemetry, deliveries, clocks, dead_letters)
     if not specs.store_kind(settings).durable:
-        return ConsumeLoopSpec(opening, commits, dead_letters=letters, schemas=schemas)
+        return ConsumeLoopSpec(opening, commits, dead_letters=dead_letters, schemas=schemas)
     space = FreeSpace(state.directory, state.min_free_megabytes * 1_000_000)
     fail = "kafka.on_data_loss" if settings.kafka.on_data_loss == "fail" else None
     return ConsumeLoopSpec(
-        opening, commits, space.is_low, dead_letters=letters, schemas=schemas, fail_on_lost_state=fail
+        opening, commits, space.is_low, dead_letters=dead_letters, schemas=schemas, fail_on_lost_state=fail
     )
 
 

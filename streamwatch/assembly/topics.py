@@ -33,8 +33,8 @@ def build_topics(settings: Settings, readers: Readers | None = None) -> dict[str
         A constant or an alias in a mapping is no valid name, a format cannot be used, or dead letters go to
         a topic that is read.
     """
-    if (letters := settings.kafka.dead_letter_topic) in topic_properties.sides(settings.topics):
-        raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {letters!r}")
+    if (dead := settings.kafka.dead_letter_topic) in topic_properties.sides(settings.topics):
+        raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {dead!r}")
     mappings, formats = mappings_of(settings.topics), topic_properties.formats(settings.topics)
     key_formats = topic_properties.key_formats(settings.topics)
     envelopes = envelopes_of(settings.topics)

@@ -146,13 +146,25 @@ class RecordRejected(InternalEvent):
 
 
 @dataclass(frozen=True)
+class DeadLettersDelayed(InternalEvent):
+    """Brokers do not take dead letters; the commit that is past them waits, and they are sent again."""
+
+    level: ClassVar[Level] = "warning"
+    sampled_by: ClassVar[str | None] = "error"
+    topic: str
+    dead_letters: int
+    error: str
+    given_up_in_seconds: float
+
+
+@dataclass(frozen=True)
 class DeadLettersDropped(InternalEvent):
     """Invalid records could not be written to the dead-letter topic, and are not tried again."""
 
     level: ClassVar[Level] = "error"
     sampled_by: ClassVar[str | None] = "reason"
     topic: str
-    letters: int
+    dead_letters: int
     reason: str
     error: str
 

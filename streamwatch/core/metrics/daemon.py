@@ -38,7 +38,13 @@ DAEMON: Final = (
     gauge("schemas_cached", "Cached schemas, including names that the registry did not know."),
     counter(
         "dead_letters_written_total",
-        "Invalid records written to kafka.dead_letter_topic since the start.",
+        "Invalid records written to kafka.dead_letter_topic since the start, stubs included.",
+    ),
+    counter(
+        "dead_letter_stubs_total",
+        "Dead letters written without key, value and headers of the record since the start, by reason: it was"
+        " read without them, or brokers refused it with them.",
+        "reason",
     ),
     counter(
         "dead_letters_dropped_total",

@@ -18,17 +18,17 @@ class RejectedRecords:
 
     Parameters
     ----------
-    letters
+    dead_letters
         Given every invalid record when its turn has come; None keeps nothing.
     """
 
-    def __init__(self, letters: DeadLetters | None = None) -> None:
-        self._letters = letters
+    def __init__(self, dead_letters: DeadLetters | None = None) -> None:
+        self._dead_letters = dead_letters
         self._records: dict[tuple[str, int, int], Record] = {}
 
     def keep(self, records: Sequence[Record], batch: RecordBatch, objects: NDArray[np.int64]) -> None:
         """Keep what is invalid of the records of a decoded batch that are objects, by their places in it."""
-        if self._letters is not None:
+        if self._dead_letters is not None:
             for place, number in zip(objects.tolist(), batch.rows["object"][objects].tolist(), strict=True):
                 found = batch.objects[number]
                 for event in found.events if isinstance(found, EventGroup) else (found,):
@@ -37,21 +37,21 @@ class RejectedRecords:
 
     def release(self, event: Invalid) -> None:
         """Hand over the record of an event whose turn has come; once, whatever number of them is invalid."""
-        if self._letters is not None:
+        if self._dead_letters is not None:
             record = self._records.pop((event.topic, event.partition, event.offset), None)
             if record is not None:
-                self._letters.put(record, event.reason)
+                self._dead_letters.put(record, event.reason)
 
     @property
     def problem(self) -> str | None:
         """Why dead letters wait to be written; None if they do not."""
-        return None if self._letters is None else self._letters.problem
+        return None if self._dead_letters is None else self._dead_letters.problem
 
     async def deliver(self, *, only_if_full: bool = False) -> None:
         """Have what was released written: before the commit that is past it, or if very much waits."""
-        if self._letters is not None and (self._letters.is_full or not only_if_full):
-            await self._letters.flush()
+        if self._dead_letters is not None and (self._dead_letters.is_full or not only_if_full):
+            await self._dead_letters.flush()
 
     def families(self) -> Sequence[Family]:
         """Dead letters written and dropped; nothing where there is no topic for them."""
-        return () if self._letters is None else self._letters.families()
+        return () if self._dead_letters is None else self._dead_letters.families()

@@ -3,50 +3,96 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import aiokafka.errors as kafka_errors
-from aiokafka import AIOKafkaProducer
-from aiokafka.protocol.produce import ProduceRequest
+from aiokafka.partitioner import DefaultPartitioner
 
-from streamwatch.core.metrics import family, single
+from streamwatch.core.metrics import family
 from streamwatch.core.ports import Record
 from streamwatch.core.series import Family
 from streamwatch.edge.sources.kafka.connection.connection import Connection
-from streamwatch.edge.sources.kafka.connection.tls import ssl_context
 from streamwatch.edge.sources.kafka.connection.topics import require_topics
 from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
-from streamwatch.edge.sources.kafka.fetch.wire import list_topics
 from streamwatch.edge.sources.kafka.grants import WriteDenied
+from streamwatch.edge.sources.kafka.producing import Content, KafkaProducer, Producer, batch_of, produce
+from streamwatch.edge.sources.kafka.refusals import error_name
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.telemetry import DeadLettersDropped, InternalEvent
+from streamwatch.telemetry import DeadLettersDelayed, DeadLettersDropped, InternalEvent
 
 GIVE_UP_SECONDS: Final = 30.0
 """Seconds for which brokers are asked to take what waits, before it is given up."""
+FAILING_SECONDS: Final = 1.0
+"""The same after that, for a single attempt, until they take something again."""
 MOST_BYTES: Final = 8_388_608
 """Bytes that wait before they have to be written, whether or not a commit is due."""
+_BATCH_BYTES: Final = 524_288
+_BATCH_RECORDS: Final = 500
 _RETRY_SECONDS: Final = 0.5
-_REQUEST_BYTES: Final = 1_073_741_824
-"""Larger than anything a broker takes: it is the broker that refuses."""
+_BREAKS: Final = 2
+"""Connections that ended while a dead letter was sent alone, after which it is sent without its content."""
+_LARGE_BYTES: Final = 1_048_576
+"""Brokers close the connection over a request that is larger than they want; never over a smaller one."""
 _PROBE_MS: Final = 1_000
-_REASONS: Final[Sequence[tuple[type[Exception], str]]] = (
-    (kafka_errors.TopicAuthorizationFailedError, "denied"),
-    (kafka_errors.ClusterAuthorizationFailedError, "denied"),
-    (kafka_errors.MessageSizeTooLargeError, "too_large"),
-    (kafka_errors.RecordListTooLargeError, "too_large"),
-    (kafka_errors.UnknownTopicOrPartitionError, "no_topic"),
-)
-Letter = tuple[Record, str]
+
+_DENIED: Final = frozenset({29, 31})
+_NO_TOPIC: Final = 3
+_TOO_LARGE: Final = frozenset({10, 18})
+_TOO_FEW_REPLICAS: Final = frozenset({19, 20})
+_LATER: Final = _TOO_FEW_REPLICAS | {5, 6, 7, 8, 9, 13, 14, 15, 16, 56, 74, 75, 76, 78, 89, 100}
+"""Codes that say nothing of the records: the partition cannot be written at the moment."""
+
+
+class _TopicRefused(Exception):  # noqa: N818 - it names what is the case
+    """Nothing can be written to the topic, whatever it is."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        self.reason = reason
+        super().__init__(text)
+
+
+@dataclass(slots=True, eq=False)
+class _DeadLetter:
+    """One invalid record on its way."""
+
+    record: Record
+    reason: str
+    stub: str | None = None
+    """Why it is written without its content; None where it is written as it was."""
+    breaks: int = 0
+    """Connections that ended while it was sent."""
+    waits_for: tuple[str, str] = ("unreachable", "no answer")
+    """Reason and words of the last failure."""
+    done: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        headers = sum(len(name) + len(value or b"") for name, value in self.record.headers)
+        return len(self.record.key or b"") + len(self.record.value or b"") + headers
+
+    @property
+    def content(self) -> Content:
+        record = self.record
+        place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+        added = {**place, "reason": self.reason, **({} if self.stub is None else {"stub": self.stub})}
+        headers = [(f"streamwatch.{name}", str(value).encode()) for name, value in added.items()]
+        if self.stub is not None:
+            return None, b"", headers
+        return record.key, record.value, [*record.headers, *headers]
 
 
 class DeadLetterTopic:
     """Writes invalid records to a topic, at least once.
 
     Keys, values and headers stay as they are; headers `streamwatch.topic`, `streamwatch.partition`,
-    `streamwatch.offset` and `streamwatch.reason` are added. What brokers refuse, or do not take within
-    `give_up_seconds`, is counted and said, and reading goes on.
+    `streamwatch.offset` and `streamwatch.reason` are added. A record that was read without key and value, or
+    that brokers refuse as it is, becomes a stub: these headers, `streamwatch.stub` with the cause, and an
+    empty value. What brokers refuse even so is counted alone. What they do not take within
+    `give_up_seconds` is counted and said, and reading goes on; from then until they take something again,
+    each flush is one attempt.
 
     Parameters
     ----------
@@ -55,9 +101,11 @@ class DeadLetterTopic:
     topic
         Name of the topic, which has to exist.
     emit
-        Told of what was dropped.
+        Told of what is delayed or dropped.
     give_up_seconds
         Time a `flush` takes at most.
+    connect
+        Makes the next connection.
     """
 
     def __init__(
@@ -66,15 +114,21 @@ class DeadLetterTopic:
         topic: str,
         emit: Callable[[InternalEvent], None],
         give_up_seconds: float = GIVE_UP_SECONDS,
+        connect: Callable[[KafkaSpec], Producer] = KafkaProducer,
     ) -> None:
         self._spec = spec
         self._topic = topic
         self._emit = emit
         self._give_up_seconds = give_up_seconds
-        self._waiting: list[Letter] = []
+        self._connect = connect
+        self._waiting: list[_DeadLetter] = []
         self._bytes = 0
-        self._producer: AIOKafkaProducer | None = None
+        self._producer: Producer | None = None
+        self._failing = False
+        self._attempts = 0
+        self._error: str | None = None
         self._written = 0
+        self._stubs: Counter[str] = Counter()
         self._dropped: Counter[str] = Counter()
 
     @property
@@ -82,27 +136,37 @@ class DeadLetterTopic:
         """Tell whether so much waits that it has to be written first."""
         return self._bytes >= MOST_BYTES
 
+    @property
+    def problem(self) -> str | None:
+        """Why dead letters wait, during a `flush` of which an attempt has failed; else None."""
+        if self._error is None:
+            return None
+        return f"{len(self._waiting)} dead letters wait for topic {self._topic}: {self._error}"
+
     def put(self, record: Record, reason: str) -> None:
         """Have a record written by the next `flush`."""
-        self._waiting.append((record, reason))
-        self._bytes += len(record.key or b"") + len(record.value or b"")
+        empty = record.key is None and record.value is None
+        self._waiting.append(dead_letter := _DeadLetter(record, reason, "no_content" if empty else None))
+        self._bytes += dead_letter.size_bytes
 
     async def flush(self) -> None:
         """Write what waits; returns once brokers have all of it, or it was dropped."""
-        deadline = asyncio.get_running_loop().time() + self._give_up_seconds
-        while self._waiting:
-            left = deadline - asyncio.get_running_loop().time()
-            try:
-                async with asyncio.timeout(max(0.0, left)):
-                    await self._write(await self._opened())
-            except CONNECTION_ERRORS as error:
-                await self._close()
-                reason = _reason_of(error)
-                if reason != "unreachable" or left <= _RETRY_SECONDS:
-                    self._drop(self._waiting, reason, error)
-                    self._waiting = []
-                else:
-                    await asyncio.sleep(_RETRY_SECONDS)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + (FAILING_SECONDS if self._failing else self._give_up_seconds)
+        try:
+            while self._waiting:
+                await self._attempt(max(0.0, deadline - loop.time()))
+                if not self._waiting:
+                    break
+                left = deadline - loop.time()
+                if self._failing or left <= _RETRY_SECONDS:
+                    self._give_up()
+                    break
+                self._error = self._waiting[0].waits_for[1]
+                self._emit(DeadLettersDelayed(self._topic, len(self._waiting), self._error, round(left, 3)))
+                await asyncio.sleep(_RETRY_SECONDS)
+        finally:
+            self._error = None
         self._bytes = 0
 
     async def stop(self) -> None:
@@ -111,84 +175,139 @@ class DeadLetterTopic:
         await self._close()
 
     def families(self) -> Sequence[Family]:
-        """Letters written and dropped since the start."""
+        """Dead letters written and dropped since the start."""
         return [
-            single("dead_letters_written_total", float(self._written)),
-            family(
-                "dead_letters_dropped_total",
-                [((reason,), float(count)) for reason, count in sorted(self._dropped.items())],
-            ),
+            family("dead_letters_written_total", [((), float(self._written))]),
+            family("dead_letter_stubs_total", _by_reason(self._stubs)),
+            family("dead_letters_dropped_total", _by_reason(self._dropped)),
         ]
 
-    async def _opened(self) -> AIOKafkaProducer:
-        if self._producer is None:
-            spec = self._spec
-            self._producer = producer = AIOKafkaProducer(
-                bootstrap_servers=spec.bootstrap_servers,
-                client_id=spec.client_id,
-                acks="all",
-                max_request_size=_REQUEST_BYTES,
-                request_timeout_ms=spec.request_timeout_ms,
-                security_protocol=spec.security_protocol,
-                ssl_context=ssl_context(spec),
-                sasl_mechanism=spec.sasl_mechanism,
-                sasl_plain_username=spec.username,
-                sasl_plain_password=spec.password,
-            )
-            await producer.start()
-            if self._topic not in await list_topics(producer.client):  # asking by name would create it
-                raise kafka_errors.UnknownTopicOrPartitionError(self._topic)
-        return self._producer
-
-    async def _write(self, producer: AIOKafkaProducer) -> None:
-        """Send everything that waits; what failed for a while waits on, what was refused is dropped."""
-        letters = self._waiting
-        sent: list[Any] = [await self._send(producer, *letter) for letter in letters]
-        results = await asyncio.gather(*sent, return_exceptions=True)
-        self._waiting = []
-        for letter, result in zip(letters, results, strict=True):
-            if not isinstance(result, BaseException):
-                self._written += 1
-            elif not isinstance(result, CONNECTION_ERRORS):
-                raise result
-            elif (reason := _reason_of(result)) == "unreachable":
-                self._waiting.append(letter)
-            else:
-                self._drop([letter], reason, result)
-        if self._waiting:
-            raise ConnectionError("brokers did not take all of it")
-
-    async def _send(self, producer: AIOKafkaProducer, record: Record, reason: str) -> Any:
-        place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
-        added = [(f"streamwatch.{name}", str(value)) for name, value in (*place.items(), ("reason", reason))]
-        headers: Any = [*record.headers, *((name, value.encode()) for name, value in added)]
+    async def _attempt(self, seconds: float) -> None:
+        """Send everything once; what failed waits on, what was refused for good is dropped."""
         try:
-            return await producer.send(self._topic, record.value, record.key, headers=headers)
-        except kafka_errors.KafkaError as error:
-            refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            refused.set_exception(error)
-            return refused
+            async with asyncio.timeout(seconds):
+                await self._write()
+        except CONNECTION_ERRORS as error:
+            await self._close()
+            for entry in self._waiting:
+                entry.waits_for = "unreachable", worded(error)
+        except _TopicRefused as refused:
+            await self._close()
+            self._drop(self._waiting, refused.reason, str(refused))
+        finally:
+            self._waiting = [entry for entry in self._waiting if not entry.done]
 
-    def _drop(self, letters: Sequence[Letter], reason: str, error: BaseException) -> None:
-        self._dropped[reason] += len(letters)
-        self._emit(DeadLettersDropped(self._topic, len(letters), reason, worded(error)))
+    async def _write(self) -> None:
+        if self._producer is None:
+            self._producer = self._connect(self._spec)
+        leaders = await self._producer.leaders(self._topic)
+        if not leaders:
+            raise _TopicRefused("no_topic", f"topic {self._topic} does not exist")
+        self._attempts += 1
+        batches = self._batches(sorted(leaders), [n for n, leader in leaders.items() if leader >= 0])
+        while batches:
+            partition, entries = batches.pop()
+            code = await self._send(leaders[partition], partition, entries)
+            if code == 0:
+                self._note_written(entries)
+            elif code in _DENIED or code == _NO_TOPIC:
+                raise _TopicRefused(_reason_of(code), error_name(code))
+            elif code in _LATER:
+                for entry in entries:
+                    entry.waits_for = _reason_of(code), error_name(code)
+            elif len(entries) > 1:  # which of them is refused shows when they come in halves
+                half = len(entries) // 2
+                batches += [(partition, entries[half:]), (partition, entries[:half])]
+            elif entries[0].stub is None:
+                entries[0].stub = _reason_of(code)
+                batches.append((partition, entries))
+            else:
+                self._drop(entries, _reason_of(code), error_name(code))
+
+    def _batches(self, partitions: list[int], led: list[int]) -> list[tuple[int, list[_DeadLetter]]]:
+        """What is sent together, the last first: by partition, and alone what a connection ended with."""
+        if not led:
+            for entry in self._waiting:
+                entry.waits_for = "unreachable", "no partition has a leader"
+            return []
+        of_partition: defaultdict[int, list[list[_DeadLetter]]] = defaultdict(list)
+        sizes: Counter[int] = Counter()
+        alone: list[tuple[int, list[_DeadLetter]]] = []
+        keyless = led[self._attempts % len(led)]
+        for entry in self._waiting:
+            key = entry.content[0]
+            partition = keyless if key is None else DefaultPartitioner()(key, partitions, led)
+            partition = partition if partition in led else keyless
+            if entry.breaks:
+                alone.append((partition, [entry]))
+                continue
+            batches = of_partition[partition]
+            sizes[partition] += entry.size_bytes
+            if not batches or sizes[partition] > _BATCH_BYTES or len(batches[-1]) >= _BATCH_RECORDS:
+                batches.append([])
+                sizes[partition] = entry.size_bytes
+            batches[-1].append(entry)
+        alone.sort(key=lambda each: -each[1][0].breaks)
+        together = [(number, batch) for number, several in of_partition.items() for batch in several[::-1]]
+        return alone + together
+
+    async def _send(self, leader: int, partition: int, entries: Sequence[_DeadLetter]) -> int:
+        assert self._producer is not None  # noqa: S101 - opened by the caller
+        batch = batch_of([entry.content for entry in entries])
+        try:
+            return await self._producer.send(leader, self._topic, partition, batch)
+        except CONNECTION_ERRORS:
+            for entry in entries:
+                entry.breaks += 1
+                if entry.breaks > _BREAKS and entry.stub is None and entry.size_bytes >= _LARGE_BYTES:
+                    entry.stub = "connection_closed"
+            raise
+
+    def _note_written(self, entries: Sequence[_DeadLetter]) -> None:
+        self._failing = False
+        self._written += len(entries)
+        for entry in entries:
+            entry.done = True
+            if entry.stub is not None:
+                self._stubs[entry.stub] += 1
+
+    def _give_up(self) -> None:
+        """Drop what waits, each for what it waited for."""
+        self._failing = True
+        by_cause: defaultdict[tuple[str, str], list[_DeadLetter]] = defaultdict(list)
+        for entry in self._waiting:
+            by_cause[entry.waits_for].append(entry)
+        for cause, entries in by_cause.items():
+            self._drop(entries, *cause)
+        self._waiting = []
+
+    def _drop(self, entries: Sequence[_DeadLetter], reason: str, error: str) -> None:
+        waiting = [entry for entry in entries if not entry.done]
+        for entry in waiting:
+            entry.done = True
+        self._dropped[reason] += len(waiting)
+        self._emit(DeadLettersDropped(self._topic, len(waiting), reason, error))
 
     async def _close(self) -> None:
         producer, self._producer = self._producer, None
         if producer is not None:
-            stopping = asyncio.ensure_future(producer.stop())
-            await asyncio.wait({stopping}, timeout=self._spec.stop_timeout_ms / 1_000)
-            stopping.cancel()
-            await asyncio.gather(stopping, return_exceptions=True)
+            await producer.close()
 
 
-def _reason_of(error: BaseException) -> str:
-    for kind, reason in _REASONS:
-        if isinstance(error, kind):
-            return reason
-    if isinstance(error, kafka_errors.KafkaError) and not isinstance(error, kafka_errors.KafkaTimeoutError):
-        return "unreachable" if error.retriable else "refused"
-    return "unreachable"
+def _by_reason(counts: Counter[str]) -> list[tuple[tuple[str], float]]:
+    return [((reason,), float(count)) for reason, count in sorted(counts.items())]
+
+
+def _reason_of(code: int) -> str:
+    if code in _DENIED:
+        return "denied"
+    if code in _TOO_LARGE:
+        return "too_large"
+    if code in _TOO_FEW_REPLICAS:
+        return "too_few_replicas"
+    if code == _NO_TOPIC:
+        return "no_topic"
+    return "unreachable" if code in _LATER else "refused"
 
 
 async def require_writable(connection: Connection, topic: str, spec: KafkaSpec) -> None:
@@ -203,12 +322,10 @@ async def require_writable(connection: Connection, topic: str, spec: KafkaSpec) 
     """
     listing = await connection.listing()
     require_topics([topic], listing, spec.bootstrap_servers)
+    client = connection._client  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     for number, leader in listing[topic].leaders.items():
         if leader >= 0:
-            client: Any = connection._client  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-            request = ProduceRequest(None, -1, _PROBE_MS, [(topic, [(number, b"")])])
-            answer: Any = await client.send(leader, request)
-            [(_, [(_, code, *_)])] = answer.topics
+            code = await produce(client, leader, topic, number, b"", _PROBE_MS)
             if kafka_errors.for_code(code) is kafka_errors.TopicAuthorizationFailedError:
                 raise WriteDenied(topic, spec)
             return
