@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import typer
+
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 
 
@@ -35,9 +37,17 @@ def run(config: ConfigFile = None, overrides: Overrides = None) -> None:
 
     import asyncio
 
-    from streamwatch.assembly.build import REFUSALS, build_daemon
+    from streamwatch.assembly.build import REFUSALS, build_daemon, build_telemetry
+    from streamwatch.telemetry import capture_libraries, crash_of
 
+    telemetry = build_telemetry(settings)
+    capture_libraries(telemetry.emit)  # to the end of the process: what is left open shows itself then
     try:
-        asyncio.run(build_daemon(settings).run())
+        asyncio.run(build_daemon(settings, telemetry).run())
     except REFUSALS as error:
         refuse(str(error))
+    except Exception as error:
+        if not telemetry.is_json:
+            raise
+        telemetry.emit(crash_of(error))
+        raise typer.Exit(1) from None

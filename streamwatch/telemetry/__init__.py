@@ -8,6 +8,13 @@ contains.
 from __future__ import annotations
 
 from streamwatch.telemetry.internal_event import SAMPLE_BURST, InternalEvent, Level, event_name
+from streamwatch.telemetry.libraries import (
+    Crashed,
+    LibraryFailed,
+    LibraryWarned,
+    capture_libraries,
+    crash_of,
+)
 from streamwatch.telemetry.notifications import (
     AlarmRaised,
     NotificationDropped,
@@ -70,6 +77,7 @@ __all__ = [
     "BatchSkipped",
     "CatchUpCompleted",
     "ClassesDisjoint",
+    "Crashed",
     "DeadLettersDelayed",
     "DeadLettersDropped",
     "DiskFreed",
@@ -87,6 +95,8 @@ __all__ = [
     "KernelCompiling",
     "KernelReady",
     "Level",
+    "LibraryFailed",
+    "LibraryWarned",
     "ModelRetired",
     "ModelStateDiscarded",
     "NothingJoins",
@@ -115,5 +125,7 @@ __all__ = [
     "Telemetry",
     "TopicsAssigned",
     "VerdictChanged",
+    "capture_libraries",
+    "crash_of",
     "event_name",
 ]

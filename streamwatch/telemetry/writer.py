@@ -45,6 +45,8 @@ class Telemetry:
     ) -> None:
         out = sys.stderr if stream is None else stream
         pretty = out.isatty() if form == "auto" else form == "pretty"
+        self.is_json = not pretty
+        """Whether every line is an object of JSON."""
         self._log: Any = structlog.wrap_logger(
             structlog.WriteLogger(out),
             processors=_processors(pretty=pretty, colors=out.isatty()),

@@ -17,6 +17,7 @@ from streamwatch.admin.kafka_check import check_kafka
 from streamwatch.edge.sources.kafka import KafkaSpec
 from tests.integration.conftest import Broker
 from tests.integration.running import child, daemon, value
+from tests.integration.topic_changes import change_topic
 from tests.integration.topics import create_topic, fresh
 from tests.integration.watched import summed, until
 
@@ -75,7 +76,7 @@ async def test_invalid_records_arrive_as_they_were_with_their_place_and_reason(k
 
 
 @pytest.mark.timeout(600)
-async def test_what_the_broker_refuses_is_counted_and_the_rest_arrives(kafka: Broker) -> None:
+async def test_what_the_broker_refuses_arrives_as_a_stub_and_the_rest_as_it_was(kafka: Broker) -> None:
     topics, dead = await made(kafka, max_message_bytes="100000")
     write(kafka, topics, good=200, bad=50, large=3)
     document = {
@@ -86,9 +87,84 @@ async def test_what_the_broker_refuses_is_counted_and_the_rest_arrives(kafka: Br
         samples = await running.until(
             lambda s: value(s, "predictions_accepted_total") == 200 and value(s, "caught_up") == 1
         )
-    assert value(samples, "dead_letters_dropped_total", reason="too_large") == 3
-    assert value(samples, "dead_letters_written_total") == 50
-    assert len(everything(kafka, dead)) == 50
+    assert value(samples, "dead_letter_stubs_total", reason="too_large") == 3
+    assert value(samples, "dead_letters_written_total") == 53
+    found = everything(kafka, dead)
+    stubs = [each for each in found if dict(each.headers()).get("streamwatch.stub") == b"too_large"]
+    assert (len(found), len(stubs)) == (53, 3)
+    originals = {record.offset(): record for record in everything(kafka, topics["predictions"])}
+    for stub in stubs:
+        assert stub.value() == b""
+        assert len(originals[int(dict(stub.headers())["streamwatch.offset"])].value()) > LARGE
+
+
+@pytest.mark.timeout(600)
+async def test_a_record_that_was_read_without_its_content_is_a_stub_and_delays_nothing(kafka: Broker) -> None:
+    topics, dead = await made(kafka)
+    write(kafka, topics, good=20, bad=5)
+    options = {"compression.type": "gzip", "message.max.bytes": 2_000_000}
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, **options})
+    producer.produce(topics["predictions"], b"x" * 900_000, key=b"k", headers=[("padding", b"y" * 200_000)])
+    assert producer.flush(60) == 0
+    document = {
+        "kafka": {"bootstrap_servers": kafka.bootstrap_servers, "dead_letter_topic": dead},
+        "topics": topics,
+    }
+    async with daemon(document) as running:
+        samples = await running.until(lambda s: value(s, "dead_letters_written_total") == 6, seconds=20.0)
+        assert value(samples, "predictions_accepted_total") == 20
+    [stub] = [each for each in everything(kafka, dead) if not each.value()]
+    headers = dict(stub.headers())
+    assert headers["streamwatch.reason"] == b"record_too_large"
+    assert headers["streamwatch.stub"] == b"no_content"
+
+
+@pytest.mark.timeout(600)
+async def test_a_topic_below_its_replicas_makes_the_daemon_unready_and_loses_nothing_once_it_has_them(
+    kafka: Broker,
+) -> None:
+    topics, dead = await made(kafka, min_insync_replicas="2")
+    write(kafka, topics, good=20, bad=5)
+    document = {
+        "kafka": {"bootstrap_servers": kafka.bootstrap_servers, "dead_letter_topic": dead},
+        "topics": topics,
+    }
+    async with daemon(document) as running:
+        async with asyncio.timeout(25.0):
+            while "NotEnoughReplicas" not in (answer := await running.get("/readyz"))[1]:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        assert answer[0] == 503
+        assert "dead letters wait for topic" in answer[1]
+        assert (await running.get("/healthz"))[0] == 200
+        await change_topic(kafka, dead, {"min.insync.replicas": "1"})
+        samples = await running.until(lambda s: value(s, "ready") == 1, seconds=30.0)
+        assert value(samples, "dead_letters_written_total") == 5
+        assert value(samples, "predictions_accepted_total") == 20
+    assert len({each.value() for each in everything(kafka, dead)}) == 5
+
+
+@pytest.mark.timeout(600)
+async def test_a_topic_that_stays_below_its_replicas_freezes_nothing_once_it_was_given_up(
+    kafka: Broker,
+) -> None:
+    topics, dead = await made(kafka, min_insync_replicas="2")
+    write(kafka, topics, good=20, bad=5)
+    document = {
+        "kafka": {"bootstrap_servers": kafka.bootstrap_servers, "dead_letter_topic": dead},
+        "topics": topics,
+    }
+    async with daemon(document) as running:
+        dropped = await running.until(lambda s: value(s, "predictions_accepted_total") == 20, seconds=60.0)
+        assert value(dropped, "dead_letters_dropped_total", reason="too_few_replicas") == 5
+        for round_ in range(2, 5):
+            write(kafka, topics, good=20, bad=5)
+            samples = await running.until(
+                lambda s, n=5 * round_: (
+                    value(s, "dead_letters_dropped_total", reason="too_few_replicas") == n
+                ),
+                seconds=10.0,
+            )
+            assert value(samples, "ready") == 1
 
 
 @pytest.mark.timeout(600)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from aiokafka.admin import NewPartitions, RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.client import AIOKafkaClient
 from aiokafka.protocol.admin import CreateAclsRequest
 from aiokafka.structs import TopicPartition
@@ -42,6 +44,11 @@ async def delete_topic(kafka: Broker, topic: str) -> None:
         async with asyncio.timeout(300):
             while topic in await client.list_topics():
                 pass
+
+
+async def change_topic(kafka: Broker, topic: str, settings: Mapping[str, str]) -> None:
+    async with admin(kafka.bootstrap_servers) as client:
+        await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, dict(settings))])
 
 
 async def recreate(kafka: Broker, topic: str, partitions: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Dead letters arrive as they were or as stubs; one that cannot arrive is counted and takes no other along."""
+"""Dead letters arrive as they were or as stubs; one that cannot is counted and takes no other along."""
 
 from __future__ import annotations
 

@@ -1,0 +1,129 @@
+"""What libraries and the interpreter would write to stderr by themselves, as internal events."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import ClassVar, Final
+
+from streamwatch.telemetry.internal_event import InternalEvent, Level
+
+MOST_CHARACTERS: Final = 2_000
+"""Of a message, and of a traceback, whose end is kept: it names the error."""
+
+
+@dataclass(frozen=True)
+class LibraryWarned(InternalEvent):
+    """A library logged a warning, or Python did."""
+
+    level: ClassVar[Level] = "warning"
+    sampled_by: ClassVar[str | None] = "source"
+    source: str
+    """Name of the library's log: asyncio, py.warnings …"""
+    message: str
+
+
+@dataclass(frozen=True)
+class LibraryFailed(InternalEvent):
+    """A library logged an error, or an exception reached nobody who could handle it."""
+
+    level: ClassVar[Level] = "error"
+    sampled_by: ClassVar[str | None] = "source"
+    source: str
+    message: str
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class Crashed(InternalEvent):
+    """A bug ends the process; state is safe, and a restart goes on from it."""
+
+    level: ClassVar[Level] = "error"
+    error: str
+    traceback: str
+
+
+def capture_libraries(emit: Callable[[InternalEvent], None]) -> Callable[[], None]:
+    """Write what libraries log, and exceptions that nobody handles, as internal events.
+
+    Covers the root logger from level warning (asyncio: tasks destroyed, connections left open), Python
+    warnings, exceptions in threads and in finalizers.
+
+    Parameters
+    ----------
+    emit
+        Told of each.
+
+    Returns
+    -------
+    Callable
+        Undoes it.
+    """
+    handler = _Events(emit)
+    root, level = logging.getLogger(), logging.getLogger().level
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    logging.captureWarnings(capture=True)
+    before = sys.unraisablehook, threading.excepthook
+
+    def unraisable(seen: sys.UnraisableHookArgs) -> None:
+        where = seen.err_msg or "Exception ignored in"
+        emit(_failed("python", f"{where}: {seen.object!r}", seen.exc_value, seen.exc_traceback))
+
+    def in_thread(seen: threading.ExceptHookArgs) -> None:
+        name = "a thread" if seen.thread is None else f"thread {seen.thread.name}"
+        emit(_failed("python", f"exception in {name}", seen.exc_value, seen.exc_traceback))
+
+    sys.unraisablehook, threading.excepthook = unraisable, in_thread
+
+    def undo() -> None:
+        sys.unraisablehook, threading.excepthook = before
+        logging.captureWarnings(capture=False)
+        root.setLevel(level)
+        root.removeHandler(handler)
+
+    return undo
+
+
+def crash_of(error: BaseException) -> Crashed:
+    """Describe the exception that ends the process."""
+    return Crashed(_bounded(f"{type(error).__name__}: {error}"), _traced(error, error.__traceback__))
+
+
+class _Events(logging.Handler):
+    """Turns each record of a log into an internal event."""
+
+    def __init__(self, emit: Callable[[InternalEvent], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._emit = emit
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell of it; a message that does not fit its arguments is told as it stands."""
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError):
+            message = str(record.msg)
+        if record.levelno < logging.ERROR:
+            self._emit(LibraryWarned(record.name, _bounded(message)))
+            return
+        _, error, at = record.exc_info or (None, None, None)
+        self._emit(_failed(record.name, message, error, at))
+
+
+def _failed(
+    source: str, message: str, error: BaseException | None, at: TracebackType | None
+) -> LibraryFailed:
+    return LibraryFailed(source, _bounded(message), "" if error is None else _traced(error, at))
+
+
+def _traced(error: BaseException, at: TracebackType | None) -> str:
+    return "".join(traceback.format_exception(type(error), error, at))[-MOST_CHARACTERS:]
+
+
+def _bounded(text: str) -> str:
+    return text.strip()[:MOST_CHARACTERS]
