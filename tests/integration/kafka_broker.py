@@ -76,12 +76,12 @@ class KafkaBroker:
         Where its log, keys and configuration live.
     settings
         Lines added to its configuration.
-    joins
+    beside
         A broker whose cluster it joins as a second node; None makes it a cluster of its own.
     """
 
     def __init__(
-        self, folder: Path, settings: Mapping[str, str] | None = None, joins: KafkaBroker | None = None
+        self, folder: Path, settings: Mapping[str, str] | None = None, beside: KafkaBroker | None = None
     ) -> None:
         self.folder = folder
         names = ("plain", "sasl", "ssl", "controller", "behind", "proxy")
@@ -89,9 +89,9 @@ class KafkaBroker:
         self._child: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         template = Template((HERE / "server.properties").read_text())
-        ports = self.ports if joins is None else {**self.ports, "controller": joins.ports["controller"]}
+        ports = self.ports if beside is None else {**self.ports, "controller": beside.ports["controller"]}
         lines = [template.substitute(ports, folder=folder)]
-        if joins is not None:
+        if beside is not None:
             lines += [self._without_controller(lines[0]), "process.roles=broker", "node.id=2"]
         lines += [f"{name}={value}" for name, value in (settings or {}).items()]
         self._properties = folder / "server.properties"
@@ -99,8 +99,8 @@ class KafkaBroker:
         self.make_certificate()
         random = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # One that begins with a hyphen would be taken for an option.
-        self.cluster = "k" + random[1:] if joins is None else joins.cluster
-        self._format(first=joins is None)
+        self.cluster = "k" + random[1:] if beside is None else beside.cluster
+        self._format(first=beside is None)
 
     @property
     def bootstrap_servers(self) -> str:

@@ -32,7 +32,7 @@ def two_brokers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tupl
         "leader.imbalance.per.broker.percentage": "0",
     }
     first = KafkaBroker(tmp_path / "first", moved_back)
-    second = KafkaBroker(tmp_path / "second", joins=first)
+    second = KafkaBroker(tmp_path / "second", beside=first)
     try:
         first.start()
         second.start()

@@ -30,13 +30,15 @@ async def admin(servers: str) -> AsyncIterator[AIOKafkaAdminClient]:
         await client.close()
 
 
-async def create_topic(broker: object, name: str, partitions: int = 1, **configs: str) -> str:
+async def create_topic(
+    broker: object, name: str, partitions: int = 1, replicas: int = 1, **configs: str
+) -> str:
     if isinstance(broker, EmbeddedBroker):
         broker.create_topic(name, partitions)
         return name
     named = {key.replace("_", "."): value for key, value in configs.items()}
     async with admin(broker.bootstrap_servers) as client:  # type: ignore[attr-defined]
-        await client.create_topics([NewTopic(name, partitions, 1, topic_configs=named)])
+        await client.create_topics([NewTopic(name, partitions, replicas, topic_configs=named)])
         async with asyncio.timeout(300):
             while name not in await client.list_topics():  # the controller knows it before the broker does
                 pass

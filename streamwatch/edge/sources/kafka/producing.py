@@ -6,7 +6,6 @@ that it has chosen, and asserts what users may write: it cannot tell which recor
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -14,6 +13,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
+from streamwatch.edge.sources.kafka.connection.client import Client
 from streamwatch.edge.sources.kafka.connection.tls import ssl_context
 from streamwatch.edge.sources.kafka.fetch.wire import list_topics
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
@@ -65,6 +65,7 @@ class KafkaProducer:
             sasl_plain_username=spec.username,
             sasl_plain_password=spec.password,
         )
+        self._usage = Client(self._client)
 
     async def leaders(self, topic: str) -> Mapping[int, int]:
         """Node that leads each partition of a topic, -1 for none; empty where there is no such topic.
@@ -75,7 +76,7 @@ class KafkaProducer:
             No broker answers.
         """
         if not self._open:
-            await self._client.bootstrap()
+            await self._usage.start(self._client.bootstrap())
             self._open = True
         listed = (await list_topics(self._client)).get(topic)  # asking by name would create it
         return {} if listed is None else listed.leaders
@@ -92,10 +93,7 @@ class KafkaProducer:
 
     async def close(self) -> None:
         """Leave in bounded time, whatever state the brokers are in."""
-        closing = asyncio.ensure_future(self._client.close())
-        await asyncio.wait({closing}, timeout=self._spec.stop_timeout_ms / 1_000)
-        closing.cancel()
-        await asyncio.gather(closing, return_exceptions=True)
+        await self._usage.close(self._spec.stop_timeout_ms / 1_000)
 
 
 async def produce(client: Any, leader: int, topic: str, partition: int, batch: bytes, timeout_ms: int) -> int:

@@ -17,6 +17,7 @@ from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
+from streamwatch.edge.sources.kafka.connection.client import Client, attempted
 from streamwatch.edge.sources.kafka.connection.tls import ssl_context
 from streamwatch.edge.sources.kafka.connection.topic_change_signals import TopicChangeSignals
 from streamwatch.edge.sources.kafka.fetch.fetching import Fetching
@@ -54,12 +55,14 @@ class Connection:
             sasl_plain_password=spec.password,
         )
         self._client: Any = self._consumer._client  # noqa: SLF001 - the consumer hides most of it  # pyright: ignore[reportPrivateUsage]
+        self._usage = Client(self._client)
         self.change_signals = TopicChangeSignals(self._client)
         self._fetching: Fetching | None = None
 
     async def open(self) -> None:
         """Reach a broker and be let in."""
-        await self._bounded(self._consumer.start())
+        async with asyncio.timeout(self._spec.request_timeout_ms / 1_000):
+            await self._usage.start(self._consumer.start())
 
     async def listing(self) -> Listing:
         """Every topic the user may see, with its partitions. Asks for none by name: that would create it."""
@@ -177,23 +180,11 @@ class Connection:
         """Leave in bounded time, whatever state the brokers are in."""
         consumer: Any = self._consumer
         if self._fetching is not None:
-            await _attempted(self._fetching.close(), timeout_seconds / 3)
-        await _attempted(consumer.stop(), timeout_seconds)
-        for part in (consumer._fetcher, self._client):  # noqa: SLF001 - what a stop that hung has left open
-            if part is not None:
-                await _attempted(part.close(), timeout_seconds / 3)
+            await attempted(self._fetching.close(), timeout_seconds / 3)
+        await attempted(consumer.stop(), timeout_seconds)
+        if consumer._fetcher is not None:  # noqa: SLF001 - a stop that hung has left it open
+            await attempted(consumer._fetcher.close(), timeout_seconds / 3)  # noqa: SLF001
+        await self._usage.close(timeout_seconds)
 
     async def _bounded(self, awaitable: Awaitable[Any]) -> Any:
-        async with asyncio.timeout(self._spec.request_timeout_ms / 1_000):
-            return await awaitable
-
-
-async def _attempted(step: Any, timeout_seconds: float) -> None:
-    """Run a closing step to its end or to the timeout; how it ends is of no interest any more."""
-    task = asyncio.ensure_future(step)
-    done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
-    if not done:
-        task.cancel()
-        await asyncio.wait({task}, timeout=timeout_seconds / 3)
-    if task.done() and not task.cancelled():
-        task.exception()
+        return await self._usage.ask(awaitable, self._spec.request_timeout_ms / 1_000)
