@@ -173,11 +173,11 @@ async def test_a_topic_that_stays_below_its_replicas_freezes_nothing_once_it_was
 ) -> None:
     kafka, topics, _, document = below_its_replicas
     async with daemon(document) as running:
-        await running.until(lambda s: value(s, "predictions_accepted_total") == 20, seconds=60.0)
+        await running.until(lambda s: summed(s, "records_evaluated_total") == 25, seconds=60.0)
         for rounds in range(2, 5):
             write(kafka, topics, good=20, bad=5)
             samples = await running.until(
-                lambda s, n=20 * rounds: value(s, "predictions_accepted_total") == n, seconds=10.0
+                lambda s, n=25 * rounds: summed(s, "records_evaluated_total") == n, seconds=10.0
             )
             assert value(samples, "ready") == 1
     assert value(samples, "dead_letters_dropped_total", reason="too_few_replicas") == 20

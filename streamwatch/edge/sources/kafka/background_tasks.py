@@ -67,15 +67,18 @@ class BackgroundTasks:
     def tend(self, connection: Connection, *, suspect: bool) -> Fresh | None:
         """Start what is due, a listing at once after change signals; the listing that has come in, if any."""
         now, spec = self._monotonic(), self._spec
-        quiet = self._health.silent_ms > spec.alive_ms / 2  # all partitions held, or brokers away: ask which
-        if (now >= self._due["list"] or quiet or suspect) and self._idle("list"):
-            self._due["list"] = now + spec.metadata_refresh_ms / 1_000
-            self._begin("list", self._list(connection))
+        if now >= self._due["list"] or suspect:
+            self._begin_listing(connection)
         if self._durable is not None and now >= self._due["commit"] and self._idle("commit"):
             self._due["commit"] = now + spec.commit_interval_ms / 1_000
             self._begin("commit", self._commit(connection))
         fresh, self._fresh = self._fresh, None
         return fresh
+
+    def listen(self, connection: Connection) -> None:
+        """List topics if nothing was heard for long: all partitions are held, or brokers away; ask which."""
+        if self._health.silent_ms > self._spec.alive_ms / 2:
+            self._begin_listing(connection)
 
     async def listed(self, timeout_seconds: float) -> None:
         """Wait for the listing under way."""
@@ -113,6 +116,11 @@ class BackgroundTasks:
         except CONNECTION_ERRORS as error:
             self._durable = self._durable or durable
             self._emit(OffsetsNotCommitted(worded(error)))
+
+    def _begin_listing(self, connection: Connection) -> None:
+        if self._idle("list"):
+            self._due["list"] = self._monotonic() + self._spec.metadata_refresh_ms / 1_000
+            self._begin("list", self._list(connection))
 
     def _idle(self, name: str) -> bool:
         task = self._tasks.get(name)

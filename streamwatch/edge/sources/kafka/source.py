@@ -85,6 +85,7 @@ class KafkaSource:
         )
         self._damages = Damages(spec, self._partition_positions, self._losses, emit)
         self._held: frozenset[Partition] = frozenset()
+        self._listening: asyncio.Task[None] | None = None
 
     @property
     def up(self) -> bool:
@@ -159,6 +160,7 @@ class KafkaSource:
         await asyncio.to_thread(compiled_scan)
         await asyncio.to_thread(compiled_plain_batches)
         self._partition_positions.replace(positions, fingerprints)
+        self._listening = asyncio.create_task(self._listen())
         await self._session.begin()
 
     async def rewind(
@@ -192,6 +194,8 @@ class KafkaSource:
             installed; or this user may not read a topic.
         """
         connection, partition_positions = self._session.connection, self._partition_positions
+        if self._listening is not None and self._listening.done():
+            self._listening.result()  # which nothing but a bug ends
         if connection is None:
             await self._session.connected_soon()
             return self._empty()
@@ -231,10 +235,21 @@ class KafkaSource:
     async def stop(self) -> None:
         """Leave within about `stop_timeout_ms`, whatever state the brokers are in."""
         connection, budget = self._session.connection, self._spec.stop_timeout_ms / 1_000
+        if self._listening is not None:
+            self._listening.cancel()
         await self._session.end(budget / 2)
         await self._background.finish(connection, budget / 4)
         if connection is not None:
             await connection.close(budget / 2)
+
+    async def _listen(self) -> None:
+        """Note answers and silence, whether or not records are asked for: evaluation may take its time."""
+        while True:
+            await asyncio.sleep(self._health.pulse_seconds)
+            if (connection := self._session.connection) is not None:
+                self._health.look(connection, self._partition_positions.positions)
+                self._background.listen(connection)
+            self._health.turned()
 
     async def _begin(self, connection: Connection, listing: Listing) -> None:
         """Make a new connection the one that is read."""

@@ -252,3 +252,23 @@ async def test_an_answer_older_than_the_grace_does_not_make_a_partition_caught_u
         assert all(state.caught_up for state in source._empty().partitions.values())
         now += 0.2
         assert not any(state.caught_up for state in source._empty().partitions.values())
+
+
+async def test_brokers_are_not_said_to_be_lost_while_only_the_event_loop_is_busy(broker: EmbeddedBroker):
+    heard: list[InternalEvent] = []
+    async with started(spec(broker, alive_ms=500, stall_ms=1_500), heard.append) as source:
+        for _ in range(4):
+            await source.poll()
+            time.sleep(2.0)  # noqa: ASYNC251 - what keeps the loop busy
+    assert [event for event in heard if isinstance(event, KafkaLost)] == []
+
+
+async def test_brokers_are_not_said_to_be_lost_while_nothing_is_polled(broker: EmbeddedBroker):
+    heard: list[InternalEvent] = []
+    await send(broker, 30)
+    async with started(spec(broker, alive_ms=1_500, stall_ms=3_000), heard.append) as source:
+        await source.poll()
+        await asyncio.sleep(4.0)  # as long as a commit may wait for dead letters, for its part
+        await source.poll()
+        assert source.up
+    assert [event for event in heard if isinstance(event, KafkaLost)] == []
