@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.attack import dead_letters
 from tests.attack.batches import fuzz, told
 from tests.attack.http import ATTACKS
 from tests.attack.reading import BATCHES, read_hostile
@@ -18,16 +19,17 @@ HEADER = (
     "attack       size  asked   health beyond control: median, p99, max ms  unanswered  peak MB  log lines"
 )
 MUTATED_RECORDS = 1_000_000
+DEAD_LETTERS = 100_000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--factor", type=float, default=1.0, help="how much of each attack's usual size")
     parser.add_argument("--models", type=int, default=2_000)
-    parser.add_argument("--only", choices=("http", "batches", "records"), help="one of the three kinds")
+    parser.add_argument("--only", choices=("http", "batches", "records", "dead-letters"), help="one kind")
     asked = parser.parse_args()
     failed = 0
-    if asked.only != "records":
+    if asked.only in (None, "http", "batches"):
         print(HEADER)  # noqa: T201
     if asked.only in (None, "http"):
         failed += asyncio.run(_over_http(asked.factor, asked.models))
@@ -37,6 +39,10 @@ def main() -> None:
         tally = fuzz(round(MUTATED_RECORDS * asked.factor), seed=1)
         print(told(tally))  # noqa: T201
         failed += len(tally.differences)
+    if asked.only in (None, "dead-letters"):
+        written = asyncio.run(dead_letters.attack(round(DEAD_LETTERS * asked.factor), seed=1))
+        print(dead_letters.told(written))  # noqa: T201
+        failed += len(written.differences)
     sys.exit(failed > 0)
 
 

@@ -4,82 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import pytest
-from aiokafka.errors import KafkaConnectionError
-from aiokafka.record.default_records import DefaultRecordBatch
 
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.telemetry import DeadLettersDelayed, DeadLettersDropped, InternalEvent
 from tests.daemon.fake_daemon import until
+from tests.edge.sources.kafka.fake_brokers import FakeBrokers, Refusal, Written
 
 TOO_LARGE, DENIED, TOO_FEW, INVALID_RECORD, NO_TOPIC = 10, 29, 19, 87, 3
-
-
-@dataclass(frozen=True)
-class Written:
-    partition: int
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]]
-
-    @property
-    def places(self) -> tuple[str, int, int]:
-        told = dict(self.headers)
-        topic, number, offset = (told[f"streamwatch.{name}"] for name in ("topic", "partition", "offset"))
-        assert topic is not None
-        assert number is not None
-        assert offset is not None
-        return topic.decode(), int(number), int(offset)
-
-
-Refusal = Callable[[Written], int]
-
-
-@dataclass
-class FakeBrokers:
-    """Takes batches as a whole or not at all, as brokers do; `code` judges each record."""
-
-    code: Refusal = lambda _: 0
-    partitions: Mapping[int, int] = field(default_factory=lambda: {0: 1})
-    away: bool = False
-    breaks_beyond: int = 1 << 60
-    log: list[Written] = field(default_factory=list)
-    requests: int = 0
-    connections: int = 0
-    open: int = 0
-
-    def __call__(self, _: KafkaSpec) -> FakeBrokers:
-        self.connections += 1
-        self.open += 1
-        return self
-
-    async def leaders(self, topic: str) -> Mapping[int, int]:
-        assert topic == "dead"
-        if self.away:
-            raise KafkaConnectionError("nobody listens")
-        return self.partitions
-
-    async def send(self, leader: int, topic: str, partition: int, batch: bytes) -> int:
-        assert (topic, self.partitions[partition]) == ("dead", leader)
-        self.requests += 1
-        if len(batch) > self.breaks_beyond:
-            raise KafkaConnectionError("Connection closed")
-        found = [
-            Written(partition, record.key, record.value, record.headers)
-            for record in DefaultRecordBatch(bytearray(batch))
-        ]
-        codes = [code for written in found if (code := self.code(written))]
-        if not codes:
-            self.log += found
-        return codes[0] if codes else 0
-
-    async def close(self) -> None:
-        self.open -= 1
 
 
 def topic(brokers: FakeBrokers, told: list[InternalEvent] | None = None, seconds: float = 0.05):
