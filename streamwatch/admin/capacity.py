@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from streamwatch.admin.model_room import Part, model_bytes
 from streamwatch.admin.register_room import register_parts
+from streamwatch.admin.series_room import model_series
 from streamwatch.core.estimators.comparisons.table import comparison_bytes
 from streamwatch.core.past import past_bytes
 from streamwatch.core.specs import (
@@ -31,6 +32,10 @@ REORDERED_BYTES = 240
 """An outcome held for its order: 120 in arrays that are doubled when they are full."""
 SERIES_BYTES = 600
 """Value, label texts and the last rendering of one series."""
+SAMPLE_BYTES = 200
+"""Value and label values of one series in a report."""
+CLASS_BYTES = 40
+"""All per-class series of a class in a report."""
 
 HISTORY_BYTES = 4 * MAX_VALUES
 
@@ -74,6 +79,10 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
         ),
         *_comparisons(monitors),
         Part(f"{monitors.max_series:,} series (monitors.max_series)", monitors.max_series * SERIES_BYTES),
+        Part(
+            f"reports of all series of {models:,} models (monitors.max_models, max_classes)",
+            2 * models * _report_bytes(monitors),
+        ),
         Part("the recent past of models, for the status page", HISTORY_BYTES),
         *_pasts(monitors),
         *register_parts(join, monitors),
@@ -83,6 +92,12 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
         held = f"{join.max_reordered:,} outcomes held for their order (join.max_reordered)"
         parts.append(Part(held, join.max_reordered * REORDERED_BYTES))
     return sorted(parts, key=lambda part: -part.bytes)
+
+
+def _report_bytes(monitors: MonitorsSpec) -> int:
+    """One model in a report, which is whole whatever `max_series` says."""
+    each = model_series(monitors)
+    return (each.total - each.of_class * each.classes) * SAMPLE_BYTES + each.classes * CLASS_BYTES
 
 
 def _comparisons(monitors: MonitorsSpec) -> list[Part]:

@@ -63,6 +63,7 @@ def build_daemon(
     telemetry = telemetry or build_telemetry(settings)
     if settings.source == "results":
         return build_results_daemon(settings, telemetry, sinks, deliveries)
+    monitors = specs.shown_monitors(settings)
     cache = build_schema_cache(settings, telemetry.emit)
     topics = topics or build_topics(settings, cache)
     deliveries = deliveries or build_deliveries(settings, telemetry)
@@ -73,7 +74,7 @@ def build_daemon(
         specs.kafka_spec(settings.kafka), list(topics), telemetry.emit, reading.offset_metadata
     )
     status = DaemonStatus(source, telemetry, (deliveries,), schemas=reading.schemas)
-    server = build_server(settings.http, status, telemetry, settings.monitors.max_series)
+    server = build_server(settings.http, status, telemetry, monitors)
     supervisor = Supervisor.from_environment(os.environ)
     attachments = Attachments(tuple(sinks), deliveries, supervisor)
 

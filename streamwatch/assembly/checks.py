@@ -12,6 +12,7 @@ from streamwatch.admin.kafka_check import check_kafka
 from streamwatch.admin.payload_check import check_payload, first_records
 from streamwatch.admin.register_room import reachable
 from streamwatch.admin.schema_check import check_schemas
+from streamwatch.admin.series_room import check_series
 from streamwatch.assembly import specs, topic_properties
 from streamwatch.assembly.mappings import mappings_of
 from streamwatch.assembly.registers import segment_names
@@ -53,6 +54,7 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
         ),
         *check_state(limits),
         check_worst_case(limits),
+        check_series(monitors, len(segment_names(settings)), settings.folds.k if monitors.folds else 0),
     ]
 
 

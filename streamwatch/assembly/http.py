@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from streamwatch.core.series_budget import Cut, SeriesBudget
+from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.access import Access
 from streamwatch.edge.web.limits import HttpLimits
 from streamwatch.edge.web.page import StatusPage, docs_page
@@ -21,21 +23,30 @@ from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.edge.web.routes.stream import OverviewStream
 from streamwatch.edge.web.server import HttpServer
 from streamwatch.settings.http import HttpSection
-from streamwatch.telemetry import HttpClientRefused, HttpExposed, Telemetry
+from streamwatch.telemetry import HttpClientRefused, HttpExposed, SeriesDropped, Telemetry
 
 
 def build_server(
-    section: HttpSection, health: Health, telemetry: Telemetry, max_series: int = 50_000
+    section: HttpSection, health: Health, telemetry: Telemetry, monitors: MonitorsSpec | None = None
 ) -> HttpServer:
-    """A server as the settings want it; tells when it can be read by more than was perhaps meant."""
+    """A server as the settings want it; tells when it can be read by more than was perhaps meant.
+
+    `monitors` bounds the series of a scrape.
+    """
+    budget = SeriesBudget.of(monitors or MonitorsSpec())
     access = access_of(section)
     for weakness in access.weaknesses(section.host):
         telemetry.emit(HttpExposed(section.listen, weakness))
+
+    def tell(cut: Cut) -> None:
+        dropped = ", ".join(f"{count} {part}" for part, count in cut.dropped.items()) or "none"
+        telemetry.emit(SeriesDropped(sum(cut.dropped.values()), dropped, cut.models, budget.max_series))
+
     history, comparisons = HistoryExporter(), ComparisonHistory()
     return HttpServer(
         health,
         (
-            PrometheusExporter(max_series),
+            PrometheusExporter(budget, tell),
             history,  # before the models, whose route would take its path for a name
             PastExporter(),
             JsonExporter(),

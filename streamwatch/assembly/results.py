@@ -68,6 +68,7 @@ def build_results_daemon(
     SettingsError
         Settings that contradict each other.
     """
+    monitors = specs.shown_monitors(settings)
     told = deliveries or build_deliveries(settings, telemetry)
     spec = buckets_spec(settings)
     reading = _reading(settings, spec, telemetry, told)
@@ -80,7 +81,7 @@ def build_results_daemon(
     topics = [settings.spark.results_topic]
     source = SOURCES["kafka"].build(kafka, topics, telemetry.emit, reading.offset_metadata)
     status = DaemonStatus(source, telemetry, (told,))
-    server = build_server(settings.http, status, telemetry, settings.monitors.max_series)
+    server = build_server(settings.http, status, telemetry, monitors)
     attachments = Attachments(tuple(sinks), told, Supervisor.from_environment(os.environ))
 
     def prepare() -> None:

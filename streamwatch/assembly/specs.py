@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from streamwatch.admin.series_room import too_few_series
 from streamwatch.assembly.registers import (
     detectors_by_model,
     label_detectors,
@@ -192,6 +193,20 @@ def _utility(pattern: str, utility: Utility) -> UtilitySpec:
         for answer, cost in row.items()
     )
     return UtilitySpec(pattern, "costs", tuple(costs), utility.other)
+
+
+def shown_monitors(settings: Settings) -> MonitorsSpec:
+    """Estimators of every model, whose series a scrape has room for.
+
+    Raises
+    ------
+    SettingsError
+        As `monitors_spec`; or `max_series` is too small for what rules and dashboards read.
+    """
+    spec = monitors_spec(settings)
+    if (problem := too_few_series(spec)) is not None:
+        raise SettingsError(problem)
+    return spec
 
 
 def monitors_spec(settings: Settings) -> MonitorsSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from streamwatch.core.events import Alarm
 
@@ -29,6 +29,10 @@ class Histogram:
     total: float
 
 
+Sample: TypeAlias = tuple[tuple[str, ...], float | Histogram]
+"""(label values, value)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """All series of one metric.
@@ -42,7 +46,7 @@ class Family:
     kind: Literal["counter", "gauge", "histogram"]
     help: str
     labels: tuple[str, ...]
-    samples: Sequence[tuple[tuple[str, ...], float | Histogram]]
+    samples: Sequence[Sample]
     bounds: tuple[float, ...] = ()
 
 

@@ -60,6 +60,19 @@ class HttpClientRefused(InternalEvent):
 
 
 @dataclass(frozen=True)
+class SeriesDropped(InternalEvent):
+    """Other series are left out of `/metrics` than before: `dropped` in all, by part, of `models` models."""
+
+    level: ClassVar[Level] = "warning"
+    sampled_by: ClassVar[str | None] = "max_series"
+    burst: ClassVar[int] = 1
+    dropped: int
+    by_part: str
+    models: int
+    max_series: int
+
+
+@dataclass(frozen=True)
 class Stopping(InternalEvent):
     """A signal asked to stop: the batch at hand is finished first."""
 

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields
+from threading import Lock
 from typing import Any, Literal, TextIO, TypeAlias
 
 import structlog
@@ -55,9 +56,17 @@ class Telemetry:
         self._clock = clock
         self._counts: Counter[str] = Counter()
         self._windows: dict[tuple[str, Hashable], _Window] = {}
+        self._lock = Lock()
 
     def emit(self, event: InternalEvent) -> None:
-        """Count an internal event and write its line, unless its kind wrote enough lines in this minute."""
+        """Count an internal event and write its line, unless its kind wrote enough lines in this minute.
+
+        Any thread may call it.
+        """
+        with self._lock:
+            self._emit(event)
+
+    def _emit(self, event: InternalEvent) -> None:
         kind = type(event)
         name = event_name(kind)
         self._counts[name] += 1

@@ -19,8 +19,7 @@ from streamwatch.core.estimators.forgetting.catalogue import DRIFT_WEIGHTINGS, M
 from streamwatch.core.estimators.measures.baselines import BASELINES
 from streamwatch.core.estimators.measures.catalogue import BOUNDS, MEASURES, PER_CLASS
 from streamwatch.core.estimators.registers.revisions.measures import MEASURES as REVISIONS
-from streamwatch.core.metrics import DISPENSABLE as OF_MODELS
-from streamwatch.core.metrics import NEEDED, Metric, metrics_of, ranks_of
+from streamwatch.core.metrics import Metric, metrics_of
 from streamwatch.core.specs import DetectorSpec, DriftWeightedSpec, ForgettingSpec
 
 __all__ = [
@@ -28,13 +27,11 @@ __all__ = [
     "BOUNDS",
     "COMPARISONS",
     "DETECTORS",
-    "DISPENSABLE",
     "DRIFT_WEIGHTINGS",
     "MEASURES",
     "MECHANISMS",
     "METRICS",
     "PER_CLASS",
-    "RANKS",
     "REVISIONS",
     "entries",
     "entry",
@@ -50,15 +47,6 @@ DETECTORS: tuple[Entry, ...] = tuple(kind.entry for kind in KINDS)
 
 OF_REGISTERS: tuple[Metric, ...] = tuple(metric for kind in registers.KINDS for metric in kind.metrics)
 """Metrics of the registers, which are kept outside the kernel's table."""
-
-DISPENSABLE: tuple[str, ...] = (*OF_MODELS, *(metric.name for metric in reversed(OF_REGISTERS)))
-"""Metrics that a report drops, in this order, when it would exceed `max_series`."""
-
-RANKS = ranks_of((*DISPENSABLE, *NEEDED))
-"""Rank of each metric of models: to stay within `max_series`, the highest rank is left out first.
-
-Metrics that do not belong to models have no rank and are always kept.
-"""
 
 
 def metrics() -> tuple[Metric, ...]:

@@ -1,4 +1,4 @@
-"""Types used in reporting series of models: the model to report, and the sample."""
+"""Types used in reporting series of models: the model to report, and the labels of a sample."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from streamwatch.core.estimators.names import Classes
-from streamwatch.core.series import Histogram
 
 Key: TypeAlias = tuple[str, ...]
 """Label values, in the order in which the metric lists its labels."""
-Sample: TypeAlias = tuple[Key, float | Histogram]
 
 
 @dataclass(frozen=True, slots=True)

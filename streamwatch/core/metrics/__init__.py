@@ -5,7 +5,7 @@ A file here is what one part of the program counts. To add a metric:
 - to a part: a line in the section of that part (`join.py`, `merge.py`, …). Where the part makes its series it
   says `family(name, samples)` or `single(name, value)`, which take everything but samples from that line;
 - to every model: a measure in the catalogue of estimators, whose line becomes a metric in `of_models.py`.
-  What a report leaves out first, or keeps longest, has its place in `ranks.py`;
+  What a rule or a dashboard of `deploy/` reads stands in `needed.py`, too;
 - to a register of models: in the `metrics` of its `RegisterKind`;
 - a new part: a file here with its section, and that section in `SECTIONS` of `table.py`.
 
@@ -21,6 +21,7 @@ from streamwatch.core.metrics.daemon import DAEMON
 from streamwatch.core.metrics.join import JOIN
 from streamwatch.core.metrics.merge import MERGE
 from streamwatch.core.metrics.metric import Metric
+from streamwatch.core.metrics.needed import NEEDED
 from streamwatch.core.metrics.of_models import (
     DEPTH_BOUNDS,
     LABEL_DELAY_BOUNDS,
@@ -28,7 +29,6 @@ from streamwatch.core.metrics.of_models import (
     metrics_of,
 )
 from streamwatch.core.metrics.process import PROCESS
-from streamwatch.core.metrics.ranks import DISPENSABLE, NEEDED, ranks_of
 from streamwatch.core.metrics.results import RESULTS
 from streamwatch.core.metrics.state import STATE
 from streamwatch.core.metrics.table import SECTIONS, family, single
@@ -38,7 +38,6 @@ __all__ = [
     "COMPARISONS",
     "DAEMON",
     "DEPTH_BOUNDS",
-    "DISPENSABLE",
     "JOIN",
     "LABEL_DELAY_BOUNDS",
     "LENGTH_BOUNDS",
@@ -51,6 +50,5 @@ __all__ = [
     "Metric",
     "family",
     "metrics_of",
-    "ranks_of",
     "single",
 ]

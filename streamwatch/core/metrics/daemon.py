@@ -51,6 +51,13 @@ DAEMON: Final = (
         "Invalid records that could not be written to kafka.dead_letter_topic since the start, by reason.",
         "reason",
     ),
+    gauge(
+        "series_dropped",
+        "Series left out of this response to stay within monitors.max_series, by part of a model's "
+        "series: rare classes go first, then rare values of segments, further forgettings, and others. "
+        "The API has all.",
+        "part",
+    ),
     counter(
         "internal_events_total",
         "Internal events by name. Each is also a line in the log; frequent ones are sampled.",

@@ -240,12 +240,6 @@ def metrics_of(
             Metric(m.name, "gauge", f"{m.help} ({m.formula}; {DECAY})", ("class", *_PER_FORGETTING))
             for m in per_class
         ),
-        Metric(
-            "series_dropped",
-            "gauge",
-            "Series left out of this response to stay within monitors.max_series, per-class series first",
-            (),
-        ),
     )
 
 

@@ -125,9 +125,10 @@ class MonitorsSection(Section):
     """Maximum number of models. Records of further models are counted but not evaluated."""
     max_classes: Annotated[int, Bounded("max_classes", least=2, most=65_000)] = 1_000
     """Maximum number of classes per model. Further classes count as __other__."""
-    max_series: Annotated[int, Bounded("max_series", least=100)] = 50_000
-    """Maximum number of time series in /metrics. Beyond it, the least important families are left out
-    (`series_dropped`)."""
+    max_series: Annotated[int, Bounded("max_series", least=100)] = 200_000
+    """Maximum number of time series in /metrics, enough for 500 models of 20 classes (25 MB a scrape). Beyond
+    it, the least needed series of each model are left out, rare classes first (`series_dropped`); what rules
+    and dashboards read stays."""
 
     @field_validator("comparisons")
     @classmethod

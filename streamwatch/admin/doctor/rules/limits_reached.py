@@ -40,10 +40,16 @@ def _find(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             Weight.INCOMPLETE,
             "monitors.max_series",
-            f"is reached: {dropped:,.0f} series are not in /metrics",
-            "models × estimators make more series than the limit allows",
-            "monitors: {max_series: …}, or fewer monitors.forgetting; the API still has all numbers",
+            f"is reached: {dropped:,.0f} series are not in /metrics ({_parts(facts)})",
+            "models × estimators and classes make more series than the limit allows",
+            "monitors: {max_series: …} (streamwatch check computes it), or fewer forgetting or classes; the "
+            "API has all numbers, and what rules and dashboards read is never left out",
         )
+
+
+def _parts(facts: Facts) -> str:
+    dropped = facts.now.by("series_dropped", "part")
+    return ", ".join(f"{count:,.0f} {part}" for part, count in dropped.items() if count)
 
 
 RULE = Rule("limits_reached", _find)

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.confusion import joined_confusion
-from streamwatch.core.estimators.samples import Key, Sample
+from streamwatch.core.estimators.samples import Key
 from streamwatch.core.fold_names import SEPARATOR, fold_of, model_of
 from streamwatch.core.metrics import Metric
-from streamwatch.core.series import Histogram
+from streamwatch.core.series import Histogram, Sample
 
 Samples: TypeAlias = dict[str, list[Sample]]
 
@@ -72,7 +72,7 @@ def join_folds(samples: Samples, metrics: Sequence[Metric], prefixed: Mapping[st
         Number of label values that precede those listed by the metric, by metric name.
     """
     for metric in metrics:
-        if "model" not in metric.labels:
+        if "model" not in metric.labels or "class" in metric.labels:  # per class: `ClassSamples`
             continue
         at = metric.labels.index("model") + prefixed.get(metric.name, 0)
         own = [sample for sample in samples[metric.name] if SEPARATOR not in sample[0][at]]

@@ -1,7 +1,7 @@
 """Kinds of registers: state of every model outside the kernel's table, computed from the same outcomes.
 
 To add a kind, add a module or package beside `kind.py` and one line to `KINDS`. Its section in every model's
-snapshot, its series with their ranks, its details in the API, and the messages about its state at a start are
+snapshot, its series, its details in the API, and the messages about its state at a start are
 derived from that. The contract tests run over `KINDS`: results must not depend on how a stream is cut,
 ordered among models, or resumed, and the state of a retired model must be dropped.
 """

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from streamwatch.core.estimators.names import Batch, Classes
-from streamwatch.core.estimators.samples import Sample, Slice
+from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.metrics import Metric
+from streamwatch.core.series import Sample
 
 
 class Register(Protocol):
@@ -76,8 +77,8 @@ class RegisterKind:
     metrics: tuple[Metric, ...]
     """Metrics of its series, each with a `model` label.
 
-    To stay within `monitors.max_series` the last ones are left out first, after `metrics.DISPENSABLE` and
-    before the most important ones (`NEEDED`).
+    To stay within `monitors.max_series`, a scrape leaves the last ones out first, except for those in
+    `metrics.NEEDED`.
     """
     build: Callable[[Any, int], Register]
     """Build an empty register: (specification, capacity in rows) → register."""

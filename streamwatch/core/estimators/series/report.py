@@ -1,7 +1,7 @@
 """Report of all estimators as series: every measure under every mechanism, read in slices of models.
 
-Undefined values (NaN) give no sample. A report that exceeds `max_series` drops per-class series first, then
-the rest of `catalogue.DISPENSABLE` in order, and reports how many series it dropped.
+Undefined values (NaN) give no sample. A report is whole, whatever `max_series` says: what a scrape leaves out
+is chosen when it is rendered (`core.series_budget`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.class_samples import ClassNames, ClassSamples
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.alarms import Alarms
@@ -22,10 +23,10 @@ from streamwatch.core.estimators.notifying.imbalance import accuracy_misleads
 from streamwatch.core.estimators.notifying.level import recent_of
 from streamwatch.core.estimators.recovery.readout import read_histograms, read_recoveries
 from streamwatch.core.estimators.registers.kind import Register
-from streamwatch.core.estimators.samples import Key, Sample, Slice
+from streamwatch.core.estimators.samples import Key, Slice
 from streamwatch.core.estimators.verdicts.readout import Verdicts
 from streamwatch.core.fold_names import SEPARATOR
-from streamwatch.core.series import Family, Histogram
+from streamwatch.core.series import Family, Sample
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
 
 
@@ -35,13 +36,13 @@ class SeriesReport:
     def __init__(self, spec: MonitorsSpec) -> None:
         self._spec = spec
         self._samples: dict[str, list[Sample]] = {m.name: [] for m in catalogue.metrics()}
-        self._skipped_per_class = 0
         self._folds = False
         self._plain: set[str] = set()
         names = [f.name for f in spec.forgetting]
         # `forgetting` may be configured without adapting `per_class`, which then falls back to the first
         # mechanism.
         self._per_class = spec.per_class if spec.per_class in names or not spec.per_class else names[0]
+        self._of_classes = {measure.name: ClassSamples(self._per_class) for measure in catalogue.PER_CLASS}
 
     def add_registers(self, chosen: Sequence[Slice], registers: Iterable[Register]) -> None:
         """Add the series of registers (state outside the kernel's table) for some models."""
@@ -73,7 +74,7 @@ class SeriesReport:
             totals = of_stream(table.totals(rows, index), shared)
             keys = self._add_measures(forgetting.name, models, totals)
             if forgetting.name == self._per_class:
-                self._add_per_class(forgetting.name, chosen, totals)
+                self._add_per_class(chosen, totals)
             if isinstance(forgetting, AdwinSpec):
                 self._put("adwin_window_outcomes", keys, table.adwin_width(rows, index))
         self._add_imbalance(models, shared, rows, table)
@@ -86,22 +87,13 @@ class SeriesReport:
         self._samples["label_delay_seconds"] += zip(plain, delays.histograms(rows), strict=True)
 
     def families(self) -> list[Family]:
-        """Build the report, within `max_series`."""
+        """Build the report."""
         if self._folds:
             several = len(self._spec.drift_weighted) > 1
             prefixed = {name: int(several and name.startswith("drift_weighted")) for name in self._samples}
             join_folds(self._samples, catalogue.metrics(), prefixed)
-        dropped = self._skipped_per_class
-        per_class = {measure.name for measure in catalogue.PER_CLASS}
-        size = {name: _series(samples) for name, samples in self._samples.items()}
-        for name in catalogue.DISPENSABLE:
-            incomplete = self._skipped_per_class > 0 and name in per_class
-            if sum(size.values()) <= self._spec.max_series and not incomplete:
-                continue
-            dropped += size[name]
-            size[name] = 0
-            self._samples[name] = []
-        self._samples["series_dropped"].append(((), float(dropped)))
+            for samples in self._of_classes.values():
+                samples.join_folds()
         weighted = ("drift_weighted",) if len(self._spec.drift_weighted) > 1 else ()
         return [
             Family(
@@ -109,7 +101,7 @@ class SeriesReport:
                 kind=m.kind,
                 help=m.help,
                 labels=(*(weighted if m.name.startswith("drift_weighted") else ()), *m.labels),
-                samples=self._samples[m.name],
+                samples=self._of_classes.get(m.name, self._samples[m.name]),
                 bounds=m.bounds,
             )
             for m in catalogue.metrics()
@@ -133,20 +125,19 @@ class SeriesReport:
             self._put("baseline_accuracy_ratio", named, baseline.of(totals))
         return keys
 
-    def _add_per_class(self, forgetting: str, chosen: Sequence[Slice], totals: Totals) -> None:
-        """Add the series of all classes, unless they alone exceed `max_series`."""
-        values = {measure.name: measure.of(totals) for measure in catalogue.PER_CLASS}
-        defined = sum(int(np.count_nonzero(~np.isnan(v))) for v in values.values())
-        if sum(len(self._samples[name]) for name in values) + defined > self._spec.max_series:
-            self._skipped_per_class += defined
-            return
-        for name, of_classes in values.items():
-            samples = self._samples[name]
-            for one, row in zip(chosen, of_classes.tolist(), strict=True):
-                names = one.classes.names(folded=len(row) > one.classes.limit)
+    def _add_per_class(self, chosen: Sequence[Slice], totals: Totals) -> None:
+        """Add the series of all classes."""
+        shown: list[ClassNames] = []
+        for measure in catalogue.PER_CLASS:
+            values = measure.of(totals)
+            width = values.shape[1]
+            shown = shown or [
+                ClassNames(each.classes.names(folded=width > each.classes.limit), each.classes)
+                for each in chosen
+            ]
+            for one, names, row in zip(chosen, shown, values, strict=True):
                 # A class known from scores only has not been counted and may be beyond the end of the row.
-                keys = [(c, forgetting, one.model) for c in names[: len(row)]]
-                samples += _defined(keys, row[: len(names)])
+                self._of_classes[measure.name].add(one.model, names, row[: len(names.names)])
 
     def _add_imbalance(
         self, models: list[str], shared: NDArray[np.bool_], rows: Integers, table: ModelTable
@@ -233,10 +224,3 @@ def _keys(models: Iterable[str], *before: str) -> list[Key]:
 def _defined(keys: Sequence[Key], values: Sequence[float]) -> list[Sample]:
     """Build a sample for each key whose value is not NaN."""
     return [(key, v) for key, v in zip(keys, values, strict=True) if v == v]  # noqa: PLR0124 - false for NaN
-
-
-def _series(samples: Sequence[Sample]) -> int:
-    """Number of lines of an exposition; for a histogram one for each bucket, +Inf, sum and count."""
-    if samples and isinstance(samples[0][1], Histogram):
-        return len(samples) * (len(samples[0][1].counts) + 2)
-    return len(samples)

@@ -29,7 +29,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.series import Family, Histogram, Report
+from streamwatch.core.class_samples import ClassSamples
+from streamwatch.core.series import Family, Histogram, Report, Sample
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web.json_text import JSON, encode
 from streamwatch.edge.web.routes.overview import LOWER, UPPER, main_forgetting
@@ -166,7 +167,11 @@ class HistoryExporter:
     def _of_classes(self, family: Family, rows: Mapping[str, int]) -> Iterable[tuple[int, int, float]]:
         """(row, column, value) of the classes whose shares are kept."""
         of_class, of_model = family.labels.index("class"), family.labels.index("model")
-        for values, value in family.samples:
+        samples: Iterable[Sample] = family.samples
+        if isinstance(family.samples, ClassSamples) and len(self._classes) >= MAX_CLASSES:
+            every = family.samples
+            samples = (sample for model in every.models for sample in every.of_classes(model, self._classes))
+        for values, value in samples:
             name, row = values[of_class], rows.get(values[of_model])
             if row is None or isinstance(value, Histogram):
                 continue

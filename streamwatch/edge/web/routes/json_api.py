@@ -35,10 +35,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeAlias
 
+import msgspec
 from prometheus_client.utils import floatToGoString
 
+from streamwatch.core.class_samples import ClassSamples
 from streamwatch.core.metrics import COMPARISONS
-from streamwatch.core.series import Family, Histogram, Report
+from streamwatch.core.series import Family, Histogram, Report, Sample
 from streamwatch.edge.web.json_text import JSON, encode, number
 from streamwatch.edge.web.segments import named
 
@@ -72,20 +74,24 @@ class JsonExporter:
         if wanted is not None:
             wanted = named(wanted, lambda: names_of(families))
         published = None if report is None else report.published_ms / 1000
-        models, stream = by_model(chain(live, families), wanted)
+        per_class = [family for family in families if isinstance(family.samples, ClassSamples)]
+        others = (family for family in families if not isinstance(family.samples, ClassSamples))
+        models, stream = by_model(chain(live, others), wanted)
         details = {} if report is None else report.details
-        documents = {
-            model: {
-                "metrics": metrics,
+
+        def document(model: str) -> dict[str, object]:
+            of_classes, _ = by_model(per_class, model)
+            return {
+                "metrics": models[model] | of_classes.get(model, {}),
                 "details": shown_details(details.get(model, {}), whole=wanted is not None),
             }
-            for model, metrics in models.items()
-        }
-        if wanted is None:
+
+        if wanted is None:  # encoded one by one: a model with many classes is large as long as it is no text
+            documents = {model: msgspec.Raw(encode(document(model))) for model in models}
             return encode({"published_timestamp_seconds": published, "models": documents, "stream": stream})
-        if wanted not in documents:
+        if wanted not in models:
             return None
-        return encode({"published_timestamp_seconds": published, "model": wanted, **documents[wanted]})
+        return encode({"published_timestamp_seconds": published, "model": wanted, **document(wanted)})
 
 
 def shown_details(details: Mapping[str, object], *, whole: bool) -> Mapping[str, object]:
@@ -106,7 +112,10 @@ def by_model(families: Iterable[Family], only: str | None = None) -> tuple[dict[
             continue
         seen.add(family.name)
         at = family.labels.index("model") if "model" in family.labels else None
-        for values, value in family.samples:
+        samples: Iterable[Sample] = family.samples
+        if only is not None and isinstance(family.samples, ClassSamples):
+            samples = family.samples.of_model(only)
+        for values, value in samples:
             if not isinstance(value, Histogram) and math.isnan(value):
                 continue
             if at is None:
@@ -129,7 +138,7 @@ def names_of(families: Iterable[Family]) -> set[str]:
     return {
         values[family.labels.index("model")]
         for family in families
-        if "model" in family.labels
+        if "model" in family.labels and not isinstance(family.samples, ClassSamples)
         for values, _ in family.samples
     }
 

@@ -7,19 +7,22 @@ prometheus-client chooses the format and is the oracle of the tests; its own ren
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, choose_encoder
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as OPENMETRICS_1_0
 from prometheus_client.utils import floatToGoString
 
-from streamwatch.core.estimators import catalogue
+from streamwatch.core.metrics import family
 from streamwatch.core.series import Family, Histogram, Report, exposed
-from streamwatch.core.series_limit import left_out, series_of
+from streamwatch.core.series_budget import PARTS, Cut, Part, SeriesBudget, lines_of, within
+from streamwatch.core.specs import MonitorsSpec
 
 DROPPED = "series_dropped"
 PLAIN_0_0_4 = CONTENT_TYPE_PLAIN_0_0_4
+_NOTHING: Final = Cut((), 0)
 
 
 @dataclass(slots=True)
@@ -49,9 +52,10 @@ class PrometheusExporter:
 
     Parameters
     ----------
-    max_series
-        Series in one answer at most; families above it are left out by `catalogue.RANKS` and counted in
-        `series_dropped`.
+    budget
+        Chooses the series that fit; the others are counted in `series_dropped`.
+    changed
+        Told, in the rendering thread, when something else is left out than before, or a tenth more or less.
     """
 
     routes: Sequence[str] = ("/metrics",)
@@ -59,10 +63,17 @@ class PrometheusExporter:
     headers: Mapping[str, str] = {}
     public = False
 
-    def __init__(self, max_series: int = 50_000) -> None:
-        self._max_series = max_series
+    def __init__(
+        self,
+        budget: SeriesBudget | None = None,
+        changed: Callable[[Cut], None] = lambda _: None,
+    ) -> None:
+        self._budget = budget or SeriesBudget.of(MonitorsSpec())
+        self._changed = changed
         self._prefixes: dict[str, _Prefixes] = {}
-        self._rendered: tuple[Report, frozenset[str], list[tuple[Family, str]]] | None = None
+        self._cut: tuple[Report, frozenset[str], Cut] | None = None
+        self._rendered: tuple[Cut, list[tuple[Family, str]]] | None = None
+        self._told: Mapping[Part, int] = {}
 
     def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
         """Format for an `Accept` header, as prometheus-client chooses it; text 0.0.4 when in doubt."""
@@ -79,30 +90,44 @@ class PrometheusExporter:
         """Exposition of the live families and the report; a text that ends with its last line's newline."""
         del asked
         openmetrics = media_type.startswith("application/openmetrics-text")
-        live_names = {family.name for family in live}
-        of_report = () if report is None else report.families
-        everything = (*live, *(family for family in of_report if family.name not in live_names))
-        counted = any(family.name == DROPPED for family in everything)
-        gone = left_out(everything, self._max_series - (not counted), catalogue.RANKS)
-        if gone:
-            live = [*live, _dropped(everything, gone)]
-            live_names.add(DROPPED)
-        blocks = [(family, self._lines(family)) for family in live if family.name not in gone]
-        blocks += self._of(report, gone | live_names)
-        parts = [part for family, lines in blocks for part in (_head(family, openmetrics=openmetrics), lines)]
+        most = self._budget.max_series - len(PARTS)
+        of_daemon = within(live, most)
+        cut = self._cut_of(report, live, most - sum(map(lines_of, of_daemon)))
+        dropped = dict(cut.dropped)
+        if len(of_daemon) < len(live):
+            beyond = sum(map(lines_of, live)) - sum(map(lines_of, of_daemon))
+            dropped["needed"] = dropped.get("needed", 0) + beyond
+        counted = family(DROPPED, [((part,), dropped.get(part, 0)) for part in PARTS])
+        blocks = [(each, self._lines(each)) for each in (*of_daemon, counted)]
+        blocks += self._of(cut)
+        parts = [part for each, lines in blocks for part in (_head(each, openmetrics=openmetrics), lines)]
         if openmetrics:
             parts.append("# EOF\n")
         return "".join(parts).encode()
 
-    def _of(self, report: Report | None, without: frozenset[str]) -> list[tuple[Family, str]]:
+    def _cut_of(self, report: Report | None, live: Sequence[Family], room: int) -> Cut:
+        """What of a report is shown beside live families, which replace those of their names."""
         if report is None:
-            return []
-        if self._rendered is None or self._rendered[0] is not report or self._rendered[1] != without:
-            shown = [family for family in report.families if family.name not in without]
-            for vanished in self._prefixes.keys() - without - {family.name for family in shown}:
+            return _NOTHING
+        live_names = frozenset(each.name for each in live)
+        known = self._cut
+        if known is not None and known[0] is report and known[1] == live_names and known[2].lines <= room:
+            return known[2]
+        families = [each for each in report.families if each.name not in live_names]
+        cut = self._budget.cut(families, self._budget.max_series - room, report.published_ms)
+        self._cut = (report, live_names, cut)
+        if _differ(self._told, cut.dropped):
+            self._told = cut.dropped
+            self._changed(cut)
+        return cut
+
+    def _of(self, cut: Cut) -> list[tuple[Family, str]]:
+        if self._rendered is None or self._rendered[0] is not cut:
+            before = () if self._rendered is None else self._rendered[0].families
+            for vanished in {each.name for each in before} - {each.name for each in cut.families}:
                 del self._prefixes[vanished]
-            self._rendered = (report, without, [(family, self._lines(family)) for family in shown])
-        return self._rendered[2]
+            self._rendered = (cut, [(each, self._lines(each)) for each in cut.families])
+        return self._rendered[1]
 
     def _lines(self, family: Family) -> str:
         prefixes = self._prefixes.get(family.name)
@@ -113,14 +138,11 @@ class PrometheusExporter:
         return lines
 
 
-def _dropped(families: Sequence[Family], gone: frozenset[str]) -> Family:
-    """Count what is left out here beside what the report had left out before."""
-    count = sum(series_of(family) for family in families if family.name in gone)
-    for family in families:
-        if family.name == DROPPED:
-            count += sum(int(value) for _, value in family.samples if not isinstance(value, Histogram))
-    metric = catalogue.metric(DROPPED)
-    return Family(DROPPED, "gauge", metric.help, (), [((), count)])
+def _differ(before: Mapping[Part, int], now: Mapping[Part, int]) -> bool:
+    """Tell whether something else is left out than before, or a tenth more or less of it."""
+    if before.keys() != now.keys():
+        return True
+    return any(abs(now[part] - count) > 0.1 * count for part, count in before.items())
 
 
 def _sample_lines(family: Family, prefixes: _Prefixes) -> list[str]:

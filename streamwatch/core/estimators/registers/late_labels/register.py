@@ -18,9 +18,10 @@ from streamwatch.core.estimators.registers.late_labels.estimate import Estimate,
 from streamwatch.core.estimators.registers.late_labels.geometry import BINS, BUCKETS, geometry_of
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, RingSnapshot
 from streamwatch.core.estimators.registers.segments.change import SegmentChange
-from streamwatch.core.estimators.samples import Sample, Slice
+from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.events import ErrorChange
 from streamwatch.core.metrics import Metric
+from streamwatch.core.series import Sample
 from streamwatch.core.specs import DAY_MS
 
 VERSION: Final = 1

@@ -29,10 +29,11 @@ from streamwatch.core.estimators.registers.prediction_clock.trace import (
     clock_columns,
     fed,
 )
-from streamwatch.core.estimators.samples import Sample, Slice
+from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.estimators.trace_chunk import Cell
 from streamwatch.core.fold_names import model_of
 from streamwatch.core.metrics import Metric
+from streamwatch.core.series import Sample
 from streamwatch.core.specs import LandmarkSpec
 
 VERSION: Final = 2

@@ -16,8 +16,9 @@ from streamwatch.core.estimators.registers.probabilities.observe import observe
 from streamwatch.core.estimators.registers.probabilities.snapshot import decode, encode
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.probabilities.state import SUMS, VERSION, ModelState, empty
-from streamwatch.core.estimators.samples import Sample, Slice
+from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.metrics import Metric
+from streamwatch.core.series import Sample
 
 _DECAY: Final = "decay is per outcome, not per second"
 _PER_FORGETTING: Final = ("forgetting", "model")
@@ -63,7 +64,7 @@ METRICS: Final = (
         ("model",),
     ),
 )
-"""Metrics, the most important first; if `monitors.max_series` is short, the last are left out first."""
+"""Metrics, the most important first."""
 _NO_OFFSETS: Final = np.zeros(0, np.int64)
 
 

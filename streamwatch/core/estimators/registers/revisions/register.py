@@ -19,8 +19,9 @@ from streamwatch.core.estimators.registers.revisions.document import document_of
 from streamwatch.core.estimators.registers.revisions.measures import MEASURES
 from streamwatch.core.estimators.registers.revisions.observe import observe
 from streamwatch.core.estimators.registers.revisions.sums import ALL_OUTCOMES, COUNTS, SQUARES, SUMS, WEIGHT
-from streamwatch.core.estimators.samples import Sample, Slice
+from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.series import Sample
 
 VERSION: Final = 1
 """Incremented when the meaning of the state changes."""

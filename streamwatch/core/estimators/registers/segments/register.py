@@ -21,8 +21,9 @@ from streamwatch.core.estimators.registers.segments.numbers import Given
 from streamwatch.core.estimators.registers.segments.snapshot import KeptSegment, KeptValue, decode, encode
 from streamwatch.core.estimators.registers.segments.state import SegmentState
 from streamwatch.core.estimators.registers.segments.values import CANDIDATES, OTHER, exchanged
-from streamwatch.core.estimators.samples import Sample, Slice
+from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.events import ErrorChange
+from streamwatch.core.series import Sample
 from streamwatch.core.specs import UtilitySpec
 
 _LANDMARK, _FADED, _LATE = range(3)

@@ -1,0 +1,134 @@
+"""Per-class series of a metric, kept as arrays: a report of a million classes takes some megabytes.
+
+Samples are made while they are iterated over, of all models or only of those that somebody wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from math import isnan
+from statistics import fmean
+from typing import TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.fold_names import SEPARATOR, model_of
+
+ClassSample: TypeAlias = tuple[tuple[str, str, str], float]
+"""((class, forgetting, model), value)."""
+
+
+class ClassNames:
+    """Names of a model's classes, in order of their first appearance; shared by all metrics of a report.
+
+    Parameters
+    ----------
+    names
+        As of the report.
+    places
+        Index of each name that has one; further names, which may have come since, do not matter.
+    """
+
+    def __init__(self, names: Sequence[str], places: Mapping[str, int] | None = None) -> None:
+        self.names = names
+        self._places = {name: at for at, name in enumerate(names)} if places is None else places
+
+    def place(self, name: str) -> int | None:
+        """Index of a class; None of an unknown one."""
+        at = self._places.get(name)
+        if at is None and self.names and self.names[-1] == name:  # of all classes beyond the limit
+            return len(self.names) - 1
+        return at
+
+
+class ClassSamples(Sequence[ClassSample]):
+    """Samples of a metric with the labels class, forgetting and model, under one forgetting.
+
+    Undefined values (NaN) give no sample.
+
+    Parameters
+    ----------
+    forgetting
+        Value of the label.
+    """
+
+    def __init__(self, forgetting: str = "") -> None:
+        self.forgetting = forgetting
+        self._values: dict[str, tuple[ClassNames, NDArray[np.float64]]] = {}
+        self._count = 0
+
+    def add(self, model: str, names: ClassNames, values: NDArray[np.float64]) -> None:
+        """Add a model: float64 (at most as many as names), one value for each class, NaN where undefined."""
+        self._values[model] = (names, values)
+        self._count += int(np.count_nonzero(~np.isnan(values)))
+
+    def join_folds(self) -> None:
+        """Replace the series of folds by those of their models: the mean over the folds that define it."""
+        by_model: dict[str, list[str]] = {}
+        for name in self._values:
+            if SEPARATOR in name:
+                by_model.setdefault(model_of(name), []).append(name)
+        for model, folds in by_model.items():
+            found: dict[str, list[float]] = {}
+            for fold in folds:
+                for (name, _, _), value in self.of_model(fold):
+                    found.setdefault(name, []).append(value)
+                self._remove(fold)
+            joined = {name: fmean(values) for name, values in found.items()}
+            joined |= {name: value for (name, _, _), value in self.of_model(model)}
+            self._remove(model)
+            self.add(model, ClassNames(list(joined)), np.array(list(joined.values()), np.float64))
+
+    def _remove(self, model: str) -> None:
+        if model in self._values:
+            self._count -= int(np.count_nonzero(~np.isnan(self._values.pop(model)[1])))
+
+    @property
+    def models(self) -> Iterable[str]:
+        """Names of the models."""
+        return self._values.keys()
+
+    def of_model(self, model: str) -> Iterator[ClassSample]:
+        """Samples of one model, in the order of its classes; none for an unknown one."""
+        if model not in self._values:
+            return
+        names, values = self._values[model]
+        for name, value in zip(names.names, values.tolist(), strict=False):
+            if not isnan(value):
+                yield (name, self.forgetting, model), value
+
+    def of_classes(self, model: str, classes: Iterable[str]) -> Iterator[ClassSample]:
+        """Samples of some classes of a model, in the order in which they are asked for."""
+        if model not in self._values:
+            return
+        names, values = self._values[model]
+        for name in classes:
+            at = names.place(name)
+            if at is not None and at < len(values) and not isnan(value := float(values[at])):
+                yield (name, self.forgetting, model), value
+
+    def __len__(self) -> int:
+        """Count the defined values."""
+        return self._count
+
+    def __iter__(self) -> Iterator[ClassSample]:
+        """Make the samples of all models."""
+        for model in self._values:
+            yield from self.of_model(model)
+
+    @overload
+    def __getitem__(self, index: int) -> ClassSample: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ClassSample]: ...
+    def __getitem__(self, index: int | slice) -> ClassSample | list[ClassSample]:
+        """Make samples by position; linear in the position."""
+        if isinstance(index, slice):
+            return list(self)[index]
+        at = index + self._count if index < 0 else index
+        for sample in islice(self, max(at, 0), None):
+            if at >= 0:
+                return sample
+            break
+        raise IndexError(f"expected a position below {self._count}, got {index}")
