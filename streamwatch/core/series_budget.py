@@ -162,6 +162,7 @@ class SeriesBudget:
         self._forgettings = {name: at for at, name in enumerate(others)}
         self._models: dict[str, _Model] = {}
         self._kept: _Kept | None = None
+        self._spare = int(max_series * RESERVE)
         self._needed = self._planned = 0
         self._counted_ms = self._changed_ms = 0
         self._sizes: tuple[tuple[str, int], ...] = ()
@@ -194,7 +195,8 @@ class SeriesBudget:
         sizes = tuple((family.name, len(family.samples)) for family in families)
         since_ms = now_ms - self._counted_ms
         is_due = sizes != self._sizes and not 0 <= since_ms < _MINUTE_MS
-        if self._kept is None or is_due or not 0 <= since_ms < _HOUR_MS:
+        is_due |= lines <= room - self._spare or not 0 <= since_ms < _HOUR_MS
+        if self._kept is None or is_due:
             self._count(families, room, now_ms)
         cut = self._applied(families, lines)
         if cut.lines > room:  # by series that have come since they were counted
@@ -228,21 +230,21 @@ class SeriesBudget:
             self._models[name] = _Model()
         self._rank(families, now_ms)
         self._needed = per_class = 0
+        found: Counter[tuple[str, _Place]] = Counter()
         for metric, family in enumerate(families):
             if isinstance(family.samples, ClassSamples):
                 per_class += 1
                 continue
             at, width, place_of = _owner_of(family), _width(family), self._places(family, metric)
-            found: Counter[tuple[str, _Place]] = Counter()
             for values, _ in family.samples:
                 place = place_of(values)
                 if place is None:
                     self._needed += width
                 else:
                     found[values[at], place] += width
-            for (name, place), size in found.items():
-                sizes = self._models[name].sizes
-                sizes[place] = max(size, sizes.get(place, 0))
+        for (name, place), size in found.items():
+            sizes = self._models[name].sizes
+            sizes[place] = max(size, sizes.get(place, 0))
         for model in self._models.values():
             if per_class and (ranking := model.rankings.get(_CLASS)) is not None:
                 for rank in ranking.places.values():
@@ -263,10 +265,9 @@ class SeriesBudget:
                 continue  # its classes are those of the weight
             for values, value in family.samples:
                 weighed = weights.setdefault((values[items.owner], items.kind), {})
-                if is_weight and not isinstance(value, Histogram):
-                    weighed[items.item(values)] = value
-                else:
-                    weighed.setdefault(items.item(values), 0.0)
+                item = items.item(values)
+                weight = value if is_weight and not isinstance(value, Histogram) else 0.0
+                weighed[item] = max(weight, weighed.get(item, 0.0))
         for (name, kind), weighed in weights.items():
             self._rank_model(self._models[name], kind, weighed, outcomes.get(name, 0.0), now_ms)
 
@@ -325,8 +326,7 @@ class SeriesBudget:
 
     def _decide(self, room: int, lines: int, now_ms: int) -> None:
         """Choose how many series every model may keep."""
-        spare = int(self.max_series * RESERVE)
-        before = self._kept
+        spare, before = self._spare, self._kept
         if before is None or self._planned > room:
             self._kept = self._fitting(room - spare)
         elif lines <= room - spare:

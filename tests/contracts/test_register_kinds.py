@@ -22,7 +22,6 @@ def test_every_kind_keeps_the_contract(kind: RegisterKind) -> None:
 def _add(kind: RegisterKind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registers, "KINDS", (*KINDS, kind))
     monkeypatch.setattr(catalogue, "OF_REGISTERS", (*catalogue.OF_REGISTERS, METRIC))
-    monkeypatch.setattr(catalogue, "DISPENSABLE", (*catalogue.DISPENSABLE, METRIC.name))
 
 
 def test_a_kind_that_is_added_is_held_to_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,10 +34,6 @@ def _main_or_landmark(value: str, main: str) -> bool:
     return value in {"landmark", main}
 
 
-def _fading_or_landmark(value: str, main: str) -> bool:
-    return value == "landmark" or _fading(value, main)
-
-
 _JUDGED: Final = {"opponent": _one_of("persistent", "majority")}
 
 NEEDED: Final[Mapping[str, Mapping[str, Label]]] = {
@@ -45,10 +41,7 @@ NEEDED: Final[Mapping[str, Mapping[str, Label]]] = {
     "outcomes_total": {},
     "kappa_plus": {"forgetting": _fading},
     "effective_sample_size": {},
-    "accuracy_bound_ratio": {
-        "bound": _one_of("hoeffding", "hoeffding_upper"),
-        "forgetting": _fading_or_landmark,
-    },
+    "accuracy_bound_ratio": {"bound": _one_of("hoeffding", "hoeffding_upper")},
     "baseline_accuracy_ratio": {"forgetting": _main_or_landmark},
     "verdict": _JUDGED,
     "verdict_since_timestamp_seconds": _JUDGED,

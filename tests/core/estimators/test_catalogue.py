@@ -20,7 +20,6 @@ from streamwatch.core.estimators.catalogue import (
     PER_CLASS,
 )
 from streamwatch.core.estimators.detectors import KINDS
-from streamwatch.core.metrics import DISPENSABLE
 from streamwatch.core.specs import (
     AdwinSpec,
     DriftWeightedSpec,
@@ -80,12 +79,6 @@ def test_help_of_what_forgets_says_that_decay_is_per_outcome():
     for metric in METRICS:
         if "forgetting" in metric.labels and metric.name != "adwin_window_outcomes":
             assert "per outcome, not per second" in metric.help, metric.name
-
-
-def test_what_may_be_left_out_is_a_series_and_per_class_goes_first():
-    assert set(DISPENSABLE[: len(PER_CLASS)]) == {m.name for m in PER_CLASS}
-    assert len(set(DISPENSABLE)) == len(DISPENSABLE)
-    assert set(DISPENSABLE) <= {m.name for m in METRICS}
 
 
 @pytest.mark.parametrize(

@@ -74,12 +74,25 @@ def parsed(text: str, media_type: str) -> list[tuple[Any, ...]]:
     ]
 
 
+def of_report(text: str | bytes) -> str:
+    """An exposition without `series_dropped`, which every scrape ends with."""
+    lines = (text if isinstance(text, str) else text.decode()).splitlines(keepends=True)
+    return "".join(line for line in lines if "streamwatch_series_dropped" not in line)
+
+
 def report(families: Sequence[Family], details: dict[str, dict[str, object]] | None = None) -> Report:
     return Report(families, PUBLISHED_MS, details or {})
 
 
 def realistic(models: int = 3, classes: int = 4, seed: int = 1) -> list[Family]:
     """Every family of the catalogue with plausible numbers, for so many models."""
+    return families_of((*METRICS, *COMPARISONS), models, classes, seed)
+
+
+def families_of(
+    metrics: Iterable[Metric | Family], models: int = 3, classes: int = 4, seed: int = 1
+) -> list[Family]:
+    """These metrics with plausible numbers and every combination of label values."""
     values: dict[str, list[str]] = {
         "model": [f"model-{m}" for m in range(models)],
         "forgetting": ["landmark", "fading:0.999", "sliding:1000", "adwin:0.002"],
@@ -96,12 +109,13 @@ def realistic(models: int = 3, classes: int = 4, seed: int = 1) -> list[Family]:
         "champion": ["model-1"],
         "challenger": [f"model-{m}" for m in range(models) if m != 1],
         "reason": ["invalid", "label_absent"],
+        "severity": ["critical", "warning"],
     }
     rng = random.Random(seed)
-    return [_family(metric, values, rng) for metric in (*METRICS, *COMPARISONS)]
+    return [_family(metric, values, rng) for metric in metrics]
 
 
-def _family(metric: Metric, values: dict[str, list[str]], rng: random.Random) -> Family:
+def _family(metric: Metric | Family, values: dict[str, list[str]], rng: random.Random) -> Family:
     series: list[tuple[str, ...]] = [()]
     for label in metric.labels:
         series = [(*before, value) for before in series for value in values[label]]
@@ -109,7 +123,7 @@ def _family(metric: Metric, values: dict[str, list[str]], rng: random.Random) ->
     return Family(metric.name, metric.kind, metric.help, metric.labels, samples, metric.bounds)
 
 
-def _value(metric: Metric, rng: random.Random) -> float | Histogram:
+def _value(metric: Metric | Family, rng: random.Random) -> float | Histogram:
     if metric.name in {"verdict", "comparison_verdict"}:
         return rng.choice((-1, 0, 1))
     if metric.name in {"verdict_since_outcome", "comparison_verdict_since_pair"}:

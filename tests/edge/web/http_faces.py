@@ -12,6 +12,7 @@ from streamwatch.assembly.http import build_server
 from streamwatch.core.events import Alarm
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.series import Family, Histogram, Report
+from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.server import HttpServer
 from streamwatch.settings.http import HttpSection
 from streamwatch.telemetry import Telemetry
@@ -163,11 +164,14 @@ def worse(model: Model) -> Model:
 
 @asynccontextmanager
 async def serving(
-    health: FakeHealth | None = None, telemetry: Telemetry | None = None, **section: object
+    health: FakeHealth | None = None,
+    telemetry: Telemetry | None = None,
+    monitors: MonitorsSpec | None = None,
+    **section: object,
 ) -> AsyncIterator[HttpServer]:
     """A started server as the settings would build it, on any free port."""
     settings = HttpSection(**{"listen": "127.0.0.1:0", **section})  # type: ignore[arg-type]
-    server = build_server(settings, health or FakeHealth(), telemetry or Telemetry(level="error"))
+    server = build_server(settings, health or FakeHealth(), telemetry or Telemetry(level="error"), monitors)
     await server.start()
     try:
         yield server

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from streamwatch.core.series import Family, Histogram
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
-from tests.edge.web.exposition import PLAIN, families, parsed, realistic, report
+from tests.edge.web.exposition import PLAIN, families, of_report, parsed, realistic, report
 from tests.tiers import examples
 
 JSON = "application/json; charset=utf-8"
@@ -38,7 +38,7 @@ def as_number(value: float | str) -> float:
 def test_every_sample_of_the_exposition_is_in_the_api() -> None:
     made = [each for each in realistic() if not each.name.startswith("comparison_")]  # they have their own
     document = answer(made)
-    text = PrometheusExporter().render(report(made), (), PLAIN, {}).decode()
+    text = of_report(PrometheusExporter().render(report(made), (), PLAIN, {}))
     seen = 0
     for name, kind, _, samples in parsed(text, PLAIN):
         for sample, labels, value in samples:

@@ -18,6 +18,7 @@ from tests.edge.web.exposition import (
     OPENMETRICS,
     PLAIN,
     families,
+    of_report,
     parsed,
     realistic,
     rendered_by_client,
@@ -37,7 +38,7 @@ PROMETHEUS_3 = (
 
 
 def render(made: list[Family], media_type: str = PLAIN) -> str:
-    return PrometheusExporter().render(report(made), (), media_type, {}).decode()
+    return of_report(PrometheusExporter().render(report(made), (), media_type, {}))
 
 
 def gauge(value: float, *labels: str, name: str = "accuracy_ratio") -> Family:
@@ -156,7 +157,8 @@ def test_a_live_fact_replaces_the_same_family_of_the_report() -> None:
 
 def test_before_the_first_report_the_live_facts_are_served() -> None:
     up = Family("kafka_up", "gauge", "h", (), [((), 0)])
-    assert PrometheusExporter().render(None, [up], OPENMETRICS, {}).decode().splitlines()[2:] == [
+    text = of_report(PrometheusExporter().render(None, [up], OPENMETRICS, {}))
+    assert text.splitlines()[2:] == [
         "streamwatch_kafka_up 0",
         "# EOF",
     ]
@@ -172,7 +174,7 @@ def test_a_retired_model_vanishes_from_the_scrape_and_from_the_cache() -> None:
         assert text.count(f"m{generation}-") == text.count("model=") == 9
         assert len(exporter._prefixes["accuracy_ratio"].scalars) == 9
     exporter.render(report([gauge(1.0, name="kappa")]), (), PLAIN, {})
-    assert set(exporter._prefixes) == {"kappa"}
+    assert set(exporter._prefixes) == {"kappa", "series_dropped"}
 
 
 @given(reports=st.lists(families(), min_size=2, max_size=3))
@@ -181,7 +183,7 @@ def test_what_was_cached_for_one_report_does_not_show_in_the_next(reports: list[
     kept = PrometheusExporter()
     for made in reports:
         for media_type in FORMATS:
-            assert kept.render(report(made), (), media_type, {}).decode() == render(made, media_type)
+            assert of_report(kept.render(report(made), (), media_type, {})) == render(made, media_type)
 
 
 def test_one_report_is_rendered_once_for_all_scrapers() -> None:

@@ -1,104 +1,105 @@
-"""No answer of /metrics holds more series than allowed; what is left out goes by rank and is told."""
+"""No answer of /metrics holds more series than allowed; what is left out is counted, and told on change."""
 
 from __future__ import annotations
 
+import io
+import json
+
 import pytest
+from aiohttp import ClientSession
 
-from streamwatch.core.estimators import catalogue
-from streamwatch.core.series import Family, Histogram
+from streamwatch.core.metrics import family
+from streamwatch.core.series import Report
+from streamwatch.core.series_budget import PARTS, Cut, SeriesBudget, lines_of
+from streamwatch.core.specs import MonitorsSpec
+from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
-from tests.contracts.families import every_family
-from tests.edge.web.exposition import FORMATS, PLAIN, report
-from tests.edge.web.http_faces import FakeHealth
+from streamwatch.telemetry import SeriesDropped, Telemetry
+from tests.edge.web.exposition import FORMATS, PLAIN, PUBLISHED_MS, realistic, report
+from tests.edge.web.http_faces import FakeHealth, serving
 
-MODELS = 10_000
-FORGETTINGS = ("fading:0.999", "landmark", "sliding:1000")
+FORGETTINGS = ("landmark", "fading:0.999", "sliding:1000", "adwin:0.002")
 LIVE = FakeHealth().families()
 
 
-def samples_of(name: str, labels: tuple[str, ...], models: int) -> Family:
-    metric = {family.name: family for family in every_family()}[name]
-    others = [label for label in labels if label != "model"]
-    keys = [
-        (*([value] * bool(others)), f"m{n}")
-        for n in range(models)
-        for value in (FORGETTINGS if others else ("",))
-    ]
-    if metric.kind == "histogram":
-        bounds = metric.bounds
-        return Family(
-            name,
-            "histogram",
-            "h",
-            labels,
-            [(k, Histogram((1,) * (len(bounds) + 1), 1.0)) for k in keys],
-            bounds,
-        )
-    return Family(name, metric.kind, "h", labels, [(key, 1.0) for key in keys])
-
-
-def many(models: int = MODELS) -> list[Family]:
-    return [
-        samples_of("outcomes_total", ("model",), models),
-        samples_of("errors_total", ("model",), models),
-        samples_of("accuracy_ratio", ("forgetting", "model"), models),
-        samples_of("kappa_plus", ("forgetting", "model"), models),
-        samples_of("label_delay_seconds", ("model",), models),
-        Family("predictions_accepted_total", "counter", "h", (), [((), 5.0)]),
-        Family("series_dropped", "gauge", "h", (), [((), 7.0)]),
-    ]
+def exporter(most: int) -> PrometheusExporter:
+    return PrometheusExporter(SeriesBudget(most, FORGETTINGS))
 
 
 def lines(text: bytes) -> list[str]:
     return [line for line in text.decode().splitlines() if not line.startswith("#")]
 
 
-@pytest.mark.slow
+def dropped(shown: list[str]) -> int:
+    parts = [line for line in shown if line.startswith("streamwatch_series_dropped{")]
+    assert len(parts) == len(PARTS)
+    return sum(int(line.split(" ")[1]) for line in parts)
+
+
 @pytest.mark.parametrize("media_type", FORMATS)
-def test_ten_thousand_models_stay_within_the_limit_and_the_rest_is_told(media_type: str) -> None:
-    exporter = PrometheusExporter(50_000)
-    shown = lines(exporter.render(report(many()), LIVE, media_type, {}))
-    names = {line.split("{")[0].split(" ")[0].removeprefix("streamwatch_") for line in shown}
-    assert len(shown) <= 50_000
-    assert {"outcomes_total", "accuracy_ratio", "predictions_accepted_total", "build_info"} <= names
-    assert not names & {"kappa_plus", "label_delay_seconds_bucket", "errors_total"}
-    everything = 10_000 * (1 + 1 + 3 + 3 + 18)
-    assert f"streamwatch_series_dropped {everything - 40_000 + 7}" in shown
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("most", [1_000, 25_000, 60_000, 100_000, 10**9])
-def test_the_limit_is_hard_and_comes_and_goes_with_what_there_is(most: int) -> None:
-    exporter = PrometheusExporter(most)
-    for models in (MODELS, 10, MODELS):
-        shown = lines(exporter.render(report(many(models)), LIVE, PLAIN, {}))
-        complete = 26 * models + 2 + len(LIVE)
-        dropped = next(
-            int(line.split(" ")[1]) for line in shown if line.startswith("streamwatch_series_dropped")
-        )
+@pytest.mark.parametrize("most", [1_500, 2_500, 5_000, 10**9])
+def test_the_limit_is_hard_and_comes_and_goes_with_what_there_is(most: int, media_type: str) -> None:
+    shown_by = exporter(most)
+    for models in (20, 3, 20, 1):
+        families = realistic(models)
+        shown = lines(shown_by.render(report(families), LIVE, media_type, {}))
+        complete = sum(map(lines_of, families)) + len(LIVE) + len(PARTS)
         assert len(shown) <= most
-        assert len(shown) + dropped - 7 == complete
+        assert len(shown) + dropped(shown) == complete
 
 
 def test_what_is_of_no_model_can_be_left_out_when_nothing_else_is_left() -> None:
-    lag = Family(
-        "consumer_lag_records",
-        "gauge",
-        "h",
-        ("partition", "topic"),
-        [((str(n), "t"), 1.0) for n in range(5_000)],
-    )
-    shown = lines(PrometheusExporter(100).render(None, [*LIVE, lag], PLAIN, {}))
-    assert f"streamwatch_series_dropped {5_000}" in shown
-    assert len(shown) == len(LIVE) + 1
+    lag = family("consumer_lag_records", [((str(n), "t"), 1.0) for n in range(5_000)])
+    shown = lines(exporter(100).render(None, [*LIVE, lag], PLAIN, {}))
+    assert 'streamwatch_series_dropped{part="needed"} 5000' in shown
+    assert len(shown) == len(LIVE) + len(PARTS)
 
 
-def test_every_series_of_models_has_a_rank_of_its_own() -> None:
-    of_models = {
-        family.name
-        for family in every_family()
-        if "model" in family.labels and family.name != "notifications"
-    }
-    assert of_models <= set(catalogue.RANKS)
-    assert len(set(catalogue.RANKS.values())) == len(catalogue.RANKS)
-    assert set(catalogue.RANKS) <= {family.name for family in every_family()}
+def test_the_same_report_is_cut_again_when_live_series_need_the_room() -> None:
+    families = realistic(5)
+    most = sum(map(lines_of, families)) + len(LIVE) + len(PARTS)
+    shown_by, published = exporter(most), report(families)
+    assert dropped(lines(shown_by.render(published, LIVE, PLAIN, {}))) == 0
+    lag = family("consumer_lag_records", [((str(n), "t"), 1.0) for n in range(50)])
+    shown = lines(shown_by.render(published, [*LIVE, lag], PLAIN, {}))
+    assert len(shown) <= most
+    assert dropped(shown) >= 50
+
+
+def test_it_is_told_when_something_else_is_left_out_than_before() -> None:
+    told: list[Cut] = []
+    shown_by = PrometheusExporter(SeriesBudget(2_500, FORGETTINGS), told.append)
+    for models in (1, 1, 12, 12, 1):
+        shown_by.render(report(realistic(models)), LIVE, PLAIN, {})
+    assert [bool(cut.dropped) for cut in told] == [True, False]
+    assert told[0].models == 12
+
+
+async def test_a_daemon_logs_what_is_left_out_once_a_minute_at_most_and_its_api_has_it_all() -> None:
+    out = io.StringIO()
+    telemetry = Telemetry(form="json", stream=out)
+    async with (
+        serving(telemetry=telemetry, monitors=MonitorsSpec(max_series=2_500)) as server,
+        ClientSession(server.url) as session,
+    ):
+        server.publish(Report(realistic(12), PUBLISHED_MS, {}))
+        shown = lines(await (await session.get("/metrics")).read())
+        server.publish(Report(realistic(6), PUBLISHED_MS + 1, {}))
+        await (await session.get("/metrics")).read()
+        one = await (await session.get("/api/v1/models/model-3")).json()
+    events = [json.loads(line) for line in out.getvalue().splitlines()]
+    (event,) = [each for each in events if each["event"] == "series_dropped"]
+    assert (event["level"], event["max_series"], event["models"]) == ("warning", 2_500, 12)
+    assert event["dropped"] == dropped(shown) > 0
+    assert "class" in event["by_part"]
+    assert telemetry.count(SeriesDropped) == 2
+    assert not any(line.startswith("streamwatch_recall_ratio") for line in shown)
+    assert set(one["metrics"]["recall_ratio"]) == {f"class {n}" for n in range(4)}
+
+
+def test_the_api_of_all_models_and_of_one_say_the_same() -> None:
+    published = report(realistic(3))
+    every = json.loads(JsonExporter().render(published, (), "", {}) or b"")
+    for name, document in every["models"].items():
+        one = json.loads(JsonExporter().render(published, (), "", {"model": name}) or b"")
+        assert one["metrics"] == document["metrics"]

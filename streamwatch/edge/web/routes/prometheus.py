@@ -98,8 +98,8 @@ class PrometheusExporter:
             beyond = sum(map(lines_of, live)) - sum(map(lines_of, of_daemon))
             dropped["needed"] = dropped.get("needed", 0) + beyond
         counted = family(DROPPED, [((part,), dropped.get(part, 0)) for part in PARTS])
-        blocks = [(each, self._lines(each)) for each in (*of_daemon, counted)]
-        blocks += self._of(cut)
+        blocks = [(each, self._lines(each)) for each in of_daemon]
+        blocks += [*self._of(cut), (counted, self._lines(counted))]
         parts = [part for each, lines in blocks for part in (_head(each, openmetrics=openmetrics), lines)]
         if openmetrics:
             parts.append("# EOF\n")

@@ -11,7 +11,7 @@ from streamwatch.core.estimators.catalogue import METRICS, OF_REGISTERS
 from streamwatch.core.estimators.detectors.ddm import DdmSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
-from streamwatch.core.metrics import DISPENSABLE, LABEL_DELAY_BOUNDS
+from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.series import Histogram
 from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec, PageHinkleySpec
 from tests.core.estimators.estimated import drifting, folded, value
@@ -61,7 +61,6 @@ LABELS = {
     "label_delay_seconds": ("model",),
     "last_label_timestamp_seconds": ("model",),
     **dict.fromkeys(PER_CLASS, ("class", "forgetting", "model")),
-    "series_dropped": (),
     **{metric.name: metric.labels for metric in OF_REGISTERS},
 }
 DEFAULT = MonitorsSpec()
@@ -81,15 +80,6 @@ def exhausted(slices):
         except StopIteration as end:
             return end.value, turns
         turns += 1
-
-
-def lines(families):
-    """Lines of an exposition of the series of models."""
-    total = 0
-    for family in families:
-        for _, number in family.samples:
-            total += len(number.counts) + 2 if isinstance(number, Histogram) else 1
-    return total - 1  # series_dropped itself
 
 
 def test_every_family_has_its_name_and_labels_in_a_fixed_order():
@@ -190,19 +180,16 @@ def test_per_class_series_can_be_switched_off_and_follow_the_first_mechanism_if_
     assert {f for _, f, _ in series_of(other)["recall_ratio"]} == {"fading:0.99"}
 
 
-def test_a_report_beyond_max_series_leaves_per_class_series_out_first_and_says_how_many():
+def test_a_report_is_whole_whatever_the_limit():
     complete, _ = folded(STREAM, DEFAULT)
-    size = lines(complete.families())
-    assert series_of(complete)["series_dropped"] == {(): 0}
-    exact, _ = folded(STREAM, MonitorsSpec(max_series=size))
-    assert series_of(exact)["series_dropped"] == {(): 0}
-    left_out = 0
-    for name in reversed(PER_CLASS):  # the least telling first
-        over, _ = folded(STREAM, MonitorsSpec(max_series=size - left_out - 1))
-        left_out += len(series_of(complete)[name])
-        assert series_of(over)["series_dropped"] == {(): left_out}
-        assert series_of(over)[name] == {}
-        assert lines(over.families()) == size - left_out
+    tight, _ = folded(STREAM, MonitorsSpec(max_series=1))
+    assert series_of(tight) == series_of(complete)
+
+
+def test_a_model_of_many_classes_has_all_their_series():
+    outcomes = [Outcome(f"m{m}", f"c{i % 50}", f"c{i % 50}", i, 0) for m in range(20) for i in range(100)]
+    monitors, _ = folded(outcomes, MonitorsSpec(max_series=300))
+    assert all(len(series_of(monitors)[name]) == 20 * 50 for name in PER_CLASS)
 
 
 def test_bounds_follow_the_configured_confidence():
@@ -216,23 +203,6 @@ def test_bounds_follow_the_configured_confidence():
     half_width = math.sqrt(math.log(2 / 0.5) / (2 * value(narrow, "outcomes_total", "a")))
     least = value(narrow, "accuracy_bound_ratio", "hoeffding", "landmark", "a")
     assert least == pytest.approx(accuracy - half_width)
-
-
-def test_a_report_far_beyond_max_series_keeps_what_matters_and_accounts_for_the_rest():
-    complete, _ = folded(STREAM, DEFAULT)
-    tight, _ = folded(STREAM, MonitorsSpec(max_series=1))
-    kept, everything = series_of(tight), series_of(complete)
-    for name, samples in everything.items():
-        if name != "series_dropped":
-            assert kept[name] == ({} if name in DISPENSABLE else samples), name
-    assert kept["series_dropped"] == {(): lines(complete.families()) - lines(tight.families())}
-
-
-def test_classes_beyond_measure_are_counted_as_dropped_without_being_listed():
-    outcomes = [Outcome(f"m{m}", f"c{i % 50}", f"c{i % 50}", i, 0) for m in range(20) for i in range(100)]
-    monitors, _ = folded(outcomes, MonitorsSpec(max_series=300))
-    assert all(series_of(monitors)[name] == {} for name in PER_CLASS)
-    assert series_of(monitors)["series_dropped"][()] >= 20 * 50 * len(PER_CLASS)
 
 
 def test_several_weightings_are_told_apart_by_what_they_are_called():
