@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import isnan
 from statistics import fmean
-from typing import TypeAlias, overload
+from typing import TypeAlias, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,12 @@ class ClassSamples(Sequence[ClassSample]):
             at = names.place(name)
             if at is not None and at < len(values) and not isnan(value := float(values[at])):
                 yield (name, self.forgetting, model), value
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another sequence has the same samples in the same order."""
+        return isinstance(other, Sequence) and list(self) == list(cast("Sequence[object]", other))
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         """Count the defined values."""

@@ -83,7 +83,7 @@ def _owner_of(family: Family) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a scrape shows of a report."""
+    """Families of a report that a scrape shows, and counts of what it leaves out."""
 
     families: Sequence[Family]
     lines: int

@@ -44,7 +44,7 @@ from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.telemetry import Telemetry
 
 PACKAGE = Path(streamwatch.__file__).parent
-BUILDERS = {"core/metrics/table.py", "core/estimators/series/report.py", "edge/web/routes/prometheus.py"}
+BUILDERS = {"core/metrics/table.py", "core/estimators/series/report.py"}
 """Where series are made from metrics: from the table, and from the catalogue of estimators."""
 
 

@@ -36,7 +36,9 @@ def listed(models: dict[str, list[float]]) -> list[tuple[tuple[str, str, str], f
 @given(st.dictionaries(st.sampled_from("abc"), VALUES))
 def test_they_are_the_defined_values_of_all_models_in_order(models: dict[str, list[float]]) -> None:
     samples, expected = made(models), listed(models)
-    assert list(samples) == expected
+    assert samples == expected
+    assert samples == made(models)
+    assert samples != [*expected, "more"]
     assert len(samples) == len(expected)
     assert [samples[n] for n in range(len(expected))] == expected
     assert samples[-1:] == expected[-1:]

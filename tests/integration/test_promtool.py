@@ -45,6 +45,20 @@ def monitored() -> list[Family]:
     return monitors.families()
 
 
+def five_hundred() -> list[Family]:
+    """500 models of 20 classes, which the default limit has room for."""
+    models, classes = 500, 20
+    monitors = EstimatorSet(MonitorsSpec(max_models=models, max_classes=classes))
+    monitors.fold(
+        [
+            Outcome(f"m{model}", f"c{n % classes}", f"c{n % classes * (n % 3 > 0)}", n * 1_000, n)
+            for model in range(models)
+            for n in range(3 * classes)
+        ]
+    )
+    return monitors.families()
+
+
 def everything() -> list[Family]:
     """Models, and a sample of every other metric there is, in one scrape."""
     others = [metric for section in SECTIONS for metric in section]
@@ -69,7 +83,7 @@ async def scrape(families: list[Family]) -> bytes:
 
 
 @pytest.mark.real("promtool")
-@pytest.mark.parametrize("made", [realistic, everything])
+@pytest.mark.parametrize("made", [realistic, everything, five_hundred])
 async def test_promtool_finds_nothing_to_object_to(
     real_component: Callable[[str], str], made: Callable[[], list[Family]]
 ) -> None:
