@@ -309,3 +309,12 @@ def test_each_limit_is_named_as_its_setting_and_that_of_segments_as_what_it_is()
         assert f"max_{limit}" in MonitorsSection.model_fields
     [found] = said('records_over_limit_total{limit="segments"} 3')
     assert found.startswith("limits_reached: segments of 3 predictions are not distinguished")
+
+
+def test_series_that_are_left_out_are_told_by_part() -> None:
+    parts = {"class": 3_000, "forgetting": 40, "needed": 0}
+    [found] = said("\n".join(f'series_dropped{{part="{part}"}} {count}' for part, count in parts.items()))
+    assert found.startswith(
+        "limits_reached: monitors.max_series is reached: 3,040 series are not in /metrics "
+        "(3,000 class, 40 forgetting)"
+    )
