@@ -1,8 +1,9 @@
 """Avro values → JSON text, read by fastavro (Apache Avro 1.12 specification, "Binary Encoding").
 
 What a value may cost is settled before the first is read: schemas under which a few bytes would become very
-many values (arrays of items that take no bytes, records within themselves) have no reader. Under every other
-schema the work is bounded by the bytes of the value.
+many values or very much text (arrays of items that take no bytes, enums of endless symbols, decimals of a
+million places, records within themselves) have no reader. Under every other schema values and JSON are
+bounded by the bytes of the record: `VALUES_PER_BYTE`, `TEXT_PER_BYTE`.
 """
 
 from __future__ import annotations
@@ -12,27 +13,44 @@ import struct
 from collections.abc import Mapping
 from decimal import Decimal
 from io import BytesIO
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 import msgspec
 
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaUnusable, Undecodable
 
-MAX_FREE: Final = 10_000
-"""Values that a record may hold beyond its bytes: nulls, and records that only group others."""
-MAX_FREE_PER_ITEM: Final = 256
-"""The same for each item of an array or map."""
+VALUES_PER_BYTE: Final = 3
+"""Values that a record may become for each of its bytes, and …"""
+MAX_FREE_VALUES: Final = 1_000
+"""… beyond that: nulls, and records that only group others."""
+TEXT_PER_BYTE: Final = 128
+"""Bytes of JSON that a record may become for each of its own, and …"""
+MAX_FREE_TEXT: Final = 16_384
+"""… beyond that: names of fields whose contents take next to nothing."""
+MAX_DEPTH: Final = 64
+"""Types within types, named ones included."""
+MAX_NODES: Final = 20_000
+"""Types, fields and symbols of a schema and all that it refers to."""
+MAX_SCALE: Final = 1_000
+"""Places of a decimal, behind the point or in all: each is a digit of every value, however short."""
 MAX_DECIMAL_BYTES: Final = 64
+_LARGEST_FIXED: Final = 2**31 - 1
+_TOO_DEEP: Final = f"is nested more than {MAX_DEPTH} types deep"
+_encoded: Final = msgspec.json.Encoder().encode
 _DECIMAL: Final = "streamwatch-decimal"
 _UUID: Final = "streamwatch-uuid"
 _SCALARS: Final[Mapping[str, tuple[int, int]]] = {
-    "null": (1, 0),
-    **dict.fromkeys(("boolean", "int", "long", "bytes", "string"), (0, 1)),
-    "float": (0, 4),
-    "double": (0, 8),
+    "null": (0, 4),
+    "boolean": (1, 5),
+    "int": (1, 11),
+    "long": (1, 20),
+    "float": (4, 26),
+    "double": (8, 26),
+    "bytes": (1, 2),
+    "string": (1, 2),
 }
-"""Values for no bytes, and bytes at least."""
+"""Bytes at least, and JSON at most for so many; contents of text and bytes take their own, several times."""
 _FAULTS: Final = (
     ValueError,
     EOFError,
@@ -41,6 +59,7 @@ _FAULTS: Final = (
     TypeError,
     OverflowError,
     MemoryError,
+    RecursionError,
     struct.error,
 )
 """What fastavro raises on bytes that its schema does not describe; UnicodeDecodeError is a ValueError."""
@@ -71,21 +90,20 @@ class AvroReader:
             {f"bytes-{_DECIMAL}": _decimal, f"fixed-{_DECIMAL}": _decimal, f"fixed-{_UUID}": _uuid}
         )
         named: dict[str, Any] = {}
+        plain = _Plain()
         try:
             for _, text in schema.references:
-                fastavro.parse_schema(_plain(json.loads(text)), named_schemas=named)
-            parsed = fastavro.parse_schema(_plain(json.loads(schema.text)), named_schemas=named)
-        except (UnknownType, SchemaParseException) as error:
+                fastavro.parse_schema(plain.of(json.loads(text)), named_schemas=named)
+            field = {"name": "value", "type": plain.of(json.loads(schema.text))}
+            whole = {"type": "record", "name": "__streamwatch_value__", "fields": [field]}  # a union by itself is
+            parsed: Any = fastavro.parse_schema(whole, named_schemas=named)  # parsed anew for every record
+        except SchemaUnusable:
+            raise
+        except (UnknownType, SchemaParseException, *_FAULTS) as error:
             raise SchemaUnusable(f"is no Avro schema: {error}"[:300]) from None
-        except _FAULTS as error:
-            raise SchemaUnusable(f"is no Avro schema: {error}"[:300]) from None
-        except RecursionError:
-            raise SchemaUnusable("is nested too deeply") from None
-        if _Cost(named).free(parsed) > MAX_FREE:
-            raise SchemaUnusable(f"holds more than {MAX_FREE} values that take no bytes")
-        self._schema: Any = parsed
+        _Cost(named).check(parsed["fields"][0]["type"])
+        self._schema = parsed
         self._read = fastavro.schemaless_reader
-        self._encode = msgspec.json.Encoder().encode
 
     def to_json(self, value: bytes, start: int, preface: bytes | None) -> bytes:
         """Write a value as JSON text; raises Undecodable."""
@@ -93,7 +111,7 @@ class AvroReader:
         stream = BytesIO(value)
         stream.seek(start)
         try:
-            text = self._encode(self._read(stream, self._schema, None))
+            text = _encoded(self._read(stream, self._schema, None)["value"])
         except _FAULTS:
             raise Undecodable from None
         if stream.tell() != len(value):
@@ -106,19 +124,96 @@ def compile_avro(schema: Schema) -> AvroReader:
     return AvroReader(schema)
 
 
-def _plain(node: Any) -> Any:
-    """Leave out logical types: timestamps and dates stay numbers; decimals and ids become text."""
-    if isinstance(node, list):
-        return [_plain(each) for each in node]
-    if not isinstance(node, dict):
-        return node
-    plain = {key: _plain(each) for key, each in node.items() if key not in {"logicalType", "doc", "default"}}
-    kind, logical = node.get("type"), node.get("logicalType")
-    if logical == "decimal" and kind in {"bytes", "fixed"}:
-        plain["logicalType"] = _DECIMAL
-    elif logical == "uuid" and kind == "fixed" and node.get("size") == 16:
-        plain["logicalType"] = _UUID
-    return plain
+class _Plain:
+    """Builds schemas of what is read of them: names, types and sizes, each of its own kind.
+
+    Logical types are left out: timestamps and dates stay numbers; decimals and ids become text.
+    """
+
+    def __init__(self) -> None:
+        self._nodes = 0
+
+    def of(self, node: Any, depth: int = 0) -> Any:
+        """Build one type; raises SchemaUnusable."""
+        self._count(1)
+        if depth > MAX_DEPTH:
+            raise SchemaUnusable(_TOO_DEEP)
+        if isinstance(node, str):
+            return node
+        if isinstance(node, list):
+            return [self.of(each, depth + 1) for each in cast("list[Any]", node)]
+        if not isinstance(node, dict):
+            raise SchemaUnusable(f"is no Avro schema: expected a type, got {node!r}"[:300])
+        whole = cast("dict[str, Any]", node)
+        match whole.get("type"):
+            case "record" | "error" | "enum" | "fixed":
+                return self._named(whole, depth)
+            case "array" | "map" as kind:
+                inner = "items" if kind == "array" else "values"
+                return {"type": kind, inner: self.of(whole.get(inner), depth + 1)}
+            case "bytes" as kind:
+                return {"type": kind} | _logical(whole)
+            case kind:
+                return self.of(kind, depth + 1)
+
+    def _count(self, nodes: int) -> None:
+        self._nodes += nodes
+        if self._nodes > MAX_NODES:
+            raise SchemaUnusable(f"has more than {MAX_NODES} types, fields and symbols")
+
+    def _field(self, field: Any, depth: int) -> dict[str, Any]:
+        if not isinstance(field, dict):
+            raise SchemaUnusable(f"is no Avro schema: expected a field, got {field!r}"[:300])
+        found = cast("dict[str, Any]", field)
+        return {"name": _needed(found, "name", str), "type": self.of(found.get("type"), depth + 1)}
+
+    def _named(self, node: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        named = {"type": node["type"], "name": _needed(node, "name", str)}
+        if node.get("namespace") is not None:
+            named["namespace"] = _needed(node, "namespace", str)
+        match node["type"]:
+            case "enum":
+                symbols = _needed(node, "symbols", list)
+                self._count(len(symbols))
+                return named | {"symbols": [_text(each) for each in symbols]}
+            case "fixed":
+                return named | {"size": _number(node, "size", maximum=_LARGEST_FIXED)} | _logical(node)
+            case _:
+                fields = _needed(node, "fields", list)
+                return named | {"fields": [self._field(each, depth) for each in fields]}
+
+
+def _needed(node: Mapping[str, Any], key: str, kind: type) -> Any:
+    found = node.get(key)
+    if not isinstance(found, kind):
+        raise SchemaUnusable(f"is no Avro schema: {key}: expected {kind.__name__}, got {found!r}"[:300])
+    return found
+
+
+def _text(found: Any) -> str:
+    if not isinstance(found, str):
+        raise SchemaUnusable(f"is no Avro schema: expected a symbol, got {found!r}"[:300])
+    return found
+
+
+def _number(node: Mapping[str, Any], key: str, default: Any = None, *, maximum: int) -> int:
+    found = node.get(key, default)
+    if type(found) is not int or not 0 <= found <= maximum:
+        told = str(found) if isinstance(found, float) else repr(found)[:100]
+        raise SchemaUnusable(f"{key}: expected a whole number from 0 to {maximum}, got {told}")
+    return found
+
+
+def _logical(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Of bytes or a fixed: what makes it a decimal or an id."""
+    match node.get("logicalType"), node.get("type"), node.get("size"):
+        case "decimal", _, _:
+            _number(node, "precision", 1, maximum=MAX_SCALE)
+            return {"logicalType": _DECIMAL, "scale": _number(node, "scale", 0, maximum=MAX_SCALE)}
+        case "uuid", "fixed", 16:
+            return {"logicalType": _UUID}
+        case _:
+            return {}
 
 
 def _decimal(content: bytes, written: Mapping[str, Any], *_: Any) -> str:
@@ -134,49 +229,89 @@ def _uuid(content: bytes, *_: Any) -> str:
     return str(UUID(bytes=content))
 
 
+class _Excess(NamedTuple):
+    """What a value may become beyond so much a byte, at most: the sum over the parts of a record.
+
+    A type whose excess is not above zero may be repeated as often as there are bytes.
+    """
+
+    values: int
+    text: int
+    height: int = 0
+    """Types within it, one in another."""
+
+
 class _Cost:
-    """Counts values that a schema gives for no bytes; refuses schemas in which that has no end."""
+    """Works out what values of a schema become at most; refuses schemas in which that has no bound."""
 
     def __init__(self, named: Mapping[str, Any]) -> None:
         self._named = named
-        self._found: dict[str, tuple[int, int]] = {}
+        self._found: dict[str, _Excess] = {}
         self._open: set[str] = set()
 
-    def free(self, node: Any) -> int:
-        """Most values beyond the bytes that a value takes."""
-        return self._of(node)[0]
+    def check(self, node: Any) -> None:
+        """Raise SchemaUnusable where few bytes would become very many values, or very much text."""
+        excess = self._of(node, 0)
+        if excess.values > MAX_FREE_VALUES:
+            raise SchemaUnusable(f"holds more than {MAX_FREE_VALUES} values that take no bytes")
+        if excess.text > MAX_FREE_TEXT:
+            raise SchemaUnusable(f"becomes more than {MAX_FREE_TEXT} bytes of text for no bytes")
 
-    def _of(self, node: Any) -> tuple[int, int]:
-        """Values for no bytes at most, and bytes at least."""
+    def _of(self, node: Any, depth: int) -> _Excess:
+        if depth > MAX_DEPTH:
+            raise SchemaUnusable(_TOO_DEEP)
         if isinstance(node, list):
-            return max((self._of(branch)[0] for branch in node), default=1), 1
+            branches = [self._of(branch, depth + 1) for branch in cast("list[Any]", node)]
+            return _Excess(
+                max((each.values for each in branches), default=0) - VALUES_PER_BYTE,
+                max((each.text for each in branches), default=0) - TEXT_PER_BYTE,
+                max((each.height for each in branches), default=0) + 1,
+            )
         if isinstance(node, str):
-            return _SCALARS[node] if node in _SCALARS else self._of(self._named[node])
+            return _beyond(*_SCALARS[node]) if node in _SCALARS else self._of_name(node, depth)
         kind = node["type"]
-        if kind in {"record", "error"}:
-            return self._record(node)
-        if kind in {"array", "map"}:
-            self._check_items(kind, *self._of(node["items" if kind == "array" else "values"]))
-        elif kind == "fixed":
-            return (0, int(node["size"])) if node["size"] else (1, 0)
-        elif kind != "enum":
-            return self._of(kind)
-        return 0, 1
+        match kind:
+            case "record" | "error" | "enum" | "fixed":
+                return self._of_name(str(node["name"]), depth)
+            case "array" | "map":
+                items = self._of(node["items" if kind == "array" else "values"], depth + 1)
+                key = _beyond(1, 3) if kind == "map" else _Excess(0, 0)
+                if items.values + key.values > 0 or items.text + key.text > 0:
+                    raise SchemaUnusable(f"has {kind}s whose items are more than the bytes they take")
+                return _beyond(1, 2)._replace(height=items.height + 1)
+            case "bytes" if "scale" in node:
+                return _beyond(1, node["scale"] + 4)
+            case _:
+                return self._of(kind, depth)
 
-    @staticmethod
-    def _check_items(kind: str, free: int, least: int) -> None:
-        if (kind == "array" and least == 0) or free > MAX_FREE_PER_ITEM:
-            raise SchemaUnusable(f"has {kind}s whose items are more than the bytes they take")
+    def _of_name(self, name: str, depth: int) -> _Excess:
+        found = self._found.get(name)
+        if found is None:
+            if name in self._open:
+                raise SchemaUnusable(f"has a record within itself ({name}): such schemas are not read")
+            self._open.add(name)
+            found = self._found[name] = self._of_named(self._named[name], depth)
+            self._open.discard(name)
+        if depth + found.height > MAX_DEPTH:
+            raise SchemaUnusable(_TOO_DEEP)
+        return found
 
-    def _record(self, node: Mapping[str, Any]) -> tuple[int, int]:
-        name = str(node["name"])
-        if name in self._found:
-            return self._found[name]
-        if name in self._open:
-            raise SchemaUnusable(f"has a record within itself ({name}): such schemas are not read")
-        self._open.add(name)
-        parts = [self._of(field["type"]) for field in node["fields"]]
-        self._open.discard(name)
-        cost = min(1 + sum(free for free, _ in parts), MAX_FREE + 1), sum(least for _, least in parts)
-        self._found[name] = cost
-        return cost
+    def _of_named(self, node: Mapping[str, Any], depth: int) -> _Excess:
+        match node["type"]:
+            case "enum":
+                return _beyond(1, 2 + max((len(_encoded(symbol)) for symbol in node["symbols"]), default=0))
+            case "fixed":
+                return _beyond(node["size"], node.get("scale", 0) + 38)
+            case _:
+                fields = [self._of(field["type"], depth + 1) for field in node["fields"]]
+                names = sum(len(_encoded(field["name"])) + 2 for field in node["fields"])
+                return _Excess(
+                    1 + sum(each.values for each in fields),
+                    3 + names + sum(each.text for each in fields),
+                    max((each.height for each in fields), default=0) + 1,
+                )
+
+
+def _beyond(least: int, text: int) -> _Excess:
+    """One value of so many bytes at least, and of so much JSON then."""
+    return _Excess(1 - VALUES_PER_BYTE * least, text + 1 - TEXT_PER_BYTE * least)

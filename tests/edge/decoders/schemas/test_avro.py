@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -126,6 +127,28 @@ def doubling(depth: int) -> dict[str, Any]:
     return inner
 
 
+def chain(length: int) -> list[Any]:
+    """Flat records, each of which names the one before."""
+    fields = [[{"name": "a", "type": "int"}], *([{"name": "a", "type": f"R{i}"}] for i in range(length))]
+    return [{"type": "record", "name": f"R{i}", "fields": each} for i, each in enumerate(fields)]
+
+
+def nested(depth: int) -> Any:
+    """Arrays of arrays."""
+    inner: Any = "int"
+    for _ in range(depth):
+        inner = {"type": "array", "items": inner}
+    return inner
+
+
+def nested_in_array(type_: Any) -> Any:
+    fields = [{"name": "f", "type": {"type": "array", "items": type_}}]
+    return {"type": "record", "name": "Top", "fields": fields}
+
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9}
+
+
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
@@ -135,12 +158,43 @@ def doubling(depth: int) -> dict[str, Any]:
             "arrays whose items are more than the bytes",
         ),
         (record(("f", {"type": "map", "values": doubling(9)})), "maps whose items are more than the bytes"),
-        (doubling(40), "more than 10000 values that take no bytes"),
+        (doubling(40), "more than 1000 values that take no bytes"),
+        (["null", doubling(40)], "more than 1000 values that take no bytes"),
         (record(("f", ["null", "R"])), r"a record within itself \(R\)"),
         ({"type": "record"}, "is no Avro schema"),
         ("strin", "is no Avro schema: strin"),
         (record(("f", "c.Card")), r"is no Avro schema: c.Card"),
         (7, "is no Avro schema"),
+        (chain(250), "nested more than 64 types deep"),
+        (nested(65), "nested more than 64 types deep"),
+        ({"type": "fixed", "name": "F", "size": "x"}, "size: expected a whole number from 0 to .*, got 'x'"),
+        ({"type": "fixed", "name": "F", "size": -1}, "size: expected a whole number from 0 to .*, got -1"),
+        ({"type": "fixed", "name": "F", "size": float("inf")}, "size: expected a whole number .* got inf"),
+        ({"type": "fixed", "name": "F", "size": True}, "size: expected a whole number .* got True"),
+        ({**DECIMAL, "scale": 10_000_000}, "scale: expected a whole number from 0 to 1000, got 10000000"),
+        ({**DECIMAL, "precision": 10_000_000}, "precision: expected a whole number from 0 to 1000"),
+        ({**DECIMAL, "scale": "x"}, "scale: expected a whole number from 0 to 1000, got 'x'"),
+        ({**DECIMAL, "scale": [1]}, "scale: expected a whole number"),
+        (nested_in_array({**DECIMAL, "scale": 900}), "arrays whose items are more than the bytes they take"),
+        (
+            nested_in_array({"type": "enum", "name": "E", "symbols": ["a", "b" * 500]}),
+            "arrays whose items are more than the bytes they take",
+        ),
+        (
+            nested_in_array(record(("n" * 500, "boolean"))),
+            "arrays whose items are more than the bytes they take",
+        ),
+        (nested_in_array(["null", doubling(3)]), "arrays whose items are more than the bytes they take"),
+        (nested_in_array({"type": "fixed", "name": "F", "size": 0}), "arrays whose items are more than"),
+        (record(("n" * 20_000, "boolean")), "becomes more than 16384 bytes of text for no bytes"),
+        ({"type": "enum", "name": "E", "symbols": [f"s{i}" for i in range(20_000)]}, "more than 20000 types"),
+        ({"type": "enum", "name": "E", "symbols": [1]}, "expected a symbol, got 1"),
+        ({"type": "enum", "name": "E", "symbols": "ab"}, "symbols: expected list"),
+        ({"type": "record", "name": 5, "fields": []}, "name: expected str, got 5"),
+        ({"type": "record", "name": "R", "namespace": 5, "fields": []}, "namespace: expected str, got 5"),
+        ({"type": "record", "name": "R", "fields": [7]}, "expected a field, got 7"),
+        ({"type": "record", "name": "R", "fields": [{"name": "a"}]}, "expected a type, got None"),
+        ({"type": "array"}, "expected a type, got None"),
     ],
 )
 def test_schemas_whose_values_cost_more_than_their_bytes_or_that_are_none_have_no_reader(
@@ -151,7 +205,7 @@ def test_schemas_whose_values_cost_more_than_their_bytes_or_that_are_none_have_n
 
 
 def test_text_that_is_no_json_or_nested_without_end_is_no_schema() -> None:
-    for text_ in ("{", "[" * 100_000, '"' + "a" * 10):
+    for text_ in ("{", "[" * 100_000, '{"type":' * 50_000, "1" * 5_000, '"' + "a" * 10):
         with pytest.raises(SchemaUnusable):
             compile_avro(Schema("AVRO", text_))
 
@@ -159,3 +213,37 @@ def test_text_that_is_no_json_or_nested_without_end_is_no_schema() -> None:
 def test_a_schema_of_another_format_has_no_reader() -> None:
     with pytest.raises(SchemaUnusable, match="expected an Avro schema, got one of type PROTOBUF"):
         compile_avro(Schema("PROTOBUF", "syntax = 'proto3';"))
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        ["null", record(("a_name_of_some_length", ["null", "boolean"]), ("b", ["null", "double"]))],
+        record(("group", record(("flag", "boolean")) | {"name": "G"})),
+        {"type": "enum", "name": "E", "symbols": ["REFUSED_BY_THE_ISSUER", "ACCEPTED"]},
+        {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 38},
+        {"type": "map", "values": "null"},
+    ],
+)
+def test_what_people_put_in_arrays_has_a_reader(type_: Any) -> None:
+    assert reader(nested_in_array(type_))
+
+
+def test_records_within_records_are_read_up_to_a_depth() -> None:
+    written = number(60) + number(5)  # the last branch of the union
+    found = read(chain(60), written)
+    for _ in range(60):
+        found = found["a"]
+    assert found == {"a": 5}
+
+
+def test_a_union_is_not_parsed_anew_for_every_record() -> None:
+    """Three thousand branches took 150 ms a record."""
+    branches = [record(("a", "int")) | {"name": f"R{i}"} for i in range(3_000)]
+    union = reader(branches)
+    value = number(2_999) + number(1)
+    union.to_json(value, 0, None)
+    began = time.process_time()
+    for _ in range(100):
+        union.to_json(value, 0, None)
+    assert time.process_time() - began < 1.0
