@@ -49,9 +49,10 @@ async def check_schemas(
     if schemas is not None:
         delivered = {Partition(topic, 0): records for topic, records in samples.items()}
         deadline = monotonic() + REGISTRY_SECONDS
-        while not await schemas.ready(delivered):
+        needed = await schemas.needed(delivered)
+        while await schemas.missing(needed):
             if schemas.problem is not None or monotonic() >= deadline:
-                return [CheckResult(schemas.problem or "schema registry: no answer in time", good=False)]
+                return [CheckResult(schemas.waiting or "schema registry: no answer in time", good=False)]
     return [_decoded(topic, formats[topic], samples[topic], decoders[topic]) for topic in formats]
 
 

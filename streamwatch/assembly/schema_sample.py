@@ -142,9 +142,9 @@ async def _ready(
     assert isinstance(decoder, SchemaDecoder)  # noqa: S101 - every format but JSON
     if cache is not None:
         schemas = TopicSchemas(cache, {topic: decoder})
-        wanted = {Partition(topic, 0): records}
         deadline = time.monotonic() + REGISTRY_SECONDS
-        while not await schemas.ready(wanted):
+        needed = await schemas.needed({Partition(topic, 0): records})
+        while await schemas.missing(needed):
             if schemas.problem is not None or time.monotonic() >= deadline:
-                raise SchemaUnavailable(schemas.problem or "schema registry: no answer in time")
+                raise SchemaUnavailable(schemas.waiting or "schema registry: no answer in time")
     return decoder

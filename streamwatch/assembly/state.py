@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries, notifies_of_hints
@@ -67,13 +67,18 @@ def consume_loop_spec(
     commits = CommitSpec(state.commit_interval / 1_000, specs.commit_events(settings))
     dead_letters = build_dead_letters(settings, telemetry)
     opening = state_opening(settings, topics, telemetry, deliveries, clocks, dead_letters)
+    loop = ConsumeLoopSpec(
+        opening,
+        commits,
+        dead_letters=dead_letters,
+        schemas=schemas,
+        max_hold_back_seconds=settings.time.max_hold_back / 1_000,
+    )
     if not specs.store_kind(settings).durable:
-        return ConsumeLoopSpec(opening, commits, dead_letters=dead_letters, schemas=schemas)
+        return loop
     space = FreeSpace(state.directory, state.min_free_megabytes * 1_000_000)
     fail = "kafka.on_data_loss" if settings.kafka.on_data_loss == "fail" else None
-    return ConsumeLoopSpec(
-        opening, commits, space.is_low, dead_letters=dead_letters, schemas=schemas, fail_on_lost_state=fail
-    )
+    return replace(loop, disk_is_low=space.is_low, fail_on_lost_state=fail)
 
 
 def build_dead_letters(settings: Settings, telemetry: Telemetry) -> DeadLetters | None:

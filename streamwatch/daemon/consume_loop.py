@@ -43,6 +43,8 @@ class ConsumeLoopSpec:
     """Given to every state that is opened; left at the end."""
     schemas: Schemas | None = None
     """Had at hand before anything is decoded; None where no format needs any."""
+    max_hold_back_seconds: float = 600.0
+    """How long all wait for a schema that cannot be had, once caught up."""
     fail_on_lost_state: str | None = None
     """Setting whose value `fail` has the daemon end when its state is removed while it is open; None begins
     anew."""
@@ -88,7 +90,7 @@ class ConsumeLoop:
         self._low = False
         self._started = False
         self._commits: Commits | None = None
-        self._polls = Polls(source, spec.schemas)
+        self._polls = Polls(source, spec.schemas, spec.max_hold_back_seconds, spec.monotonic)
         self._holder = StateHolder(spec.open_state, spec.offset_metadata, status, telemetry, spec.monotonic)
 
     @property
@@ -199,6 +201,11 @@ class ConsumeLoop:
         An alarm met while a backlog is read tells of the past: it waits for the next commit.
         """
         processor = self._holder.opened.processor
+        for last in self._polls.last_of(poll):
+            await processor.receive(last)
+            await self._evaluate(commits, stop)
+            if processor.has_ready:
+                return
         if poll.moved:  # what was read of a log that is gone comes first, and goes with the positions before
             processor.forget_records(poll.moved)
             processor.flush(poll.moved)
@@ -207,12 +214,14 @@ class ConsumeLoop:
                 return
         self._source.tell()
         self._status.partitions = poll.partitions
-        at_hand = await self._polls.schemas_at_hand(poll, commits, stop)
-        if at_hand is None:
+        decodable = await self._polls.decodable(poll, commits, stop)
+        if decodable is None:
             return
-        await processor.receive(poll, connected=at_hand and self._source.up and not self._low)
+        poll = decodable.poll
+        self._status.partitions = poll.partitions
+        await processor.receive(poll, connected=decodable.at_once and self._source.up and not self._low)
         alarms = await self._evaluate(commits, stop)
-        self._source.pause(self._held_back(poll))
+        self._source.pause(self._held_back(poll) | self._polls.left_behind)
         self._backlog.look(processor, self.records)
         if processor.maintenance is not None and not processor.has_ready:
             processor.maintenance.schedule_next()

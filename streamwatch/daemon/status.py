@@ -103,8 +103,8 @@ class DaemonStatus:
             reasons.append(f"{self._source.name} cannot be reached")
         if not self._source.assigned:
             reasons.append("no partitions are assigned yet")
-        if self._schemas is not None and (problem := self._schemas.problem) is not None:
-            reasons.append(f"records wait for their schemas: {problem}")
+        if self._schemas is not None and (waiting := self._schemas.waiting) is not None:
+            reasons.append(f"records wait for their schemas: {waiting}")
         if not self.shown:
             reasons.append("the results of the state that was opened are not on /metrics yet")
         if self.commits is not None and (overdue := self.commits.overdue) is not None:

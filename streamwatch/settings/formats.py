@@ -98,7 +98,7 @@ class SchemaRegistrySection(Section):
     ca_file: ReadableFile | None = None
     """Certificates to trust, in PEM format. If not set, the system's certificates."""
     timeout: Annotated[Duration, Lasting("100ms", "5m")] = 10_000
-    """Maximum duration of a request."""
+    """Maximum time to fetch a schema with everything it refers to."""
 
     @field_validator("url")
     @classmethod

@@ -212,9 +212,20 @@ class SchemaRegistryLost(InternalEvent):
     """The schema registry cannot be asked: records that need a schema wait, and none is lost."""
 
     level: ClassVar[Level] = "warning"
-    sampled_by: ClassVar[str | None] = "error"
+    sampled_by: ClassVar[str | None] = "registry"
     error: str
+    registry: str
     retry_in_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class SchemaAwaited(InternalEvent):
+    """A schema takes long to be fetched or compiled: records wait for it."""
+
+    level: ClassVar[Level] = "warning"
+    sampled_by: ClassVar[str | None] = "registry"
+    schema: str
+    registry: str
 
 
 @dataclass(frozen=True)
@@ -226,9 +237,10 @@ class SchemaRegistryRecovered(InternalEvent):
 
 @dataclass(frozen=True)
 class SchemaRejected(InternalEvent):
-    """A schema cannot be compiled: records that name it are invalid."""
+    """A schema cannot be had or compiled: records that name it are invalid."""
 
     level: ClassVar[Level] = "error"
-    sampled_by: ClassVar[str | None] = "error"
+    sampled_by: ClassVar[str | None] = "registry"
     schema: str
     error: str
+    registry: str

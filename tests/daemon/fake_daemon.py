@@ -222,6 +222,7 @@ def fake_daemon(
     schemas: Schemas | None = None,
     rejected: RejectedRecords | None = None,
     monotonic: Callable[[], float] = time.monotonic,
+    max_hold_back_seconds: float = 600.0,
 ) -> FakeDaemon:
     log = io.StringIO()
     telemetry = Telemetry(stream=log)
@@ -240,7 +241,13 @@ def fake_daemon(
     state = State(store, checkpoint, processor, SourcePositions(), RestoreReport())
     source, server = FakeSource(list(polls)), FakeServer()
     status = DaemonStatus(source, telemetry, schemas=schemas, clock=lambda: NOW_MS / 1_000)
-    reading = ConsumeLoopSpec(lambda: state, CommitSpec(), schemas=schemas, monotonic=monotonic)
+    reading = ConsumeLoopSpec(
+        lambda: state,
+        CommitSpec(),
+        schemas=schemas,
+        max_hold_back_seconds=max_hold_back_seconds,
+        monotonic=monotonic,
+    )
     daemon = Daemon(source, reading, server, status, telemetry, warm_up)
     return FakeDaemon(source, server, status, processor, daemon, log, checkpoint)
 

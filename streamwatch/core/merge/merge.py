@@ -136,6 +136,12 @@ class Merge:
         for name, at_end_ms in ends_ms.items():
             self._partitions.found(self._partitions.order[name], at_end_ms)
 
+    def leave_behind(self, partitions: Collection[Partition]) -> None:
+        """Wait no longer for these partitions, until they deliver or are found at their end."""
+        self.left_behind += self._partitions.leave_behind(
+            [self._partitions.order[name] for name in partitions]
+        )
+
     def crowded(self) -> frozenset[Partition]:
         """Partitions with too many held records, to be paused; no other record waits for any of them."""
         partitions, spec = self._partitions, self._spec

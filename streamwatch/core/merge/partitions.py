@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,12 @@ class Partitions:
             self.seen_end[place] = True
             self.left_behind[place] = False
             self.holds_since_ms[place] = -1
+
+    def leave_behind(self, places: Iterable[int]) -> Sequence[Partition]:
+        """Leave partitions behind; those that were not so before."""
+        left = [place for place in places if not self.left_behind[place]]
+        self.left_behind[left], self.holds_since_ms[left] = True, -1
+        return [self.names[place] for place in left]
 
     def let_go(self, order: NDArray[np.int64]) -> None:
         """Subtract released records from `held` and `size_bytes`."""

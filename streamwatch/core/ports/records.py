@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from streamwatch.core.events import Decoded, Partition
 from streamwatch.core.records import RecordBatch
@@ -77,16 +77,24 @@ class Decoder(Protocol):
         ...
 
 
+NeededSchemas: TypeAlias = Mapping[Partition, Collection[Any]]
+"""By partition, names of schemas that nobody but the decoders understands."""
+
+
 class Schemas(Protocol):
     """Schemas by which records were written, loaded before the records are decoded."""
 
     @property
-    def problem(self) -> str | None:
-        """Reason why schemas cannot be loaded just now; None while they can."""
+    def waiting(self) -> str | None:
+        """What records wait for; None while nothing does, or not for long."""
         ...
 
-    async def ready(self, records: Mapping[Partition, Sequence[Record]]) -> bool:
-        """Load the schemas of these records; False if some are not there after a short wait (try again)."""
+    async def needed(self, records: Mapping[Partition, Sequence[Record]]) -> NeededSchemas:
+        """Name the schemas of these records, by partition; partitions that need none are left out."""
+        ...
+
+    async def missing(self, needed: NeededSchemas, *, wait: bool = True) -> Collection[Partition]:
+        """Load schemas; name the partitions of which some are not there, after a short wait if any."""
         ...
 
     def families(self) -> Sequence[Family]:

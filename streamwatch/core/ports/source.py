@@ -37,6 +37,8 @@ class Poll:
 
     Their records do not follow those delivered before.
     """
+    left_behind: frozenset[Partition] = frozenset()
+    """Partitions not to be waited for although they have records, until they deliver again."""
 
 
 class DataLossCounters(Protocol):

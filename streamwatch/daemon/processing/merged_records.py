@@ -114,6 +114,7 @@ class MergedRecords:
             self._room = room_after(decoded.values())
             self._merge.add(decoded, clocks.monotonic_ms())
         self._merge.found({partition: state.at_end_ms for partition, state in poll.partitions.items()})
+        self._merge.leave_behind(poll.left_behind)
         self._read = {partition: state.position for partition, state in poll.partitions.items()}
         self._begin(self._merge.in_turns(clocks.monotonic_ms(), clocks.host_ms(), connected=connected))
 

@@ -30,6 +30,7 @@ REASONS: Mapping[str, str] = {
     "invalid_key": "its key names no schema that is known, or is not what that schema says",
     "header_encoding": "has a header whose name is not UTF-8",
     "schema_missing": "names no schema, neither in its header nor before its contents",
+    "schema_unavailable": "names a schema that was still waited for when the record's log was gone",
     "schema_unknown": "names a schema that the registry does not have",
     "schema_unusable": "names a schema that is not one of its format, or that no reader is made of",
     "invalid_avro": "is not what its Avro schema says",

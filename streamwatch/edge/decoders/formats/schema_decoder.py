@@ -31,7 +31,6 @@ from streamwatch.edge.decoders.schemas.schema import (
     Schema,
     SchemaRef,
     SchemaRequest,
-    SchemaUnavailable,
     SchemaUnusable,
     Undecodable,
     ValueReader,
@@ -77,7 +76,7 @@ def from_options(choice: SchemaChoice, kind: str, options: FormatOptions) -> Sch
     if options.schema_text is not None:
         try:
             reader = choice.compile(Schema(kind, options.schema_text))
-        except (SchemaUnusable, SchemaUnavailable) as error:
+        except (SchemaUnusable, OSError) as error:
             raise FormatMisused(f"schema_file: {error}") from None
         return replace(choice, reader=reader, framed=False)
     if options.readers is None:

@@ -95,7 +95,11 @@ class AvroReader:
             for _, text in schema.references:
                 fastavro.parse_schema(plain.of(json.loads(text)), named_schemas=named)
             field = {"name": "value", "type": plain.of(json.loads(schema.text))}
-            whole = {"type": "record", "name": "__streamwatch_value__", "fields": [field]}  # a union by itself is
+            whole = {
+                "type": "record",
+                "name": "__streamwatch_value__",
+                "fields": [field],
+            }  # a union by itself is
             parsed: Any = fastavro.parse_schema(whole, named_schemas=named)  # parsed anew for every record
         except SchemaUnusable:
             raise

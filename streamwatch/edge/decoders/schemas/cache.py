@@ -1,8 +1,9 @@
-"""Readers by schema: each schema is fetched and compiled once, and waited for as long as it takes.
+"""Readers by schema: each schema is fetched and compiled once.
 
-What a registry says does not exist is believed for a minute, but not just after it was away: one that comes
-back may have to load what it knows. What it cannot be asked is asked again, after ever longer pauses.
-Fetching runs beside the loop, compiling in a thread: nobody waits in between.
+Only a registry that cannot be asked is waited for, and asked again after ever longer pauses. Whatever else
+happens while one schema is fetched or compiled makes that schema unusable, and nothing else. What a registry
+answered is believed for a minute, but not just after it was away: one that comes back may have to load what
+it knows. Fetching runs beside the loop, compiling in a thread: nobody waits in between.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from streamwatch.edge.decoders.schemas.schema import (
@@ -23,18 +25,34 @@ from streamwatch.edge.decoders.schemas.schema import (
     SchemaUnusable,
     ValueReader,
 )
-from streamwatch.telemetry import InternalEvent, SchemaRegistryLost, SchemaRegistryRecovered, SchemaRejected
+from streamwatch.telemetry import (
+    InternalEvent,
+    SchemaAwaited,
+    SchemaRegistryLost,
+    SchemaRegistryRecovered,
+    SchemaRejected,
+)
 
+UNAVAILABLE: Final = "schema_unavailable"
 UNKNOWN: Final = "schema_unknown"
 UNUSABLE: Final = "schema_unusable"
 MAX_SCHEMAS: Final = 1_000
 """Readers and names of unknown schemas that are remembered, and all that one poll asks for."""
+MAX_TEXT_BYTES: Final = 8 * 2**20
+"""Texts of all schemas that are remembered: a reader takes several times as much memory."""
 BELIEVED_SECONDS: Final = 60.0
-"""Time after which a schema that the registry did not know is asked for again."""
+"""Time after which a schema is asked for again that the registry did not know, or did not give."""
 DOUBT_SECONDS: Final = 30.0
 """Time after the end of an outage in which a registry is not believed that it does not know a schema."""
 WAIT_SECONDS: Final = 0.25
 """Time for which one call waits for what is being fetched."""
+SAID_SECONDS: Final = 1.0
+"""Time after which it is said that a schema is waited for."""
+FORGOTTEN_SECONDS: Final = 10.0
+"""Time after which nobody waits any more for a schema that nobody asked for."""
+AT_ONCE: Final = 8
+"""Schemas that are fetched side by side."""
+_MOST_TOLD: Final = 300
 RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Pauses after which a registry is asked again; the last one repeats."""
 
@@ -64,7 +82,23 @@ class _Refusal(NamedTuple):
     why: str
 
 
-_Entry: TypeAlias = ValueReader | _Refusal
+class _Ready(NamedTuple):
+    """A reader, and the length of its schema's text."""
+
+    reader: ValueReader
+    size: int
+
+
+@dataclass(slots=True)
+class _Wait:
+    """A schema that is waited for: since when, and when it was last asked for."""
+
+    since: float
+    asked: float
+    said: bool = False
+
+
+_Entry: TypeAlias = _Ready | _Refusal
 
 
 class SchemaCache:
@@ -91,6 +125,7 @@ class SchemaCache:
         self._monotonic = monotonic
         self._entries: OrderedDict[SchemaRequest, _Entry] = OrderedDict()
         self._fetching: dict[SchemaRequest, asyncio.Task[None]] = {}
+        self._slots = asyncio.Semaphore(AT_ONCE)
         self._problem: str | None = None
         self._failures = 0
         self._lost_at = 0.0
@@ -99,6 +134,9 @@ class SchemaCache:
         self._compiling = ThreadPoolExecutor(1, "schemas")
         self._doubt_until: float | None = 0.0
         """None from a failure to the next answer."""
+        self._wanted: frozenset[SchemaRequest] = frozenset()
+        self._awaited: dict[SchemaRequest, _Wait] = {}
+        self._one_by_one = asyncio.Lock()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -108,34 +146,55 @@ class SchemaCache:
         """Reason why schemas cannot be had just now; None while they can."""
         return self._problem
 
+    @property
+    def waiting(self) -> str | None:
+        """Say what records wait for; None while that takes less than a second."""
+        said = next((ref for ref, wait in self._awaited.items() if wait.said), None)
+        if self._problem is not None or said is None:
+            return self._problem
+        return f"schema {said.ref} of the registry at {self._registry.host} is being fetched or compiled"
+
     def reader(self, wanted: SchemaRequest) -> ValueReader | str:
         """The reader of a schema that `fetch` had at hand, or the reason why its records are invalid."""
-        entry = self._entries[wanted]
-        return entry.reason if isinstance(entry, _Refusal) else entry
+        match self._entries.get(wanted):
+            case _Ready(reader):
+                return reader
+            case _Refusal(reason):
+                return reason
+            case None:
+                return UNAVAILABLE
 
     def why(self, wanted: SchemaRequest) -> str:
         """Say why the schema has no reader, for a person; empty if it has."""
         entry = self._entries[wanted]
         return entry.why if isinstance(entry, _Refusal) else ""
 
-    async def fetch(self, wanted: Collection[SchemaRequest]) -> bool:
+    def is_missing(self, wanted: SchemaRequest) -> bool:
+        """Tell whether a schema is not at hand, or has to be asked for again."""
+        entry = self._entries.get(wanted)
+        return entry is None or (isinstance(entry, _Refusal) and entry.until <= self._monotonic())
+
+    async def fetch(self, wanted: Collection[SchemaRequest], *, wait: bool = True) -> bool:
         """Have readers of these; whether they are all at hand now, after a moment at most.
 
         What is not is being fetched, or will be once the registry may be asked again.
         """
         self._sweep()
-        missing = [each for each in wanted if self._is_missing(each)]
+        self._wanted = frozenset(wanted)
+        missing = [each for each in wanted if self.is_missing(each)]
         if missing:
             if self._monotonic() >= self._retry_at:
                 for each in missing:
                     if each not in self._fetching:
                         self._fetching[each] = asyncio.create_task(self._load(each))
             running = [self._fetching[each] for each in missing if each in self._fetching]
-            if running:
+            if running and wait:
                 await asyncio.wait(running, timeout=WAIT_SECONDS)
                 self._sweep()
-            if any(self._is_missing(each) for each in missing):
-                return False
+            missing = [each for each in missing if self.is_missing(each)]
+        self._say(missing)
+        if missing:
+            return False
         for each in wanted:
             self._entries.move_to_end(each)
         while len(self._entries) > max(MAX_SCHEMAS, len(wanted)):
@@ -156,31 +215,76 @@ class SchemaCache:
         for wanted in [wanted for wanted, task in self._fetching.items() if task.done()]:
             self._fetching.pop(wanted).result()
 
-    def _is_missing(self, wanted: SchemaRequest) -> bool:
-        entry = self._entries.get(wanted)
-        return entry is None or (isinstance(entry, _Refusal) and entry.until <= self._monotonic())
+    def _say(self, missing: Sequence[SchemaRequest]) -> None:
+        """Say which schemas are waited for, once that has taken a while."""
+        now = self._monotonic()
+        for each in missing:
+            wait = self._awaited.setdefault(each, _Wait(now, now))
+            wait.asked = now
+            if not wait.said and now - wait.since >= SAID_SECONDS:
+                wait.said = True
+                if self._problem is None:
+                    self._emit(SchemaAwaited(str(each.ref), self._registry.host))
+        for each, wait in list(self._awaited.items()):
+            if not self.is_missing(each) or now - wait.asked > FORGOTTEN_SECONDS:
+                del self._awaited[each]
 
     async def _load(self, wanted: SchemaRequest) -> None:
         try:
-            schema = await self._registry.schema(wanted.ref)
-            self._answered()
-            self._recovered()
-            loop = asyncio.get_running_loop()
-            self._entries[wanted] = await loop.run_in_executor(self._compiling, wanted.compile, schema)
-        except SchemaUnknown:
-            now = self._monotonic()
-            if now < self._answered():
-                self._lost(f"it was away, and does not know schema {wanted.ref} yet")
-                return
-            self._recovered()
-            why = f"{self._registry.host} does not know it"
-            self._entries[wanted] = _Refusal(UNKNOWN, now + BELIEVED_SECONDS, why)
-        except SchemaUnusable as error:
-            self._emit(SchemaRejected(str(wanted.ref), str(error)))
-            self._entries[wanted] = _Refusal(UNUSABLE, float("inf"), str(error))
+            async with self._slots:
+                schema = await self._registry.schema(wanted.ref)
         except SchemaUnavailable as error:
             self._doubt_until = None
             self._lost(str(error))
+        except SchemaUnknown:
+            self._refuse(wanted, UNKNOWN, f"{self._registry.host} does not know it")
+        except Exception as error:  # noqa: BLE001 - whatever one answer is, others are read
+            self._refuse(wanted, UNUSABLE, _told(error))
+        else:
+            self._answered()
+            self._recovered()
+            await self._compile(wanted, schema)
+
+    async def _compile(self, wanted: SchemaRequest, schema: Schema) -> None:
+        size = len(schema.text) + sum(len(text) for _, text in schema.references)
+        loop = asyncio.get_running_loop()
+        until = float("inf")
+        try:
+            async with self._one_by_one:
+                self._make_room(size)
+                reader = await loop.run_in_executor(self._compiling, wanted.compile, schema)
+                self._entries[wanted] = _Ready(reader, size)
+        except Exception as error:  # noqa: BLE001 - whatever one schema is, others are compiled
+            if isinstance(error, OSError | MemoryError):  # perhaps the machine's fault
+                until = self._monotonic() + BELIEVED_SECONDS
+            self._reject(wanted, _Refusal(UNUSABLE, until, _told(error)))
+
+    def _make_room(self, size: int) -> None:
+        """Forget readers that no record at hand needs until another fits; raises MemoryError if none does."""
+        room = MAX_TEXT_BYTES - size - sum(e.size for e in self._entries.values() if isinstance(e, _Ready))
+        for each, entry in list(self._entries.items()):
+            if room < 0 and isinstance(entry, _Ready) and each not in self._wanted:
+                del self._entries[each]
+                room += entry.size
+        if room < 0:
+            raise MemoryError(f"schemas that are needed together have more than {MAX_TEXT_BYTES} bytes")
+
+    def _refuse(self, wanted: SchemaRequest, reason: str, why: str) -> None:
+        """Note that a registry gave no schema, unless it was away just now: then it is asked again soon."""
+        now = self._monotonic()
+        if now < self._answered():
+            self._lost(f"it was away, and now of schema {wanted.ref}: {why}")
+            return
+        self._recovered()
+        refusal = _Refusal(reason, now + BELIEVED_SECONDS, why)
+        if reason == UNKNOWN:
+            self._entries[wanted] = refusal
+        else:
+            self._reject(wanted, refusal)
+
+    def _reject(self, wanted: SchemaRequest, refusal: _Refusal) -> None:
+        self._emit(SchemaRejected(str(wanted.ref), refusal.why, self._registry.host))
+        self._entries[wanted] = refusal
 
     def _answered(self) -> float:
         """Note that the registry answers; the time until which its not knowing is doubted."""
@@ -205,4 +309,10 @@ class SchemaCache:
         self._problem = f"schema registry at {self._registry.host}: {error}"
         self._retry_at = now + delay
         self._failures += 1
-        self._emit(SchemaRegistryLost(self._problem, delay))
+        self._emit(SchemaRegistryLost(self._problem, self._registry.host, delay))
+
+
+def _told(error: Exception) -> str:
+    """Say what was the matter; faults of libraries with their type, whose messages may say little."""
+    told = str(error) if isinstance(error, SchemaUnusable) else f"{type(error).__name__}: {error}"
+    return told[:_MOST_TOLD]

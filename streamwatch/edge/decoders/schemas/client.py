@@ -1,15 +1,18 @@
-"""Asks a schema registry: one request at a time, in bounded time and size, without redirects or proxies.
+"""Asks a schema registry, in bounded time and size, without redirects or proxies.
 
 `GET /schemas/ids/{id}`, `/schemas/guids/{guid}`, `/subjects/{subject}/versions/{version}` (Confluent Schema
 Registry, API reference). A schema is unknown only where the registry says so in its own words (error codes
-40401 to 40403): a proxy's 404, like anything else that is no answer, means that nothing is known.
+40401 to 40403). It cannot be had just now where the connection fails, or the registry says that it lets
+nobody in, has too much to do or is broken. Any other answer, a proxy's page or one without end, makes the one
+schema that was asked for unusable.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import ssl
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 from uuid import UUID
@@ -36,8 +39,12 @@ MAX_BYTES: Final = 2 * 2**20
 """An answer with more is not read."""
 MAX_REFERENCES: Final = 200
 """Schemas that one schema may refer to, whatever the way."""
+MAX_TEXT_BYTES: Final = 4 * 2**20
+"""A schema and all that it refers to; more is not read."""
+MAX_SUBJECT: Final = 1_000
 _NOT_FOUND: Final = frozenset({40401, 40402, 40403})
 _DENIED: Final = frozenset({401, 403})
+_BUSY: Final = frozenset({408, 429})
 _CONNECT_SECONDS: Final = 5.0
 
 
@@ -96,27 +103,46 @@ class RegistryClient:
         SchemaUnknown
             The registry has none of this name.
         SchemaUnusable
-            It refers to more schemas than are fetched.
+            It is no answer of a registry, too large, or refers to more schemas than are fetched.
         SchemaUnavailable
-            The registry cannot be reached, lets nobody in or answers something else.
+            The registry cannot be reached, lets nobody in, is overloaded or broken.
         """
-        answer = await self._ask(_path(ref))
-        references: dict[str, str] = {}
-        await self._follow(answer, references)
+        try:
+            async with asyncio.timeout(self._spec.timeout_seconds):
+                answer = await self._ask(_path(ref))
+                references = await self._references(answer)
+        except TimeoutError:
+            raise SchemaUnavailable(f"no answer within {self._spec.timeout_seconds:g} s") from None
         return Schema(answer.type or "AVRO", answer.schema, tuple(references.items()))
 
-    async def _follow(self, answer: Answer, found: dict[str, str]) -> None:
-        """Fetch what an answer refers to, what that refers to first."""
-        for reference in answer.references or ():
-            if reference.name in found:
-                continue
-            if len(found) >= MAX_REFERENCES:
+    async def _references(self, answer: Answer) -> Mapping[str, str]:
+        """Fetch what an answer refers to, side by side; what others need stands first."""
+        found: dict[str, Answer] = {}
+        size, layer = len(answer.schema), [answer]
+        while True:
+            named = [each for of in layer for each in of.references or () if each.name not in found]
+            fresh = {each.name: each for each in reversed(named)}
+            if not fresh:
+                return _in_order(answer, found)
+            if len(found) + len(fresh) > MAX_REFERENCES:
                 raise SchemaUnusable(f"refers to more than {MAX_REFERENCES} schemas")
-            found[reference.name] = ""  # a circle ends here
-            other = await self._ask(_path(Version(reference.subject, reference.version)))
-            await self._follow(other, found)
-            del found[reference.name]
-            found[reference.name] = other.schema
+            layer = await self._ask_all(fresh.values())
+            found.update(zip(fresh, layer, strict=True))
+            size += sum(len(each.schema) for each in layer)
+            if size > MAX_TEXT_BYTES:
+                raise SchemaUnusable(f"has more than {MAX_TEXT_BYTES} bytes with what it refers to")
+
+    async def _ask_all(self, references: Collection[Reference]) -> list[Answer]:
+        try:
+            async with asyncio.TaskGroup() as group:
+                asked = [
+                    group.create_task(self._ask(_path(Version(each.subject, each.version))))
+                    for each in references
+                ]
+        except ExceptionGroup as faults:
+            unavailable = [each for each in faults.exceptions if isinstance(each, SchemaUnavailable)]
+            raise (unavailable or faults.exceptions)[0] from None
+        return [task.result() for task in asked]
 
     async def close(self) -> None:
         """Close the connections."""
@@ -133,12 +159,14 @@ class RegistryClient:
             async with session.get(url, allow_redirects=False) as answer:
                 body = await _limited(answer)
                 return _understood(answer.status, body)
+        except SchemaUnavailable:
+            raise
         except TimeoutError:
-            raise SchemaUnavailable(f"no answer within {self._spec.timeout_seconds:g} s") from None
-        except (aiohttp.ClientError, ssl.SSLError, OSError) as error:
-            if isinstance(error, SchemaUnavailable):
-                raise
+            raise SchemaUnavailable(f"no connection within {_CONNECT_SECONDS:g} s") from None
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, ssl.SSLError, OSError) as error:
             raise SchemaUnavailable(_problem(error)) from None
+        except aiohttp.ClientError:
+            raise SchemaUnusable("what the registry answers is no HTTP") from None
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -149,7 +177,7 @@ class RegistryClient:
                     resolver=GuardedResolver(self._resolver or SystemResolver()), ssl=trusted, limit=8
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=spec.timeout_seconds, connect=_CONNECT_SECONDS),
+                timeout=aiohttp.ClientTimeout(sock_connect=_CONNECT_SECONDS),
                 headers={
                     "User-Agent": f"streamwatch/{__version__}",
                     "Accept": "application/vnd.schemaregistry.v1+json, application/json",
@@ -171,9 +199,27 @@ def _credentials(spec: RegistrySpec) -> Mapping[str, str]:
     return {}
 
 
+def _in_order(answer: Answer, found: Mapping[str, Answer]) -> dict[str, str]:
+    """Texts by name, those first that others refer to; a circle is cut anywhere."""
+    ordered: dict[str, str] = {}
+    opened: set[str] = set()
+
+    def visit(each: Answer) -> None:
+        for reference in each.references or ():
+            if reference.name not in opened:
+                opened.add(reference.name)
+                visit(found[reference.name])
+                ordered[reference.name] = found[reference.name].schema
+
+    visit(answer)
+    return ordered
+
+
 def _path(ref: SchemaRef) -> str:
     match ref:
         case Version(subject, number):
+            if len(subject) > MAX_SUBJECT:
+                raise SchemaUnusable(f"refers to a subject of {len(subject)} characters")
             version = "latest" if number is None else str(number)
             return f"/subjects/{quote(subject, safe='')}/versions/{version}"
         case UUID():
@@ -187,7 +233,7 @@ async def _limited(answer: aiohttp.ClientResponse) -> bytes:
     async for chunk in answer.content.iter_chunked(65_536):
         body += chunk
         if len(body) > MAX_BYTES:
-            raise SchemaUnavailable(f"answers with more than {MAX_BYTES} bytes")
+            raise SchemaUnusable(f"the registry answers with more than {MAX_BYTES} bytes")
     return bytes(body)
 
 
@@ -196,19 +242,21 @@ def _understood(status: int, body: bytes) -> Answer:
     if status == 200:
         try:
             return _ANSWER.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise SchemaUnavailable("answers something that is no schema: is it a schema registry?") from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise SchemaUnusable("the registry answers something that is no schema") from None
     if status == 404 and _error_code(body) in _NOT_FOUND:
         raise SchemaUnknown
     if status in _DENIED:
         raise SchemaUnavailable(f"answers {status}: it does not let this user in")
-    raise SchemaUnavailable(f"answers {status}")
+    if status in _BUSY or status >= 500:
+        raise SchemaUnavailable(f"answers {status}")
+    raise SchemaUnusable(f"the registry answers {status}")
 
 
 def _error_code(body: bytes) -> int:
     try:
         return _FAULT.decode(body).error_code
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return 0
 
 
@@ -223,6 +271,4 @@ def _problem(error: BaseException) -> str:
         return "its name cannot be resolved"
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
         return "its certificate is not trusted, or it does not speak TLS"
-    if isinstance(error, aiohttp.ClientConnectionError | OSError):
-        return "the connection fails"
-    return "does not answer in HTTP"
+    return "the connection fails"

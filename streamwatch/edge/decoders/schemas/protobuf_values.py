@@ -16,9 +16,16 @@ from streamwatch.edge.decoders.schemas.schema import SchemaUnusable, Undecodable
 
 MAX_INDEXES: Final = 100
 """Depth of nested message types that a record's indexes may name."""
-_FREE_FIELDS: Final = 65_536
-"""Fields that a value may have beyond four a byte: empty messages repeat at two bytes each."""
-_FIELDS_PER_BYTE: Final = 4
+TEXT_PER_BYTE: Final = 128
+"""Bytes of JSON that a value may become for each of its own, and …"""
+MAX_FREE_TEXT: Final = 131_072
+"""… beyond that: an empty message has the defaults of all of its fields, and repeats at two bytes."""
+MAX_TYPES: Final = 20_000
+"""Message types of a file."""
+MAX_NAMES: Final = 16 * 2**20
+"""Characters in the full names of all that the files of a schema define: each begins with its package."""
+_FIELD_TEXT: Final = 32
+"""JSON of a field beyond its name and the contents that are on the wire, and what a value takes in memory."""
 _AS_TEXT: Final = frozenset(
     {"google.protobuf.Timestamp", "google.protobuf.Duration", "google.protobuf.FieldMask"}
 )
@@ -36,7 +43,7 @@ _BY_LIBRARY: Final = frozenset(
 )
 
 Convert: TypeAlias = Callable[[Any, list[int]], Any]
-"""From contents, and the fields that may still be made, to what JSON can say."""
+"""From contents, and the bytes of JSON that may still be made, to what JSON can say."""
 Member: TypeAlias = tuple[str, bool, Convert | None]
 """Name of a field, whether it has presence, and its conversion; None where contents stay as they are."""
 
@@ -57,7 +64,7 @@ class ProtobufReader:
     Raises
     ------
     SchemaUnusable
-        There is no such message.
+        There is no such message, or the names of all take too much memory.
     """
 
     def __init__(self, files: Any, main: str, message: str | None) -> None:
@@ -73,21 +80,25 @@ class ProtobufReader:
             RecursionError,
         )
         pool = descriptor_pool.DescriptorPool()
+        if sum(map(_characters, files.file)) > MAX_NAMES:
+            raise SchemaUnusable(f"defines names of more than {MAX_NAMES} characters")
         try:
             for file in files.file:
                 pool.Add(file)
             written = next(file for file in files.file if file.name == main)
             self._names = _names(written.message_type, written.package)
-            self._classes = {
-                name: message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
-                for name in self._names.values()
-            }
         except (TypeError, KeyError) as error:
             raise SchemaUnusable(f"has descriptors that do not fit together: {error}"[:300]) from None
+        if len(self._names) > MAX_TYPES:
+            raise SchemaUnusable(f"has more than {MAX_TYPES} message types")
         message = self._names.get((0,), "") if message == "" else message
-        if message is not None and message not in self._classes:
-            known = ", ".join(list(self._classes)[:10]) or "(none)"
+        if message is not None and message not in self._names.values():
+            known = ", ".join(list(self._names.values())[:10])[:300] or "(none)"
             raise SchemaUnusable(f"expected one of its messages ({known}), got {message!r}")
+        self._class_of: Callable[[str], Any] = lambda name: message_factory.GetMessageClass(
+            pool.FindMessageTypeByName(name)
+        )
+        self._classes: dict[str, Any] = {}
         self._message = message
         self._converters: dict[str, _Messages] = {}
         self._encode = msgspec.json.Encoder().encode
@@ -102,9 +113,11 @@ class ProtobufReader:
             if name is None:
                 raise Undecodable
         try:
+            if name not in self._classes:  # a file may have very many, of which few are written
+                self._classes[name] = self._class_of(name)
             message = self._classes[name].FromString(value[start:])
             converter = self._converter(message.DESCRIPTOR)
-            budget = [_FREE_FIELDS + _FIELDS_PER_BYTE * len(value)]
+            budget = [MAX_FREE_TEXT + TEXT_PER_BYTE * len(value)]
             return self._encode(converter.to_plain(message, budget))
         except self._faults:
             raise Undecodable from None
@@ -128,16 +141,16 @@ class _Messages:
         elif descriptor.full_name in _BY_LIBRARY:
             self._library = _by_library
         self._members: list[Member] | None = None
+        self._text = 0
 
     def to_plain(self, message: Any, budget: list[int]) -> Any:
-        """Make objects, lists and scalars of a message, within a budget of fields."""
+        """Make objects, lists and scalars of a message, within a budget of text."""
         if self._library is not None:
             return self._library(message)
         if self._members is None:
             self._members = [self._member(field) for field in self._descriptor.fields]
-        budget[0] -= len(self._members) + 1
-        if budget[0] < 0:
-            raise ValueError("more fields than are read")
+            self._text = sum(len(name.encode()) + _FIELD_TEXT for name, *_ in self._members) + _FIELD_TEXT
+        _spend(budget, self._text)
         plain: dict[str, Any] = {}
         for name, presence, convert in self._members:
             if not presence or message.HasField(name):
@@ -163,7 +176,19 @@ class _Messages:
         if field.enum_type is None:
             return None
         names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
-        return lambda content, _: names.get(content, content)
+
+        def named(content: Any, budget: list[int]) -> Any:
+            found = names.get(content, content)
+            _spend(budget, len(found.encode()) if isinstance(found, str) else 0)
+            return found
+
+        return named
+
+
+def _spend(budget: list[int], text: int) -> None:
+    budget[0] -= text
+    if budget[0] < 0:
+        raise ValueError("more text than is made of so few bytes")
 
 
 def _converted(items: Any, each: Convert | None, budget: list[int]) -> list[Any]:
@@ -191,6 +216,21 @@ def _by_library(message: Any) -> Any:
         return json_format.MessageToDict(message, preserving_proto_field_name=True)
     except json_format.Error as error:
         raise ValueError(str(error)) from None
+
+
+def _characters(file: Any) -> int:
+    """Length of all full names of a file."""
+
+    def within(scope: int, messages: Any, enums: Any, fields: Any) -> int:
+        total = sum(scope + len(field.name) for field in fields)
+        for enum in enums:
+            total += scope + len(enum.name) + sum(scope + len(value.name) for value in enum.value)
+        for message in messages:
+            inner = scope + len(message.name) + 1
+            total += inner + within(inner, message.nested_type, message.enum_type, message.field)
+        return total
+
+    return within(len(file.package) + 1, file.message_type, file.enum_type, file.extension)
 
 
 def _names(messages: Any, scope: str, prefix: tuple[int, ...] = ()) -> dict[tuple[int, ...], str]:

@@ -55,7 +55,7 @@ class SchemaUnknown(LookupError):  # noqa: N818
 
 
 class SchemaUnavailable(OSError):  # noqa: N818
-    """A schema cannot be had just now: whoever wants it waits."""
+    """A registry cannot be asked just now: whoever wants a schema of it waits."""
 
 
 class ValueReader(Protocol):
@@ -83,7 +83,7 @@ class ValueReader(Protocol):
 
 
 Compile: TypeAlias = Callable[[Schema], ValueReader]
-"""Makes a reader; blocks. Raises SchemaUnusable, or SchemaUnavailable where it is not the schema's fault."""
+"""Makes a reader; blocks. Raises SchemaUnusable; what else it raises makes the schema unusable, too."""
 
 
 class SchemaRequest(NamedTuple):

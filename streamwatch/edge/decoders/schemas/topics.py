@@ -8,7 +8,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from streamwatch.core.events import Partition
 from streamwatch.core.metrics import single
-from streamwatch.core.ports import Record
+from streamwatch.core.ports import NeededSchemas, Record
 from streamwatch.core.series import Family
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
 from streamwatch.edge.decoders.schemas.schema import SchemaRequest
@@ -40,34 +40,37 @@ class TopicSchemas:
     def __init__(self, cache: SchemaCache, decoders: Mapping[str, WantsSchemas]) -> None:
         self._cache = cache
         self._decoders = decoders
-        self._looked_at: object = None
-        self._wanted: set[SchemaRequest] = set()
 
     @property
     def problem(self) -> str | None:
         """Reason why schemas cannot be had just now; None while they can."""
         return self._cache.problem
 
-    async def ready(self, records: Mapping[Partition, Sequence[Record]]) -> bool:
-        """Have the schemas of these records at hand; False, after a moment, if they are not yet."""
-        if records is not self._looked_at:
-            self._wanted = await self._wanted_by(records)
-            self._looked_at = records
-        if self._wanted and not await self._cache.fetch(self._wanted):
-            return False
-        self._looked_at = None
-        return True
+    @property
+    def waiting(self) -> str | None:
+        """What records wait for; None while nothing does, or not for long."""
+        return self._cache.waiting
 
-    async def _wanted_by(self, records: Mapping[Partition, Sequence[Record]]) -> set[SchemaRequest]:
-        """The schemas that records name, looked at in turns."""
-        wanted: set[SchemaRequest] = set()
+    async def needed(self, records: Mapping[Partition, Sequence[Record]]) -> NeededSchemas:
+        """Name the schemas of these records, by partition, looked at in turns."""
+        needed: dict[Partition, set[SchemaRequest]] = {}
         for partition, delivered in records.items():
             if (decoder := self._decoders.get(partition.topic)) is None:
                 continue
+            wanted: set[SchemaRequest] = set()
             for start in range(0, len(delivered), RECORDS_PER_TURN):
                 wanted.update(decoder.wanted(delivered[start : start + RECORDS_PER_TURN]))
                 await asyncio.sleep(0)
-        return wanted
+            if wanted:
+                needed[partition] = wanted
+        return needed
+
+    async def missing(self, needed: NeededSchemas, *, wait: bool = True) -> Collection[Partition]:
+        """Have schemas at hand; the partitions of which some are not, after a moment at most."""
+        wanted: set[SchemaRequest] = set().union(*needed.values())
+        if not wanted or await self._cache.fetch(wanted, wait=wait):
+            return ()
+        return [partition for partition, each in needed.items() if any(map(self._cache.is_missing, each))]
 
     def families(self) -> Sequence[Family]:
         """State of the registry, and the number of schemas at hand."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -24,6 +25,10 @@ class FakeRegistry:
     status: int | None = None
     body: bytes | None = None
     encoding: str = "identity"
+    hold: asyncio.Event | None = None
+    """Waited for before every answer."""
+    most_at_once: int = 0
+    at_once: int = 0
     asked: list[str] = field(default_factory=list)
     port: int = field(default_factory=lambda: free_ports(1)[0])
     _runner: web.AppRunner | None = None
@@ -70,6 +75,12 @@ class FakeRegistry:
     async def _answer(self, request: web.Request) -> web.Response:
         path = request.rel_url.raw_path.removeprefix("/")
         self.asked.append(path)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0.01)
+        if self.hold is not None:
+            await self.hold.wait()
+        self.at_once -= 1
         if self.authorization is not None and request.headers.get("Authorization") != self.authorization:
             return web.json_response({"error_code": 40101, "message": "Unauthorized"}, status=401)
         if self.status is not None or self.body is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import io
 import json
 from collections.abc import Collection
 from contextlib import suppress
@@ -19,6 +20,7 @@ from streamwatch.edge.decoders.schemas.cache import (
     DOUBT_SECONDS,
     MAX_SCHEMAS,
     RETRY_SECONDS,
+    UNAVAILABLE,
     UNKNOWN,
     UNUSABLE,
     SchemaCache,
@@ -30,14 +32,27 @@ from streamwatch.edge.decoders.schemas.schema import (
     SchemaRequest,
     SchemaUnavailable,
     SchemaUnknown,
+    SchemaUnusable,
+    ValueReader,
     Version,
 )
 from streamwatch.edge.decoders.schemas.spec import RegistrySpec
-from streamwatch.telemetry import InternalEvent, SchemaRegistryLost, SchemaRegistryRecovered, SchemaRejected
+from streamwatch.telemetry import (
+    InternalEvent,
+    SchemaAwaited,
+    SchemaRegistryLost,
+    SchemaRegistryRecovered,
+    SchemaRejected,
+    Telemetry,
+)
 from tests.edge.decoders.schemas.fake_registry import FakeRegistry
 
 BOMB = gzip.compress(bytes(100_000_000), 1)
 TEXT = json.dumps({"type": "record", "name": "R", "fields": [{"name": "id", "type": "string"}]})
+
+
+REFERENCE = {"name": "a", "subject": "b", "version": 1}
+MANY = [{**REFERENCE, "name": f"n{i}"} for i in range(201)]
 
 
 def wanted(*refs: SchemaRef) -> Collection[SchemaRequest]:
@@ -93,26 +108,236 @@ async def test_references_in_a_circle_come_to_an_end() -> None:
     [
         ({"status": 401}, "answers 401: it does not let this user in"),
         ({"status": 403}, "answers 403"),
-        ({"status": 404, "body": b"<html>"}, "answers 404"),
-        ({"status": 404, "body": b'{"error_code": 404}'}, "answers 404"),
-        ({"status": 302}, "answers 302"),
+        ({"status": 408}, "answers 408"),
+        ({"status": 429}, "answers 429"),
         ({"status": 500}, "answers 500"),
-        ({"body": b"<html>"}, "no schema: is it a schema registry"),
-        ({"body": b'{"schema": 7}'}, "no schema: is it a schema registry"),
-        ({"body": b"\xff" * (MAX_BYTES + 1)}, "answers with more than"),
-        ({"body": BOMB, "encoding": "gzip"}, "no schema: is it a schema registry"),
+        ({"status": 503}, "answers 503"),
     ],
 )
-async def test_whatever_is_no_answer_of_a_registry_means_that_nothing_is_known(
+async def test_a_registry_that_lets_nobody_in_or_is_broken_is_waited_for(
     state: dict[str, Any], message: str
 ) -> None:
-    async with FakeRegistry() as registry:
-        for name, value in state.items():
-            setattr(registry, name, value)
+    async with FakeRegistry(**state) as registry:
         asked = client(registry)
         with pytest.raises(SchemaUnavailable, match=message):
             await asked.schema(1)
         await asked.close()
+
+
+DEEP = b'{"schema": "a", "x": ' + b"[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"status": 400}, "the registry answers 400"),
+        ({"status": 404, "body": b"<html>"}, "the registry answers 404"),
+        ({"status": 404, "body": b'{"error_code": 404}'}, "the registry answers 404"),
+        ({"status": 404, "body": b'{"error_code": ' + b"[" * 100_000}, "the registry answers 404"),
+        ({"status": 302}, "the registry answers 302"),
+        ({"body": b"<html>"}, "answers something that is no schema"),
+        ({"body": b'{"schema": 7}'}, "answers something that is no schema"),
+        ({"body": DEEP}, "answers something that is no schema"),
+        ({"body": b"\xff" * (MAX_BYTES + 1)}, "answers with more than"),
+        ({"body": BOMB, "encoding": "gzip"}, "answers something that is no schema"),
+        (
+            {"body": b'{"schema": "a", "references": [{"name": "a", "subject": "b", "version": 1e999}]}'},
+            "answers something that is no schema",
+        ),
+        (
+            {
+                "body": json.dumps(
+                    {"schema": "a", "references": [{**REFERENCE, "subject": "s" * 2_000}]}
+                ).encode()
+            },
+            "refers to a subject of 2000 characters",
+        ),
+        (
+            {"body": json.dumps({"schema": "a", "references": MANY}).encode()},
+            "refers to more than 200 schemas",
+        ),
+    ],
+)
+async def test_any_other_answer_makes_one_schema_unusable_and_the_next_is_read(
+    state: dict[str, Any], message: str
+) -> None:
+    told: list[InternalEvent] = []
+    async with FakeRegistry() as registry:
+        registry.add(2, TEXT)
+        cache = SchemaCache(client(registry), told.append)
+        for name, value in state.items():
+            setattr(registry, name, value)
+        while not await cache.fetch(wanted(1)):
+            pass
+        registry.status, registry.body = None, None
+        while not await cache.fetch(wanted(2)):
+            pass
+        assert cache.reader(*wanted(1)) == UNUSABLE
+        assert message in cache.why(*wanted(1))
+        assert not isinstance(cache.reader(*wanted(2)), str)
+        assert cache.problem is None
+        await cache.close()
+    [event] = told
+    assert isinstance(event, SchemaRejected)
+    assert message in event.error
+
+
+async def test_what_a_registry_did_not_give_is_asked_for_again_after_a_minute() -> None:
+    clock = Clock()
+    async with FakeRegistry(status=404, body=b"<html>") as registry:
+        registry.add(1, TEXT)
+        cache = SchemaCache(client(registry), lambda _: None, clock)
+        while not await cache.fetch(wanted(1)):
+            pass
+        registry.status, registry.body = None, None
+        clock.seconds += BELIEVED_SECONDS
+        while not await cache.fetch(wanted(1)):
+            pass
+        assert not isinstance(cache.reader(*wanted(1)), str)
+        await cache.close()
+
+
+async def test_references_are_fetched_side_by_side_under_one_deadline() -> None:
+    """Fifty that refer to nothing took fifty answers' time, each within a deadline of its own."""
+    async with FakeRegistry() as registry:
+        many = tuple((f"r{i}", f"r{i}", 1) for i in range(50))
+        registry.add(1, TEXT, references=many)
+        for number, (name, *_) in enumerate(many, 2):
+            registry.add(number, TEXT)
+            registry.subjects[name, 1] = number
+        asked = client(registry)
+        assert len((await asked.schema(1)).references) == 50
+        assert registry.most_at_once > 4
+        await asked.close()
+        slow = client(registry, timeout_seconds=0.5)
+        registry.hold = asyncio.Event()
+        with pytest.raises(SchemaUnavailable, match=r"no answer within 0\.5 s"):
+            await slow.schema(1)
+        registry.hold.set()
+        await slow.close()
+
+
+async def test_a_schema_with_endless_references_is_unusable() -> None:
+    async with FakeRegistry() as registry:
+        text = json.dumps({"type": "enum", "name": "E", "symbols": ["a"], "doc": "x" * 1_000_000})
+        registry.add(1, text, references=tuple((f"r{i}", f"r{i}", 1) for i in range(4)))
+        for i in range(4):
+            registry.subjects[f"r{i}", 1] = registry.add(2 + i, text)
+        asked = client(registry)
+        with pytest.raises(SchemaUnusable, match="has more than 4194304 bytes with what it refers to"):
+            await asked.schema(1)
+        await asked.close()
+
+
+class Throwing:
+    """A registry and a compiler of which one raises what no schema should."""
+
+    def __init__(self, fault: Exception, *, of_registry: bool = False) -> None:
+        self.host = "r"
+        self.fault = fault
+        self.of_registry = of_registry
+
+    async def schema(self, ref: SchemaRef) -> Schema:
+        if self.of_registry and ref == 1:
+            raise self.fault
+        return Schema("AVRO", TEXT)
+
+    def compile(self, _: Schema) -> ValueReader:
+        raise self.fault
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("of_registry", [True, False])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        RecursionError("deep"),
+        OverflowError("large"),
+        MemoryError(),
+        TypeError("odd"),
+        KeyError("x"),
+        OSError(28, "no room"),
+    ],
+    ids=repr,
+)
+async def test_whatever_happens_to_one_schema_others_are_read(fault: Exception, *, of_registry: bool) -> None:
+    """A RecursionError ended the daemon, at once and at every start."""
+    told: list[InternalEvent] = []
+    registry = Throwing(fault, of_registry=of_registry)
+    cache = SchemaCache(registry, told.append)
+    first = SchemaRequest(1, compile_avro if of_registry else registry.compile)
+    while not await cache.fetch([first, *wanted(2)]):
+        pass
+    assert cache.reader(first) == UNUSABLE
+    assert type(fault).__name__ in cache.why(first)
+    assert not isinstance(cache.reader(*wanted(2)), str)
+    assert [type(event) for event in told] == [SchemaRejected]
+    await cache.close()
+
+
+async def test_what_may_be_the_machine_s_fault_is_tried_again_after_a_minute() -> None:
+    clock, registry = Clock(), Throwing(OSError(28, "no space left on device"))
+    cache = SchemaCache(registry, lambda _: None, clock)
+    request = SchemaRequest(1, registry.compile)
+    while not await cache.fetch([request]):
+        pass
+    assert not cache.is_missing(request)
+    clock.seconds += BELIEVED_SECONDS
+    assert cache.is_missing(request)
+    await cache.close()
+
+
+async def test_a_schema_that_takes_long_is_named_within_two_seconds_and_in_one_line() -> None:
+    clock, told = Clock(), list[InternalEvent]()
+    async with FakeRegistry(hold=asyncio.Event()) as registry:
+        registry.add(7, TEXT)
+        cache = SchemaCache(client(registry), told.append, clock)
+        assert not await cache.fetch(wanted(7))
+        assert cache.waiting is None
+        for _ in range(20):
+            clock.seconds += 0.1
+            assert not await cache.fetch(wanted(7), wait=False)
+        assert cache.waiting == "schema 7 of the registry at 127.0.0.1 is being fetched or compiled"
+        assert cache.problem is None
+        assert told == [SchemaAwaited("7", "127.0.0.1")]
+        assert registry.hold is not None
+        registry.hold.set()
+        while not await cache.fetch(wanted(7)):
+            pass
+        assert cache.waiting is None
+        await cache.close()
+
+
+async def test_a_registry_that_stays_away_writes_a_few_lines_a_minute_whatever_it_answers() -> None:
+    out, now = io.StringIO(), [0.0]
+    telemetry = Telemetry(stream=out, clock=lambda: now[0])
+    for n in range(1_000):
+        telemetry.emit(SchemaRegistryLost(f"answers {n}", "r", 1.0))
+        telemetry.emit(SchemaRejected(str(n), f"is odd in way {n}", "r"))
+        telemetry.emit(SchemaAwaited(str(n), "r"))
+    assert len(out.getvalue().splitlines()) == 15
+
+
+async def test_texts_that_are_remembered_are_bounded_and_those_at_hand_are_kept() -> None:
+    wide = json.dumps({"type": "record", "name": "R", "fields": [], "doc": "x" * 1_500_000})
+    async with FakeRegistry() as registry:
+        for number in range(1, 8):
+            registry.add(number, wide)
+        cache = SchemaCache(client(registry), lambda _: None)
+        for number in range(1, 8):
+            while not await cache.fetch(wanted(number)):
+                pass
+        assert [cache.reader(each) == UNAVAILABLE for each in wanted(*range(1, 8))] == [True, True] + [
+            False
+        ] * 5
+        while not await cache.fetch(wanted(*range(1, 8))):
+            pass
+        unusable = [cache.why(each) for each in wanted(*range(1, 8)) if cache.reader(each) == UNUSABLE]
+        assert len(unusable) == 2
+        assert all("are needed together have more than" in why for why in unusable)
+        await cache.close()
 
 
 @pytest.mark.parametrize(
@@ -231,7 +456,7 @@ async def test_a_registry_that_comes_back_without_a_schema_is_not_believed_at_on
             before = len(registry.asked)
             while len(registry.asked) == before or cache.problem is None:
                 assert not await cache.fetch(wanted(1))
-            assert "it was away, and does not know schema 1 yet" in (cache.problem or "")
+            assert "it was away, and now of schema 1: 127.0.0.1 does not know it" in (cache.problem or "")
             clock.seconds -= RETRY_SECONDS[-1] / 2
         registry.add(1, TEXT)
         clock.seconds += RETRY_SECONDS[-1]

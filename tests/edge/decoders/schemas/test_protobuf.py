@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
 import pytest
+from google.protobuf import descriptor_pb2
 
 from streamwatch.edge.decoders.schemas.protobuf import compile_protobuf
 from streamwatch.edge.decoders.schemas.protobuf_values import ProtobufReader, read_indexes
@@ -160,7 +162,7 @@ def test_half_a_million_empty_messages_of_many_fields_are_undecodable() -> None:
     bomb = compile_protobuf(Schema("PROTOBUF", text))
     with pytest.raises(Undecodable):
         read(bomb, b"\0", b"\x0a\x00" * 500_000)
-    assert len(read(bomb, b"\0", b"\x0a\x00" * 100)["bs"]) == 100
+    assert len(read(bomb, b"\0", b"\x0a\x00" * 30)["bs"]) == 30
 
 
 def test_a_message_named_by_the_settings_is_every_value_s() -> None:
@@ -179,6 +181,9 @@ def test_fields_of_proto2_have_presence_whatever_their_default() -> None:
     assert read(two, b"\0", field(1, 2, b"x")) == {"id": "x"}
 
 
+MANY, MANY_TYPES = (" ".join(f"message M{i} {{}}" for i in range(count)) for count in (1_000, 20_001))
+
+
 @pytest.mark.parametrize(
     ("text", "references", "message"),
     [
@@ -190,6 +195,16 @@ def test_fields_of_proto2_have_presence_whatever_their_default() -> None:
         ('syntax = "proto3"; import "x.proto";', (), "does not compile: x.proto: File not found"),
         ("", (("../x.proto", ""),), r"imports '\.\./x\.proto', which is no relative path"),
         ("", (("/etc/x.proto", ""),), "which is no relative path"),
+        ("", (("x" * 300, ""),), "imports 'x{300}': File name too long"),
+        ("", (("a", ""), ("a/b.proto", "")), "imports 'a/b.proto': (Not a directory|File exists)"),
+        ("", (("a/b.proto", ""), ("a", "")), "imports 'a': Is a directory"),
+        ("", (("\ud800", ""),), "which is no Unicode"),
+        (
+            f'syntax = "proto3"; message A{"b" * 30_000} {{ {MANY} }}',
+            (),
+            "defines names of more than 16777216",
+        ),
+        (f'syntax = "proto3"; {MANY_TYPES}', (), "more than 20000 message types"),
     ],
 )
 def test_a_schema_that_does_not_compile_says_where(
@@ -208,3 +223,30 @@ def test_files_of_a_schema_are_not_run_by_the_compiler() -> None:
     """Python looks for modules in the folder it is started in, unless told not to."""
     hostile = (("grpc_tools/protoc.py", "raise SystemExit(7)"), ("grpc_tools/__init__.py", ""))
     assert compile_protobuf(Schema("PROTOBUF", 'syntax = "proto3"; message A {}', hostile))
+
+
+def test_a_descriptor_that_the_compiler_chokes_on_is_told_as_its_failure() -> None:
+    """Registries give descriptors back in base64."""
+    file = descriptor_pb2.FileDescriptorProto(name="a.proto", syntax="proto3")
+    file.message_type.add(name="not a name \x00\xff")
+    text = base64.b64encode(file.SerializeToString()).decode()
+    with pytest.raises((SchemaUnusable, ChildProcessError)):
+        compile_protobuf(Schema("PROTOBUF", text))
+
+
+def test_one_byte_does_not_become_a_name_of_thirty_kilobytes() -> None:
+    long = "E" * 30_000
+    text = f'syntax = "proto3"; enum E {{ {long} = 0; }} message A {{ repeated E es = 1; }}'
+    bomb = compile_protobuf(Schema("PROTOBUF", text))
+    with pytest.raises(Undecodable):
+        read(bomb, b"\0", field(1, 2, bytes(100)))
+    fields = " ".join(f"int32 {long[:9_000]}{i} = {i};" for i in range(1, 19))
+    named = compile_protobuf(Schema("PROTOBUF", f'syntax = "proto3"; message A {{ {fields} }}'))
+    with pytest.raises(Undecodable):
+        read(named, b"\0", b"")
+
+
+def test_a_compiler_that_swells_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamwatch.edge.decoders.schemas.protobuf.COMPILE_BYTES", 1 << 20)
+    with pytest.raises(ChildProcessError, match="protoc ended with"):
+        compile_protobuf(Schema("PROTOBUF", 'syntax = "proto3"; message A {}'))

@@ -30,8 +30,10 @@ async def test_all_schemas_of_a_poll_are_had_before_it_counts_as_ready() -> None
         schemas = TopicSchemas(cache, {"predictions": decoder})
         many = [FakeRecord(framed(1, event()))] * RECORDS_PER_TURN + [FakeRecord(framed(2, event()))]
         records = {Partition("predictions", 0): fetched(many), Partition("labels", 0): fetched(many)}
-        assert await schemas.ready({})
-        while not await schemas.ready(records):
+        assert not await schemas.missing(await schemas.needed({}))
+        needed = await schemas.needed(records)
+        assert needed.keys() == {Partition("predictions", 0)}
+        while await schemas.missing(needed):
             pass
         assert sorted(registry.asked) == ["schemas/ids/1", "schemas/ids/2"]
         decoded = decoder.decode_batch(records[Partition("predictions", 0)]).events()
