@@ -151,7 +151,10 @@ class TreeDecoder:
     def _model(self, content: Content) -> Any:
         """The content of the model's place, if all mappings find the same."""
         found = [part.model(content) for part in self._parts]
-        return found[0] if all(each == found[0] for each in found) else None
+        first = found[0]
+        if not isinstance(first, str | int | float):  # trees are no model, and may be too deep to be compared
+            return None
+        return first if all(each == first for each in found) else None
 
 
 def sided(side: Side, mapping: TopicMapping) -> Sequence[SidedMapping]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import time
 from typing import Any, Literal
 
 import msgspec
@@ -19,6 +20,7 @@ from streamwatch.edge.decoders.mapped_part import MAX_ELEMENTS
 from streamwatch.edge.decoders.mapping import (
     ClassOfLargest,
     ClassOfScore,
+    KindRule,
     ScoreArray,
     SidedMapping,
     TopicMapping,
@@ -302,7 +304,36 @@ def test_tensors_are_divided_as_numpy_divides_them(shape: tuple[int, ...]) -> No
         ([-1], [1]),
         ([True], [1]),
         (["1"], [1]),
+        ([1] * 17, [1]),
+        ([2**62] * 50_000, [1]),
+        ([1, 10**18, 10**18], [1]),
+        ([1, 2, 10**18, 0], [1]),
     ],
 )
 def test_a_tensor_whose_shape_does_not_fit_is_none(shape: Any, data: Any) -> None:
     assert elements(shape, data) is None
+
+
+def test_a_shape_of_fifty_thousand_dimensions_costs_nothing() -> None:
+    """Their product took five seconds."""
+    began = time.process_time()
+    assert elements([2**62] * 50_000, [1]) is None
+    assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize("name", [{"a": "x" * 300_000}, msgspec.json.decode(b"[" * 900 + b"]" * 900), 7])
+def test_columns_are_named_by_text_and_nothing_else_is_written_out_for_every_row(name: Any) -> None:
+    """A long object as name of a column became fifty thousand texts of it: fifteen gigabytes."""
+    opened = KINDS["seldon"].open({"data": {"names": [name], "ndarray": [[1]] * 50_000}}, FakeRecord(b""))
+    assert not isinstance(opened, str | None)
+    assert opened.tree["columns"] is None
+
+
+def test_places_that_hold_deep_arrays_name_no_model() -> None:
+    deep = "[" * 900 + "]" * 900
+    decoder = trees(
+        TopicMapping(model="value.a", kind=KindRule()), TopicMapping(model="value.b", kind=KindRule())
+    )
+    found = decoder.decode(FakeRecord(f'{{"a": {deep}, "b": {deep}, "kind": "x"}}'.encode()), AT_MS)
+    assert isinstance(found, Invalid)
+    assert (found.reason, found.model) == ("unknown_kind", None)

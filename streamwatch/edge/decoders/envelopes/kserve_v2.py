@@ -11,13 +11,16 @@ Source: Open Inference Protocol 2.0, "Inference Response JSON Object" and "Tenso
 
 from __future__ import annotations
 
-import math
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.envelopes.serving import first_text, logged
+
+
+MAX_DIMENSIONS: Final = 16
+"""Of a tensor."""
 
 
 def open_v2(tree: Any, record: Record) -> UnwrappedRecord | str | None:
@@ -61,23 +64,33 @@ def _tensors(tensors: Any) -> dict[str, list[Any]] | None:
 
 
 def elements(shape: Any, data: Any) -> list[Any] | None:
-    """Divide a tensor by its first dimension; None if data and shape do not fit.
+    """Divide a tensor by its first dimension; None if data and shape do not fit, or for too many dimensions.
 
     Data may be flat, in row-major order, or nested already.
     """
     if not isinstance(data, list) or not isinstance(shape, list):
         return None
     values, sizes = cast("list[Any]", data), cast("list[Any]", shape)
-    if not sizes or any(type(size) is not int or size < 0 for size in sizes):
+    if not 0 < len(sizes) <= MAX_DIMENSIONS or any(type(size) is not int or size < 0 for size in sizes):
         return None
     if any(isinstance(value, list) for value in values):
         return values if len(values) == sizes[0] else None
-    width = math.prod(sizes[1:])
+    width = _product(sizes[1:], len(values))
     if len(values) != sizes[0] * width:
         return None
     if width == 1:
         return values
     return [values[at : at + width] for at in range(0, len(values), width)] if width else []
+
+
+def _product(sizes: list[int], most: int) -> int:
+    """Multiply dimensions; above `most`, which no data have, it is any number above."""
+    product = 0 if 0 in sizes else 1
+    for size in sizes:
+        product *= size
+        if product > most:
+            break
+    return product
 
 
 KIND = EnvelopeKind("kserve_v2", open_v2, MappingProxyType({"prediction": "value.output[]"}))

@@ -63,16 +63,18 @@ def _rows(data: dict[str, Any]) -> list[Any] | None:
 
 
 def _columns(rows: list[Any], names: list[Any]) -> list[dict[str, Any]] | None:
-    """Rows as objects; None where they are no arrays, or have not a value for each name."""
+    """Rows as objects; None where they are no arrays, or have not a value for each name, which is text."""
+    if not all(isinstance(name, str) for name in names):
+        return None
     objects: list[dict[str, Any]] = []
     for row in rows:
         if not isinstance(row, list):
             return None
         values = cast("list[Any]", row)
-        named = names or list(range(len(values)))
+        named = names or list(map(str, range(len(values))))
         if len(named) != len(values):
             return None
-        objects.append(dict(zip(map(str, named), values, strict=True)))
+        objects.append(dict(zip(named, values, strict=True)))
     return objects
 
 

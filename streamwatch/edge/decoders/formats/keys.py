@@ -15,6 +15,7 @@ from streamwatch.core.events import Decoded
 from streamwatch.core.ports import Decoder, Record
 from streamwatch.core.records import RecordBatch
 from streamwatch.edge.decoders.fields import canonical_text
+from streamwatch.edge.decoders.formats.json import UNREADABLE_JSON
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
 from streamwatch.edge.decoders.formats.transcoded import TranscodedRecord
 from streamwatch.edge.decoders.schemas.schema import SchemaRequest
@@ -60,14 +61,16 @@ def with_key(keys: SchemaDecoder, record: Record) -> Record:
     if record.key is None or record.fault is not None:
         return record
     read = keys.as_json(key_as_value(record))
-    if read.value is None:
-        return _but(record, None, None, INVALID)
-    return _but(record, _plain(read.value), record.value, None)
+    plain = None if read.value is None else _plain(read.value)
+    return _but(record, None, None, INVALID) if plain is None else _but(record, plain, record.value, None)
 
 
-def _plain(text: bytes) -> bytes:
-    """What a key says: the text of a single content, else the JSON text itself."""
-    said: Any = _JSON.decode(text)
+def _plain(text: bytes) -> bytes | None:
+    """What a key says: the text of a single content, else the JSON text itself; None where it is no JSON."""
+    try:
+        said: Any = _JSON.decode(text)
+    except UNREADABLE_JSON:
+        return None
     plain = None if isinstance(said, dict | list) else canonical_text(said)
     return text if plain is None else plain.encode()
 

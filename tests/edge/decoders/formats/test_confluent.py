@@ -220,3 +220,15 @@ def test_a_key_that_is_not_what_its_format_says_makes_its_record_invalid(
     (event,) = decoded(registry, topics, "truths", [FakeRecord(b'{"label": "legit"}', key=key)])
     assert isinstance(event, Invalid)
     assert event.reason == "invalid_key"
+
+
+@pytest.mark.parametrize("key", [b"\0\0\0\0\x01{", b"\0\0\0\0\x01", b"\0\0\0\0\x01" + b"[" * 100_000, b"{}"])
+def test_a_key_of_json_schema_that_is_no_json_makes_its_record_invalid(
+    registry: Registry, key: bytes
+) -> None:
+    """It raised, and ended the daemon."""
+    topic = {"name": "truths", "key_format": "json_schema", "mapping": {"id": "key.id"}}
+    topics = {"predictions": "scored", "labels": [topic]}
+    (event,) = decoded(registry, topics, "truths", [FakeRecord(b'{"label": "legit"}', key=key)])
+    assert isinstance(event, Invalid)
+    assert event.reason == "invalid_key"
