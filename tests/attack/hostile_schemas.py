@@ -51,47 +51,36 @@ def _type(chance: random.Random, depth: int) -> Any:
     if chance.random() < 0.02:
         return chance.choice(ODD)
     kind = chance.randrange(14 if depth < 6 else 3)
+    if kind < 3:
+        return chance.choice(SCALARS if kind < 2 else NAMES)
+    if kind in {9, 10}:
+        return ["null", *(_type(chance, depth + 1) for _ in range(chance.choice((0, 1, 3))))]
+    return _changed(chance, _object(chance, kind, depth))
+
+
+def _object(chance: random.Random, kind: int, depth: int) -> dict[str, Any]:
+    number = chance.randrange(10**6)
     match kind:
-        case 0 | 1:
-            return chance.choice(SCALARS)
-        case 2:
-            return chance.choice(NAMES)
         case 3 | 4 | 5:
             count = chance.choice((0, 1, 2, 5))
-            fields = [(_name(chance), _type(chance, depth + 1)) for _ in range(count)]
-            return _changed(chance, _record(f"T{chance.randrange(10**6)}", fields))
+            return _record(f"T{number}", [(_name(chance), _type(chance, depth + 1)) for _ in range(count)])
         case 6 | 7:
-            return _changed(chance, {"type": "array", "items": _type(chance, depth + 1)})
+            return {"type": "array", "items": _type(chance, depth + 1)}
         case 8:
-            return _changed(chance, {"type": "map", "values": _type(chance, depth + 1)})
-        case 9 | 10:
-            return ["null", *(_type(chance, depth + 1) for _ in range(chance.choice((0, 1, 3))))]
+            return {"type": "map", "values": _type(chance, depth + 1)}
         case 11:
             symbols = [_name(chance) for _ in range(chance.choice((0, 1, 3)))]
-            return _changed(
-                chance, {"type": "enum", "name": f"E{chance.randrange(10**6)}", "symbols": symbols}
-            )
-        case 12:
-            return _changed(
-                chance,
-                {
-                    "type": "fixed",
-                    "name": f"F{chance.randrange(10**6)}",
-                    "size": chance.choice((0, 1, 2, 16, 10**9, *ODD)),
-                    "logicalType": chance.choice(LOGICAL),
-                    "scale": chance.choice((0, 2, 900, 10**7, *ODD)),
-                },
-            )
+            return {"type": "enum", "name": f"E{number}", "symbols": symbols}
         case _:
-            return _changed(
-                chance,
-                {
-                    "type": "bytes",
-                    "logicalType": chance.choice(LOGICAL),
-                    "precision": chance.choice((9, 38, 10**7)),
-                    "scale": chance.choice((0, 2, 120, 1_000, 10**7)),
-                },
-            )
+            decimal = {
+                "logicalType": chance.choice(LOGICAL),
+                "precision": chance.choice((9, 38, 10**7)),
+                "scale": chance.choice((0, 0, 2, 2, 120, 1_000, 10**7, *ODD)),
+            }
+            if kind == 12:
+                size = chance.choice((0, 1, 2, 16, 10**9, *ODD))
+                return {"type": "fixed", "name": f"F{number}", "size": size} | decimal
+            return {"type": "bytes"} | decimal
 
 
 def _name(chance: random.Random) -> str:
@@ -136,9 +125,10 @@ def descriptor_set(chance: random.Random) -> bytes:
     """Descriptors of a file, with what does not belong there, or their bytes damaged."""
     files = descriptor_pb2.FileDescriptorSet()
     file = files.file.add(
-        name=MAIN if chance.random() < 0.97 else "other", syntax=chance.choice(("proto2", "proto3", "x"))
+        name=MAIN if chance.random() < 0.97 else "other",
+        syntax=chance.choice(("proto2", "proto3", "proto3", "proto3")),
     )
-    file.package = chance.choice(("", "ml", "a.b", "..", "x" * 2_000))
+    file.package = chance.choice(("", "", "", "", "ml", "ml", "a.b", "..", "x" * 2_000))
     for n in range(chance.choice((0, 1, 2, 2, 3, 40))):
         _message(chance, file.message_type.add(), n, 0)
     for n in range(chance.choice((0, 0, 1))):

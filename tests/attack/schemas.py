@@ -14,11 +14,11 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf import descriptor_pb2
+from google.protobuf.message import DecodeError
 
 from streamwatch.edge.decoders.formats.json_schema import compile_json
 from streamwatch.edge.decoders.schemas import avro, protobuf_values
@@ -72,7 +72,7 @@ def compile_descriptors(schema: Schema) -> protobuf_values.ProtobufReader:
     files = descriptor_pb2.FileDescriptorSet()
     try:
         files.ParseFromString(base64.b64decode(schema.text))
-    except Exception as error:
+    except (ValueError, DecodeError) as error:
         raise SchemaUnusable(str(error)) from None
     return protobuf_values.ProtobufReader(files, MAIN, None)
 
@@ -200,10 +200,8 @@ def _use(chance: random.Random, reader: Any, tally: Tally, kind: str) -> None:
 
 def _record(chance: random.Random) -> bytes:
     """Bytes that many schemas describe: small numbers, and few."""
-    few: Callable[[], int] = lambda: chance.choice(
-        (0, 0, 0, 0, 2, 2, 4, 1, 10, 18, 255, chance.randrange(256))
-    )
-    return bytes(few() for _ in range(chance.choice((0, 1, 2, 4, 8, 30, 300))))
+    few = (0, 0, 0, 0, 2, 2, 4, 1, 10, 18, 255, chance.randrange(256))
+    return bytes(chance.choices(few, k=chance.choice((0, 1, 2, 4, 8, 30, 300))))
 
 
 def _note(seconds: float, tally: Tally, what: str) -> None:

@@ -18,7 +18,6 @@ from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.envelopes.serving import first_text, logged
 
-
 MAX_DIMENSIONS: Final = 16
 """Of a tensor."""
 

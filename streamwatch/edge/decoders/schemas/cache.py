@@ -247,27 +247,29 @@ class SchemaCache:
 
     async def _compile(self, wanted: SchemaRequest, schema: Schema) -> None:
         size = len(schema.text) + sum(len(text) for _, text in schema.references)
-        loop = asyncio.get_running_loop()
+        made: ValueReader | Exception
+        async with self._one_by_one:
+            if self._has_room(size):
+                loop = asyncio.get_running_loop()
+                made = await loop.run_in_executor(self._compiling, _made, wanted, schema)
+            else:
+                made = MemoryError(f"schemas that are needed together have more than {MAX_TEXT_BYTES} bytes")
+        if not isinstance(made, Exception):
+            self._entries[wanted] = _Ready(made, size)
+            return
         until = float("inf")
-        try:
-            async with self._one_by_one:
-                self._make_room(size)
-                reader = await loop.run_in_executor(self._compiling, wanted.compile, schema)
-                self._entries[wanted] = _Ready(reader, size)
-        except Exception as error:  # noqa: BLE001 - whatever one schema is, others are compiled
-            if isinstance(error, OSError | MemoryError):  # perhaps the machine's fault
-                until = self._monotonic() + BELIEVED_SECONDS
-            self._reject(wanted, _Refusal(UNUSABLE, until, _told(error)))
+        if isinstance(made, OSError | MemoryError):  # perhaps the machine's fault
+            until = self._monotonic() + BELIEVED_SECONDS
+        self._reject(wanted, _Refusal(UNUSABLE, until, _told(made)))
 
-    def _make_room(self, size: int) -> None:
-        """Forget readers that no record at hand needs until another fits; raises MemoryError if none does."""
+    def _has_room(self, size: int) -> bool:
+        """Forget readers that no record at hand needs until another fits; False if it does not."""
         room = MAX_TEXT_BYTES - size - sum(e.size for e in self._entries.values() if isinstance(e, _Ready))
         for each, entry in list(self._entries.items()):
             if room < 0 and isinstance(entry, _Ready) and each not in self._wanted:
                 del self._entries[each]
                 room += entry.size
-        if room < 0:
-            raise MemoryError(f"schemas that are needed together have more than {MAX_TEXT_BYTES} bytes")
+        return room >= 0
 
     def _refuse(self, wanted: SchemaRequest, reason: str, why: str) -> None:
         """Note that a registry gave no schema, unless it was away just now: then it is asked again soon."""
@@ -310,6 +312,14 @@ class SchemaCache:
         self._retry_at = now + delay
         self._failures += 1
         self._emit(SchemaRegistryLost(self._problem, self._registry.host, delay))
+
+
+def _made(wanted: SchemaRequest, schema: Schema) -> ValueReader | Exception:
+    """Compile a schema; any fault is a value: of some (StopIteration) a future never ends."""
+    try:
+        return wanted.compile(schema)
+    except Exception as error:  # noqa: BLE001 - whatever one schema is, others are compiled
+        return error
 
 
 def _told(error: Exception) -> str:

@@ -85,8 +85,10 @@ class ProtobufReader:
         try:
             for file in files.file:
                 pool.Add(file)
-            written = next(file for file in files.file if file.name == main)
-            self._names = _names(written.message_type, written.package)
+            self._names: dict[tuple[int, ...], str] = {}
+            for file in files.file:
+                if file.name == main:
+                    self._names = _names(file.message_type, file.package)
         except (TypeError, KeyError) as error:
             raise SchemaUnusable(f"has descriptors that do not fit together: {error}"[:300]) from None
         if len(self._names) > MAX_TYPES:

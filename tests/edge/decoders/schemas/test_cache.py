@@ -259,6 +259,7 @@ class Throwing:
         TypeError("odd"),
         KeyError("x"),
         OSError(28, "no room"),
+        StopIteration("odd"),
     ],
     ids=repr,
 )
