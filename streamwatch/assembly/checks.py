@@ -20,7 +20,8 @@ from streamwatch.assembly.topics import build_topics
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.ports import Record
 from streamwatch.daemon.processing.topic import Topic
-from streamwatch.edge.decoders.mapping import place_of
+from streamwatch.edge.decoders.mapping import places_of
+from streamwatch.edge.decoders.places import notation
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
 from streamwatch.edge.sources import KINDS as SOURCES
 from streamwatch.edge.sources.kafka import ReadingEnded, TopicsMissing
@@ -89,7 +90,7 @@ def _check_payloads(
 ) -> Sequence[CheckResult]:
     """Say what the mappings make of samples in plain JSON."""
     places = {
-        name: place_of(each.mapping, "prediction")
+        name: notation(places_of(each.mapping, "prediction"))
         for name, mappings in mappings_of(settings.topics).items()
         for each in mappings
         if each.side == "prediction"

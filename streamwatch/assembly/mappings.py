@@ -12,6 +12,7 @@ from streamwatch.edge.decoders.mapping import (
     ClassOfLargest,
     ClassOfScore,
     KindRule,
+    Places,
     ScoreArray,
     SidedMapping,
     TopicMapping,
@@ -89,7 +90,9 @@ def _scored(section: ScoreSection) -> ClassOfScore:
     return ClassOfScore(section.score, section.threshold, section.above, section.below)
 
 
-def _predicted(written: str | PredictedScoreSection | LargestSection) -> str | ClassOfScore | ClassOfLargest:
+def _predicted(
+    written: Places | PredictedScoreSection | LargestSection,
+) -> Places | ClassOfScore | ClassOfLargest:
     if isinstance(written, LargestSection):
         return ClassOfLargest(written.largest, written.classes)
     if isinstance(written, PredictedScoreSection):

@@ -11,11 +11,14 @@ from streamwatch.assembly.mappings import envelopes_of, mappings_of
 from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
 from streamwatch.edge.decoders.mapping import (
     InValue,
+    Joined,
+    Places,
     SidedMapping,
     TimestampUnit,
-    parse_field_location,
-    place_of,
+    parse_places,
+    places_of,
 )
+from streamwatch.edge.decoders.places import notation
 from streamwatch.edge.keys import id_keys
 from streamwatch.lab.recordings.csv_rows import CsvColumns
 from streamwatch.lab.recordings.fitting import RecordedTopic
@@ -80,9 +83,9 @@ def csv_columns(topics: Mapping[str, RecordedTopic]) -> CsvColumns:
     mappings = [each for topic in topics.values() for each in topic.mappings]
     return CsvColumns(
         ids=_names(*(each.mapping.id for each in mappings)),
-        classes=_names(*(place_of(each.mapping, each.side) for each in mappings)),
+        classes=_names(*(places_of(each.mapping, each.side) for each in mappings)),
         others=_names(*(each.mapping.model for each in mappings)),
-        scores=_names(*(place_of(each.mapping, "scores") for each in mappings)),
+        scores=_names(*(places_of(each.mapping, "scores") for each in mappings)),
     )
 
 
@@ -96,13 +99,12 @@ def places_text(topics: Mapping[str, RecordedTopic]) -> str:
 
 
 def _looked_for(sided: SidedMapping) -> list[str]:
-    shown = [f"id at {sided.mapping.id}"]
-    if sided.side == "prediction":
-        shown.append(f"model at {sided.mapping.model}")
-    return [*shown, f"{sided.side} at {place_of(sided.mapping, sided.side)}"]
+    slots = ("id", "model", sided.side) if sided.side == "prediction" else ("id", sided.side)
+    return [f"{slot} at {notation(places_of(sided.mapping, slot))}" for slot in slots]
 
 
-def _names(*places: str | None) -> tuple[str, ...]:
+def _names(*fields: Places | None) -> tuple[str, ...]:
     """Column names of places in the value; none if one of the places is elsewhere."""
-    parsed = [parse_field_location(place) for place in places if place is not None]
-    return tuple(dict.fromkeys(".".join(place.path) for place in parsed if isinstance(place, InValue)))
+    parsed = [parse_places(places) for places in fields if places is not None]
+    singles = [part for each in parsed for part in (each.parts if isinstance(each, Joined) else (each,))]
+    return tuple(dict.fromkeys(".".join(place.path) for place in singles if isinstance(place, InValue)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.core.events import Side
+from streamwatch.edge.decoders.joined_text import fixed_text
 from streamwatch.settings.formats import FormatSection
 from streamwatch.settings.topics import TopicsSection
 
@@ -28,8 +29,8 @@ def shared_models(section: TopicsSection) -> dict[str, list[str]]:
     found: dict[str, set[str]] = {}
     for topic in section.predictions:
         for mapping in topic.all_mappings:
-            if (model := mapping.model or "").startswith("="):
-                found.setdefault(model[1:], set()).add(topic.namespace)
+            if (model := fixed_text(mapping.model)) is not None:
+                found.setdefault(model, set()).add(topic.namespace)
     return {model: sorted(spaces) for model, spaces in sorted(found.items()) if len(spaces) > 1}
 
 

@@ -18,7 +18,7 @@ from streamwatch.settings.monitors.estimator_kinds import DETECTOR_KINDS, FORGET
 from streamwatch.settings.monitors.utility import BY_COSTS, BY_NAME
 from streamwatch.settings.renamed import said_of
 
-_FIELDS_OF_FORMS = ("prediction", "label", "scores")
+_FIELDS_OF_FORMS = ("id", "model", "prediction", "label", "scores")
 """Keys of a mapping whose content is written in one of several forms."""
 SECRETS = ("password", "routing_key", "secrets", "token", "url")
 """Parts of the names of keys whose contents may be, or hold, a secret."""
@@ -93,6 +93,8 @@ def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | i
             message = f"expected a mapping, got {got}"
         case "tuple_type" | "list_type":
             message = f"expected a list, each entry beginning with a dash, got {got}"
+        case "too_short" if context["min_length"] > 1:
+            message = f"expected at least {context['min_length']} entries, got {context['actual_length']}"
         case "too_short":
             message = "must not be empty"
         case str():  # of any other type, in pydantic's words

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Final, Literal, cast
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from streamwatch.edge.decoders.fields import is_plain
-from streamwatch.edge.decoders.places import PLACE, parse_field_location
+from streamwatch.edge.decoders.places import OPTIONAL, PLACE, parse_field_location
 from streamwatch.settings.sections import Section
 
 _FIELD: Final = re.compile(r"(?!key$|topic$)[A-Za-z_]\w*")
-WRITTEN_AS: Final = ("place", "score", "largest", "array")
-"""Tags of the forms in which a class or scores are written; no keys of the file."""
+WRITTEN_AS: Final = ("place", "places", "score", "largest", "array")
+"""Tags of the forms in which a field is written; no keys of the file."""
 
 
 def placed(text: str) -> str:
@@ -28,6 +28,12 @@ def as_text(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int) else value
+
+
+def place_of_several(text: str) -> str:
+    """Check the notation of one of several places."""
+    parse_field_location(text.removesuffix(OPTIONAL))
+    return text
 
 
 FieldLocation = Annotated[str, AfterValidator(placed), Field(json_schema_extra={"pattern": PLACE})]
@@ -71,9 +77,11 @@ class ScoreArraySection(Section):
 
 
 def form_of(value: Any) -> str | None:
-    """Name the form in which a class or scores are written."""
+    """Name the form in which a field is written."""
     if value is None or isinstance(value, str):
         return "place"
+    if isinstance(value, list | tuple):
+        return "places"
     keys = type(value).model_fields if isinstance(value, Section) else value
     return next((form for form in WRITTEN_AS if form in keys), None) if isinstance(keys, dict) else None
 
@@ -83,18 +91,25 @@ def _forms(expected: str) -> Discriminator:
 
 
 _Place = Annotated[FieldLocation, Tag("place")]
+_PlaceOrNone = Annotated[FieldLocation | None, Tag("place")]
+_Part = Annotated[
+    str, AfterValidator(place_of_several), Field(json_schema_extra={"pattern": PLACE.replace("$", r"\??$")})
+]
+_Places = Annotated[tuple[_Part, ...], Field(min_length=2), Tag("places")]
 _Score = Annotated[ScoreSection, Tag("score")]
 _PredictedScore = Annotated[PredictedScoreSection, Tag("score")]
 _Largest = Annotated[LargestSection, Tag("largest")]
 _Array = Annotated[ScoreArraySection, Tag("array")]
+Text = Annotated[_Place | _Places, _forms("a place or a list of places")]
+OptionalText = Annotated[_PlaceOrNone | _Places, _forms("a place, a list of places or null")]
 PredictedClass = Annotated[
-    _Place | _PredictedScore | _Largest,
-    _forms("a place, {score, threshold, above, below} or {largest: place of the scores}"),
+    _Place | _Places | _PredictedScore | _Largest,
+    _forms("a place, a list of places, {score, threshold, above, below} or {largest: place of the scores}"),
 ]
-TrueClass = Annotated[_Place | _Score, _forms("a place or {score, threshold, above, below}")]
-Scores = Annotated[
-    Annotated[FieldLocation | None, Tag("place")] | _Array, _forms("a place or {array: place, classes: […]}")
+TrueClass = Annotated[
+    _Place | _Places | _Score, _forms("a place, a list of places or {score, threshold, above, below}")
 ]
+Scores = Annotated[_PlaceOrNone | _Array, _forms("a place or {array: place, classes: […]}")]
 
 
 def as_texts(value: object) -> object:
@@ -156,11 +171,14 @@ class MappingSection(Section):
     `value.list[0].b` is in one element of an array; `value.list[].b` makes an event of each element, and an
     `id` beside the array, not in it, is then followed by `#` and the number of the element, from 0.
     `value."a.b"` is a field with a dot in its name.
+
+    An id, model or class of several fields is a list of places, whose texts are joined:
+    `[value.model.name, value.model.version]` gives `fraud/7`. A place that ends in `?` may be empty.
     """
 
-    id: FieldLocation = "value.id"
+    id: Text = "value.id"
     """Id that a prediction and its label share."""
-    model: FieldLocation | None = "value.model"
+    model: OptionalText = "value.model"
     """Name of the model. A label without it applies to every model that predicted the id."""
     prediction: PredictedClass = "value.prediction"
     """Predicted class; or {score: value.p, threshold: 0.5, above: fraud, below: legit}, with probability:

@@ -46,7 +46,7 @@ from streamwatch.settings import SettingsError, load
         (
             "{predictions: {name: a, mapping: {prediction: {most: value.p}}}, labels: b}",
             (
-                "topics.predictions[0].mapping.prediction in --set: expected a place, {score, threshold, above, "
+                "topics.predictions[0].mapping.prediction in --set: expected a place, a list of places, {score, threshold, above, "
                 "below} or {largest: place of the scores}, got {'most': 'value.p'}"
             ),
         ),
@@ -67,6 +67,21 @@ from streamwatch.settings import SettingsError, load
         (
             "{predictions: {name: a, mapping: {kind: {field: value.type}}}, labels: b}",
             "topics in --set: the mapping of topic 'a' has `kind`: list it under predictions and labels",
+        ),
+        (
+            "{predictions: {name: a, mapping: {model: [value.name, version]}}, labels: b}",
+            (
+                "topics.predictions[0].mapping.model[1] in --set: expected value.some.field, key, header:name, "
+                "topic or a constant =text, got 'version'"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {model: [value.name]}}, labels: b}",
+            "topics.predictions[0].mapping.model in --set: expected at least 2 entries, got 1",
+        ),
+        (
+            "{predictions: {name: a, mapping: {id: {name: value.id}}}, labels: b}",
+            "topics.predictions[0].mapping.id in --set: expected a place or a list of places, got {'name': 'value.id'}",
         ),
         (
             "{predictions: {name: a, namespace: x}, labels: [{name: b, namespace: x}, c]}",

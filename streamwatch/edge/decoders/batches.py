@@ -14,7 +14,7 @@ from streamwatch.core.ports import Record
 from streamwatch.core.records import OBJECT, RecordBatch, batch_of, words_of
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.decoders.fields import canonical_text
-from streamwatch.edge.decoders.mapping import Constant, FieldLocation, InTopic, TopicMapping
+from streamwatch.edge.decoders.mapping import AnyLocation, Constant, InTopic, TopicMapping
 from streamwatch.edge.decoders.scanner.plan import plan_of
 from streamwatch.edge.decoders.scanner.reader import ColumnReader
 from streamwatch.edge.keys import IdKeys
@@ -43,7 +43,7 @@ class Batches:
         topic: str,
         side: Side,
         mapping: TopicMapping,
-        locations: Mapping[str, FieldLocation | None],
+        locations: Mapping[str, AnyLocation | None],
         keys: IdKeys | None,
         vocabulary: Vocabulary | None,
     ) -> None:
@@ -56,7 +56,7 @@ class Batches:
             self._reader = ColumnReader(plan, self._vocabulary, keep_texts=not keys.digest)
 
     def _fixed_numbers(
-        self, topic: str, mapping: TopicMapping, locations: Mapping[str, FieldLocation | None]
+        self, topic: str, mapping: TopicMapping, locations: Mapping[str, AnyLocation | None]
     ) -> dict[str, int]:
         """Numbers of the names that are the same for every record, by slot; without names that are none."""
         numbers: dict[str, int] = {}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
 from streamwatch.edge.decoders.fields import is_plain, number_of, probability
-from streamwatch.edge.decoders.mapping import ClassOfLargest, ClassOfScore
+from streamwatch.edge.decoders.mapping import ClassOfLargest, ClassOfScore, Places
 from streamwatch.edge.decoders.names import Names
 
 ClassRule: TypeAlias = Callable[[Any, str], tuple[str, str]]
@@ -16,8 +16,8 @@ MAX_SCORES: Final = 4_096
 """Scores of a record: each is looked at, which takes a microsecond or two."""
 
 
-def class_rule(rule: str | ClassOfScore | ClassOfLargest, classes: Names) -> ClassRule:
-    """Make the rule of a mapping; a place is one whose content is the class.
+def class_rule(rule: Places | ClassOfScore | ClassOfLargest, classes: Names) -> ClassRule:
+    """Make the rule of a mapping; a place, or several, have the class itself.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def class_rule(rule: str | ClassOfScore | ClassOfLargest, classes: Names) -> Cla
         case ClassOfLargest(_, names):
             _check_names(names)
             return ByLargest(classes, names)
-        case str():
+        case str() | tuple():
             return classes.judged
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.fields import is_plain
 from streamwatch.edge.decoders.mapping import (
+    AnyLocation,
     Constant,
     FieldLocation,
     InArray,
@@ -15,8 +16,11 @@ from streamwatch.edge.decoders.mapping import (
     InKey,
     InTopic,
     InValue,
+    Joined,
+    Places,
     TopicMapping,
-    parse_field_location,
+    parse_places,
+    places_of,
 )
 from streamwatch.edge.decoders.paths import SCALAR, SCORES, Path, Row, ValuePaths
 
@@ -30,6 +34,8 @@ class Unusable:
 UNREADABLE = Unusable()
 FRAMED = Unusable()
 """Text expected, Confluent wire format found."""
+INCOMPLETE = Unusable()
+"""Contents of several places expected, some of which have none."""
 
 
 class FieldLocations:
@@ -40,7 +46,7 @@ class FieldLocations:
     topic
         The topic's name.
     mapping
-        Its mapping.
+        Its mapping, with one place for each field.
     slots
         The fields wanted, named as the mapping names them, in the order of every row.
 
@@ -55,9 +61,8 @@ class FieldLocations:
         fixed: dict[str, str | None] = {}
         self.outside: dict[int, InKey | InHeader] = {}
         """Positions in a row that are filled from the key or a header."""
-        self.by_slot: dict[str, FieldLocation | None] = {}
-        for i, slot in enumerate(slots):
-            location = self.by_slot[slot] = self._location(mapping, slot)
+        self.by_slot = slot_locations(mapping, slots)
+        for i, (slot, location) in enumerate(self.by_slot.items()):
             fixed[slot] = None
             match location:
                 case InValue(path):
@@ -69,21 +74,13 @@ class FieldLocations:
                     fixed[slot] = text
                 case InKey() | InHeader():
                     self.outside[i] = location
-                case InArray():
-                    raise ValueError(f"{slot}: expected a place without arrays, got {location}")
+                case InArray() | Joined():
+                    raise ValueError(f"{slot}: expected one place without arrays, got {location}")
                 case None:
                     pass
         self.paths = ValuePaths(paths, fixed)
         self.constants: Row = tuple(fixed.get(slot) for slot in slots)
         """The row of a record without a value."""
-
-    @staticmethod
-    def _location(mapping: TopicMapping, slot: str) -> FieldLocation | None:
-        if slot == "kind":
-            text = mapping.kind.field if mapping.kind is not None else None
-        else:
-            text = getattr(mapping, slot)
-        return located(slot, text)
 
     def completed(self, row: Row, record: Record) -> Row:
         """The row with what the record's key and headers carry."""
@@ -95,22 +92,50 @@ class FieldLocations:
         return tuple(contents)
 
 
-def located(slot: str, text: str | None) -> FieldLocation | None:
-    """Read the place of a slot; None where it has none.
+def slot_locations(mapping: TopicMapping, slots: Sequence[str]) -> dict[str, AnyLocation | None]:
+    """Read the places of slots, `kind` among them; None where a slot has none.
 
     Raises
     ------
     ValueError
-        Naming the slot: the place is not in the notation, or a constant that is no valid name.
+        As `located` does.
+    """
+    kind = None if mapping.kind is None else mapping.kind.field
+    return {
+        slot: located_joined(slot, kind if slot == "kind" else places_of(mapping, slot)) for slot in slots
+    }
+
+
+def located(slot: str, text: str | None) -> FieldLocation | None:
+    """Read the one place of a slot; None where it has none.
+
+    Raises
+    ------
+    ValueError
+        As `located_joined` does.
+    """
+    location = located_joined(slot, text)
+    assert not isinstance(location, Joined)  # noqa: S101 - which is of several texts
+    return location
+
+
+def located_joined(slot: str, places: Places | None) -> AnyLocation | None:
+    """Read the place of a slot, or its places; None where it has none.
+
+    Raises
+    ------
+    ValueError
+        Naming the slot: a place is not in the notation, or a constant that is no valid name.
     """
     try:
-        location = None if text is None else parse_field_location(text)
+        location = None if places is None else parse_places(places)
     except ValueError as error:
         raise ValueError(f"{slot}: {error}") from None
-    if isinstance(location, Constant) and not is_plain(location.text):
-        raise ValueError(
-            f"{slot}: a constant must be 1 to 128 bytes without control characters, got {text!r}"
-        )
+    for each in location.parts if isinstance(location, Joined) else (location,):
+        if isinstance(each, Constant) and not is_plain(each.text):
+            raise ValueError(
+                f"{slot}: a constant must be 1 to 128 bytes without control characters, got {places!r}"
+            )
     return location
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from streamwatch.edge.decoders.places import (
+    AnyLocation,
     Constant,
     FieldLocation,
     InArray,
@@ -14,10 +15,14 @@ from streamwatch.edge.decoders.places import (
     InKey,
     InTopic,
     InValue,
+    Joined,
+    Places,
     parse_field_location,
+    parse_places,
 )
 
 __all__ = [
+    "AnyLocation",
     "ClassOfLargest",
     "ClassOfScore",
     "Constant",
@@ -27,13 +32,16 @@ __all__ = [
     "InKey",
     "InTopic",
     "InValue",
+    "Joined",
     "KindRule",
+    "Places",
     "ScoreArray",
     "SidedMapping",
     "TimestampUnit",
     "TopicMapping",
     "parse_field_location",
-    "place_of",
+    "parse_places",
+    "places_of",
 ]
 
 TimestampUnit: TypeAlias = Literal["ms", "s", "us", "ns", "iso8601"]
@@ -84,15 +92,16 @@ class ScoreArray:
 class TopicMapping:
     """Places of the fields, as `value.a.b`, `key`, `header:x`, `topic` or a constant `=fraud-v3`.
 
-    The defaults fit flat JSON with the fields' own names. None means that records do not carry the field. A
-    field that only the other kind has (`prediction` on a label topic) is never looked at.
+    Several places of one field are joined to one text. The defaults fit flat JSON with the fields' own names.
+    None means that records do not carry the field. A field that only the other kind has (`prediction` on a
+    label topic) is never looked at.
     """
 
-    id: str = "value.id"
-    model: str | None = "value.model"
+    id: Places = "value.id"
+    model: Places | None = "value.model"
     """On labels optional: a label without it is for every model that predicted the id."""
-    prediction: str | ClassOfScore | ClassOfLargest = "value.prediction"
-    label: str | ClassOfScore = "value.label"
+    prediction: Places | ClassOfScore | ClassOfLargest = "value.prediction"
+    label: Places | ClassOfScore = "value.label"
     timestamp: str | None = "value.timestamp"
     timestamp_unit: TimestampUnit = "ms"
     scores: str | ScoreArray | None = "value.scores"
@@ -117,8 +126,8 @@ class SidedMapping:
     mapping: TopicMapping
 
 
-def place_of(mapping: TopicMapping, slot: str) -> str | None:
-    """Give the place a mapping names for a field, whatever is made of the content."""
+def places_of(mapping: TopicMapping, slot: str) -> Places | None:
+    """Give the place, or places, that a mapping names for a field, whatever is made of the content."""
     found: object = getattr(mapping, slot)
     match found:
         case ClassOfScore(score):
@@ -127,7 +136,7 @@ def place_of(mapping: TopicMapping, slot: str) -> str | None:
             return largest
         case ScoreArray(array):
             return array
-        case str() | None:
-            return found
+        case str() | tuple() | None:
+            return cast("Places | None", found)
         case _:
             raise TypeError(f"{slot}: expected a place, got {found!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamwatch.edge.decoders.field_locations import FRAMED
+from streamwatch.edge.decoders.field_locations import FRAMED, INCOMPLETE
 from streamwatch.edge.decoders.fields import canonical_text
 
 MAX_REMEMBERED = 4_096
@@ -17,6 +17,8 @@ def judged(raw: Any, missing: str, invalid: str) -> tuple[str, str]:
         return "", missing
     if raw is FRAMED:
         return "", "schema_registry_framing"
+    if raw is INCOMPLETE:
+        return "", f"{missing}_part"
     text = canonical_text(raw)
     return ("", invalid) if text is None else (text, "")
 

@@ -1,4 +1,7 @@
-"""The notation of places: `value.a.b`, `value.a[].b`, `key`, `key.a`, `header:x`, `topic`, `=text`."""
+"""The notation of places: `value.a.b`, `value.a[].b`, `key`, `key.a`, `header:x`, `topic`, `=text`.
+
+A field of a mapping has one place, or several whose texts make one: `[value.model, value.version]`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,10 @@ from typing import Final, Literal, TypeAlias
 
 Step: TypeAlias = str | int
 """A field's name, or an index."""
+Places: TypeAlias = str | tuple[str, ...]
+"""One place, or those whose texts are joined; in the latter a place that may be empty ends in `?`."""
+OPTIONAL: Final = "?"
+"""End of a place, among several, that need not have a content. A field called so is written in quotes."""
 
 PLACE: Final = (
     r'^(key(\.("([^"]|"")+"|[^.\[\]"][^.\[\]]*))*|topic|header:.+|=.+'
@@ -72,6 +79,41 @@ class Constant:
 FieldLocation: TypeAlias = InValue | InArray | InKey | InHeader | InTopic | Constant
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Several places, whose texts make one (see `joined_text`).
+
+    Attributes
+    ----------
+    parts
+        The places, in the order of their texts.
+    optional
+        Of each, whether it may have no content.
+    """
+
+    parts: tuple[FieldLocation, ...]
+    optional: tuple[bool, ...]
+
+
+AnyLocation: TypeAlias = FieldLocation | Joined
+
+
+def parse_places(places: Places) -> AnyLocation:
+    """Read the notation of one place, or of several that are joined.
+
+    Raises
+    ------
+    ValueError
+        A place is not in the notation.
+    """
+    if isinstance(places, str):
+        return parse_field_location(places)
+    texts = [place.removesuffix(OPTIONAL) for place in places]
+    return Joined(
+        tuple(map(parse_field_location, texts)), tuple(place.endswith(OPTIONAL) for place in places)
+    )
+
+
 def parse_field_location(text: str) -> FieldLocation:
     """Read the notation of one place.
 
@@ -99,6 +141,13 @@ def parse_field_location(text: str) -> FieldLocation:
         return InArray(tuple(path[:at]), tuple(path[at + 1 :]))
     names = tuple(step for step in path if isinstance(step, str))
     return InValue(names) if len(names) == len(path) else InArray(tuple(path))
+
+
+def notation(places: Places | None) -> str:
+    """Write one place, or several, as settings have them; `null` without any."""
+    if places is None:
+        return "null"
+    return places if isinstance(places, str) else f"[{', '.join(places)}]"
 
 
 def _in_key(text: str) -> InKey:

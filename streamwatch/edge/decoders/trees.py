@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from streamwatch.core.records import RecordBatch, batch_of
 from streamwatch.edge.decoders.envelopes import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.lookup import Content
 from streamwatch.edge.decoders.mapped_part import MappedPart
-from streamwatch.edge.decoders.mapping import SidedMapping, TopicMapping
-from streamwatch.edge.decoders.places import InArray, InKey, parse_field_location
+from streamwatch.edge.decoders.mapping import SidedMapping, TopicMapping, places_of
+from streamwatch.edge.decoders.places import InArray, InKey, Joined, Places, parse_places
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
@@ -36,22 +36,37 @@ ReadValue: TypeAlias = Callable[[bytes], "Any | UnreadableValue"]
 
 
 def needs_trees(mapping: TopicMapping) -> bool:
-    """Tell whether a mapping asks for more than fields by name."""
-    plain = (mapping.id, mapping.model, mapping.prediction, mapping.label, mapping.timestamp, mapping.scores)
-    kind = None if mapping.kind is None else mapping.kind.field
-    texts = [place for place in (*plain, mapping.fold, kind) if place is None or isinstance(place, str)]
-    if mapping.when or mapping.optional or mapping.segments or len(texts) < len(plain) + 2:
+    """Tell whether a mapping asks for more than one field by name for each of its own."""
+    several = isinstance(mapping.id, tuple) or isinstance(mapping.model, tuple)
+    return several or bool(mapping.segments) or needs_whole_values(mapping)
+
+
+def needs_whole_values(mapping: TopicMapping) -> bool:
+    """Tell whether a mapping asks for more than fields by name, be they several for an id or a model."""
+    plain = (mapping.prediction, mapping.label, mapping.timestamp, mapping.scores, mapping.fold)
+    if (
+        mapping.when
+        or mapping.optional
+        or not all(place is None or isinstance(place, str) for place in plain)
+    ):
         return True
-    return any(text is not None and _is_deep(text) for text in texts)
+    kind = None if mapping.kind is None else mapping.kind.field
+    return any(_is_deep(places_of(mapping, slot)) for slot in _SLOTS) or _is_deep(kind)
 
 
-def _is_deep(text: str) -> bool:
+_SLOTS: Final = ("id", "model", "prediction", "label", "timestamp", "scores", "fold")
+
+
+def _is_deep(places: Places | None) -> bool:
     """Tell whether a place lies in an array, or in a field of the key."""
     try:
-        location = parse_field_location(text)
+        location = None if places is None else parse_places(places)
     except ValueError:
         return False  # whichever decoder is built says what is wrong, and with which field
-    return isinstance(location, InArray) or (isinstance(location, InKey) and bool(location.path))
+    return any(
+        isinstance(each, InArray) or (isinstance(each, InKey) and bool(each.path))
+        for each in (location.parts if isinstance(location, Joined) else (location,))
+    )
 
 
 class TreeDecoder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,24 +94,26 @@ def _places(
         return None
     if known.model not in {None, made.model}:
         return None
-    if not isinstance(made.prediction, str) or not isinstance(known.label, str):
+    plain = (made.id, made.model or "", made.prediction, known.label)
+    if not all(isinstance(place, str) for place in plain):
         return None
-    model = None if made.model is None else parse_field_location(made.model)
-    wanted = {ID: made.id, PREDICTION: made.prediction, LABEL: known.label}
+    id_, named, predicted, true = cast("tuple[str, ...]", plain)
+    model = parse_field_location(named) if named else None
+    wanted = {ID: id_, PREDICTION: predicted, LABEL: true}
     if made.timestamp is not None:
         wanted[TIME] = made.timestamp
     if not isinstance(model, Constant):
-        wanted[MODEL] = made.model or ""
+        wanted[MODEL] = named
     places = {role: _column(place) for role, place in wanted.items()}
     unused = [
         each for mapping in (made, known) for each in (mapping.scores, mapping.fold) if each is not None
     ]
     others = [_column(place) if isinstance(place, str) else None for place in unused]
-    named = {role: column for role, column in places.items() if column is not None}
+    found = {role: column for role, column in places.items() if column is not None}
     refused = [column for column in dict.fromkeys(others) if column is not None]
-    if len(named) < len(places) or None in others:
+    if len(found) < len(places) or None in others:
         return None
-    return named, refused, model.text if isinstance(model, Constant) else None, _UNITS[made.timestamp_unit]
+    return found, refused, model.text if isinstance(model, Constant) else None, _UNITS[made.timestamp_unit]
 
 
 def _first(topics: Mapping[str, RecordedTopic], sides: Sequence[str]) -> RecordedTopic | None:

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple, TypeAlias
 from streamwatch.core.events import Decoded, Invalid, Label, Prediction, Side, is_decodable
 from streamwatch.core.ports import Decoder
 from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
-from streamwatch.edge.decoders.mapping import SidedMapping, place_of
+from streamwatch.edge.decoders.joined_text import fixed_text
+from streamwatch.edge.decoders.mapping import SidedMapping, places_of
 from streamwatch.edge.decoders.trees import sided
 from streamwatch.lab.recordings.lines import LineRecord
 
@@ -39,8 +40,8 @@ class RecordedTopic:
 
     def has_constant_class(self, side: Side) -> bool:
         """Tell whether a mapping names the class of every record."""
-        places = [place_of(each.mapping, each.side) or "" for each in self.mappings if each.side == side]
-        return any(place.startswith("=") for place in places)
+        places = [places_of(each.mapping, each.side) for each in self.mappings if each.side == side]
+        return any(fixed_text(each) is not None for each in places)
 
 
 class Both(NamedTuple):
@@ -52,7 +53,15 @@ class Both(NamedTuple):
 
 Fitted: TypeAlias = "Decoded | Both"
 
-_PERHAPS_A_LABEL: Final = frozenset({"missing_model", "missing_prediction", "unknown_kind"})
+_PERHAPS_A_LABEL: Final = frozenset(
+    {
+        "missing_model",
+        "missing_model_part",
+        "missing_prediction",
+        "missing_prediction_part",
+        "unknown_kind",
+    }
+)
 
 
 class Fitting:

@@ -12,7 +12,8 @@ from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.decoders.formats.json import build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.formats.scanned_trees import ScannedTrees
-from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
+from streamwatch.edge.decoders.mapping import KindRule, TopicMapping, parse_field_location
+from streamwatch.edge.decoders.scanner.plan import plan_of
 from streamwatch.edge.decoders.trees import TreeDecoder
 from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.mutations import mutated
@@ -105,3 +106,16 @@ def test_an_empty_header_is_no_segment_that_is_absent() -> None:
     assert isinstance(absent, Prediction)
     assert isinstance(empty, Invalid)
     assert empty.reason == "invalid_segment"
+
+
+def test_fields_of_the_key_are_no_content_that_the_compiled_loop_finds() -> None:
+    places = {"id": "value.id", "model": "=m", "prediction": "value.p", "segments.country": "key.country"}
+    locations = {slot: parse_field_location(place) for slot, place in places.items()}
+    assert plan_of("prediction", locations, {"model": 0}, "ms", None, b"") is None
+    mapping = TopicMapping(segments={"country": "key.country"})
+    decoder = build(DecoderSpec("predictions", "prediction", mapping), FormatOptions())
+    for country in ("DE", "FR", "DE", "IT"):
+        record = of({"id": "1", "model": "m", "prediction": "x"}, key=f'{{"country": "{country}"}}'.encode())
+        (event,) = decoder.decode_batch(fetched([record])).events()
+        assert isinstance(event, Prediction)
+        assert event.segments == {"country": country}

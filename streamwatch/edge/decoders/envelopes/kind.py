@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.mapping import ClassOfLargest
+from streamwatch.edge.decoders.mapping import ClassOfLargest, Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +28,5 @@ class EnvelopeKind(NamedTuple):
     open: Callable[[Any, Record], UnwrappedRecord | str | None]
     """From what was read of a value, and its record: the content; the reason for which the record is invalid
     (one of `reasons.REASONS`); or None for a record that is none of those the envelope is about."""
-    defaults: Mapping[str, str | ClassOfLargest | None]
+    defaults: Mapping[str, Places | ClassOfLargest | None]
     """Places by field of the mapping, instead of its own defaults."""

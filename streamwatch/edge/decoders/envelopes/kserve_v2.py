@@ -3,8 +3,9 @@
 What places are looked up in: `value.id`, `value.model`, `value.model_version`, and tensors as arrays with an
 element for each instance: `value.outputs.<name>`, `value.inputs.<name>`, and `value.output`, the first of the
 outputs. An element of a tensor with one value per instance is that value, of others the array of its values.
-Unless settings say otherwise each element of `value.output` is a class, and its id is `<id>#<index>`. A
-request alone is skipped. Data in the binary extension is not JSON and makes the record invalid.
+Unless settings say otherwise each element of `value.output` is a class, its id is `<id>#<index>`, and its
+model is name and version, if the answer has one: `fraud/3`. A request alone is skipped. Data in the binary
+extension is not JSON and makes the record invalid.
 
 Source: Open Inference Protocol 2.0, "Inference Response JSON Object" and "Tensor Data".
 """
@@ -38,7 +39,7 @@ def open_v2(tree: Any, record: Record) -> UnwrappedRecord | str | None:
         {
             "id": first_text(response.get("id"), attributes.get("id"), found.request.get("id")),
             "model": first_text(response.get("model_name"), attributes.get("inferenceservicename")),
-            "model_version": response.get("model_version"),
+            "model_version": first_text(response.get("model_version")),
             "outputs": outputs,
             "output": next(iter(outputs.values())),
             "inputs": inputs,
@@ -92,4 +93,8 @@ def _product(sizes: list[int], most: int) -> int:
     return product
 
 
-KIND = EnvelopeKind("kserve_v2", open_v2, MappingProxyType({"prediction": "value.output[]"}))
+KIND = EnvelopeKind(
+    "kserve_v2",
+    open_v2,
+    MappingProxyType({"model": ("value.model", "value.model_version?"), "prediction": "value.output[]"}),
+)

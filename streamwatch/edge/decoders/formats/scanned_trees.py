@@ -1,25 +1,26 @@
-"""JSON records with segments: ordinary ones are scanned into columns, the others are read as trees."""
+"""JSON records with segments, or with names of several fields: ordinary ones are scanned into columns.
+
+The others are read as trees.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from streamwatch.core.events import Decoded
 from streamwatch.core.ports import Record
 from streamwatch.core.records import RecordBatch
 from streamwatch.edge.decoders.batches import Batches
-from streamwatch.edge.decoders.field_locations import FieldLocations, located
+from streamwatch.edge.decoders.field_locations import located, slot_locations
 from streamwatch.edge.decoders.formats.kind import DecoderSpec
 from streamwatch.edge.decoders.judging import SLOTS
 from streamwatch.edge.decoders.scanner.plan import SEGMENT_SLOT
-from streamwatch.edge.decoders.trees import TreeDecoder, needs_trees
+from streamwatch.edge.decoders.trees import TreeDecoder, needs_whole_values
 
 
 def can_be_scanned(spec: DecoderSpec) -> bool:
-    """Tell whether a mapping asks for nothing but segments beside fields by name."""
-    alone = not spec.mappings and spec.envelope is None
-    return alone and not needs_trees(replace(spec.mapping, segments={}))
+    """Tell whether one mapping asks for nothing but fields by name, and segments."""
+    return not spec.mappings and spec.envelope is None and not needs_whole_values(spec.mapping)
 
 
 class ScannedTrees:
@@ -40,7 +41,7 @@ class ScannedTrees:
 
     def __init__(self, spec: DecoderSpec, trees: TreeDecoder) -> None:
         mapping = spec.mapping
-        locations = dict(FieldLocations(spec.topic, mapping, SLOTS[spec.side]).by_slot)
+        locations = slot_locations(mapping, SLOTS[spec.side])
         if spec.side != "label":
             for name, place in mapping.segments.items():
                 locations[SEGMENT_SLOT + name] = located("segments", place)

@@ -26,8 +26,10 @@ class Plan(NamedTuple):
     header_at: NDArray[np.int64]
     header_size: NDArray[np.int64]
     header_names: NDArray[np.uint8]
-    id: int
-    model: int
+    id: NDArray[np.int64]
+    """Contents that make the id: one, or several with `/` between them."""
+    model: NDArray[np.int64]
+    """Contents that name the model, in their order; none where the name is the same for all records."""
     prediction: int
     label: int
     timestamp: int
@@ -52,13 +54,13 @@ class Plan(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Names met before."""
+    """Names met before. What several contents make has each as written, with `SEPARATOR` behind."""
 
     models: TokenTable
     predictions: TokenTable
     labels: TokenTable
     segments: TokenTable
-    """Values of all segments, each as written and with `SEPARATOR` behind; 1 + number, 0 without any."""
+    """1 + number, 0 without any."""
 
 
 @hot
@@ -84,8 +86,8 @@ def borrowed_plan(plan: Plan) -> Plan:
         without_refcount(plan.header_at),
         without_refcount(plan.header_size),
         without_refcount(plan.header_names),
-        plan.id,
-        plan.model,
+        without_refcount(plan.id),
+        without_refcount(plan.model),
         plan.prediction,
         plan.label,
         plan.timestamp,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from streamwatch.core.fetched import PADDING
 from streamwatch.core.records import LABEL, PREDICTION
 from streamwatch.edge.decoders.mapping import (
+    AnyLocation,
     Constant,
     FieldLocation,
     InArray,
@@ -18,6 +19,7 @@ from streamwatch.edge.decoders.mapping import (
     InKey,
     InTopic,
     InValue,
+    Joined,
     KindRule,
     TimestampUnit,
 )
@@ -45,14 +47,30 @@ SEGMENT_SLOT: Final = "segments."
 _SIDES: Final = {"prediction": PREDICTION, "label": LABEL, "both": -1}
 _CONSTANTS: Final = frozenset({"model", "prediction", "label"})
 """Slots that may be the same for every record; any other one would make all records of a kind."""
+_JOINED: Final = frozenset({"id", "model"})
+"""Slots that may be made of several contents."""
 
 
 class _Tree:
-    """Fields by the object that they are in, in the order that nodes are numbered."""
+    """Fields by the object that they are in, in the order that nodes are numbered; contents outside of it."""
 
     def __init__(self) -> None:
         self.nodes: list[dict[str, int | str]] = [{}]
         self.leaves = 0
+        self.outside: dict[InKey | InHeader, int] = {}
+
+    def content(self, location: FieldLocation) -> int | None:
+        """The content at a place, a new one if nobody wanted it before; None where it cannot be read."""
+        match location:
+            case InValue(path):
+                return self.leaf(path)
+            case InKey(()) | InHeader():
+                if location not in self.outside:
+                    self.outside[location] = self.leaves
+                    self.leaves += 1
+                return self.outside[location]
+            case InKey() | InArray() | Constant() | InTopic():
+                return None
 
     def leaf(self, path: Sequence[str]) -> int | None:
         """The content at a path, a new one if nobody wanted it before; None where paths overlap."""
@@ -74,7 +92,7 @@ class _Tree:
 
 def plan_of(
     side: str,
-    locations: Mapping[str, FieldLocation | None],
+    locations: Mapping[str, AnyLocation | None],
     numbers: Mapping[str, int],
     unit: TimestampUnit,
     kind: KindRule | None,
@@ -87,7 +105,7 @@ def plan_of(
     side
         What the topic carries.
     locations
-        Where each slot is found, by its name.
+        Where each slot is found, by its name; an id and a model may be joined of several contents.
     numbers
         Numbers of the names that are the same for every record, by slot.
     unit
@@ -99,28 +117,29 @@ def plan_of(
     """
     tree = _Tree()
     leaves: dict[str, int] = {}
-    outside: dict[InKey | InHeader, int] = {}
+    joined: dict[str, list[int]] = {}
     for slot, location in locations.items():
         match location:
             case None:
                 continue
-            case InValue(path):
-                leaf = tree.leaf(path)
-                if leaf is None:
-                    return None
-                leaves[slot] = leaf
-            case InArray():
-                return None
             case Constant() | InTopic():
                 if slot not in _CONSTANTS or numbers.get(slot, -1) < 0:
                     return None
-            case InKey() | InHeader():
-                if location not in outside:
-                    outside[location] = tree.leaves
-                    tree.leaves += 1
-                leaves[slot] = outside[location]
-    fields = _fields(tree)
-    if fields is None or "id" not in leaves:
+            case Joined(parts):
+                found = [tree.content(part) for part in parts if not (slot == "model" and _is_fixed(part))]
+                places = [leaf for leaf in found if leaf is not None]
+                if slot not in _JOINED or len(places) < max(len(found), 1):
+                    return None
+                joined[slot] = places
+            case _:
+                leaf = tree.content(location)
+                if leaf is None:
+                    return None
+                leaves[slot] = leaf
+    for slot in _JOINED & leaves.keys():
+        joined[slot] = [leaves[slot]]
+    fields, outside = _fields(tree), tree.outside
+    if fields is None or "id" not in joined:
         return None
     headers = [(where.name.encode(), leaf) for where, leaf in outside.items() if isinstance(where, InHeader)]
     texts = [text.encode() for text in ((kind.prediction, kind.label) if kind is not None else ("", ""))]
@@ -132,8 +151,8 @@ def plan_of(
         header_at=_starts(sizes),
         header_size=_integers(sizes),
         header_names=_padded(b"".join(name for name, _ in headers)),
-        id=leaves["id"],
-        model=leaves.get("model", -1),
+        id=_integers(joined["id"]),
+        model=_integers(joined.get("model", [])),
         prediction=leaves.get("prediction", -1),
         label=leaves.get("label", -1),
         timestamp=leaves.get("timestamp", -1),
@@ -149,6 +168,11 @@ def plan_of(
         unit=UNITS[unit],
         prefix=np.frombuffer(prefix, np.uint8),
     )
+
+
+def _is_fixed(part: FieldLocation) -> bool:
+    """Tell whether a part of a name is the same for every record, so that the others tell it."""
+    return isinstance(part, Constant | InTopic)
 
 
 def _fields(tree: _Tree) -> Fields | None:

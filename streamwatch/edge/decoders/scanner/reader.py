@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -74,7 +75,8 @@ class ColumnReader:
         self._room = records
         self._texts = np.zeros(records * self._text_bytes + MAX_TOKEN_BYTES + PADDING, np.uint8)
         self._status = np.zeros(records, np.int8)
-        self._spans = np.zeros((records, 4 + 2 * len(self._plan.segments)), np.int64)
+        named = 1 + len(self._plan.model) + len(self._plan.segments)
+        self._spans = np.zeros((records, 2 * named), np.int64)
 
     def read(self, data: NDArray[np.uint8], fetched: NDArray[np.int64]) -> Scanned:
         """Read records, data and rows as of `FetchedRecords`; those that are not ordinary are `left`."""
@@ -107,13 +109,15 @@ class ColumnReader:
         if self._status[place] != NEW_NAME:
             return False
         spans: list[int] = self._spans[place].tolist()
-        model, named = (data[start:stop].tobytes() for start, stop in (spans[:2], spans[2:4]))
+        written = [data[start:stop].tobytes() for start, stop in zip(spans[::2], spans[1::2], strict=True)]
+        models = len(self._plan.model)
+        named, model, segments = written[0], _token(written[1 : 1 + models]), written[1 + models :]
         match event:
             case Prediction():
                 self._learn(self._models, model, self._vocabulary.models.number(event.model))
                 number = self._vocabulary.classes.number(event.predicted_class)
                 self._learn(self._predictions, named, number)
-                self._learn_segments(data, spans[4:], event)
+                self._learn_segments(segments, event)
             case Label():
                 if event.model is not None:
                     self._learn(self._models, model, self._vocabulary.models.number(event.model))
@@ -122,19 +126,27 @@ class ColumnReader:
                 pass  # they hold no names
         return True
 
-    def _learn_segments(self, data: NDArray[np.uint8], spans: list[int], event: Prediction) -> None:
-        written = [data[start:stop].tobytes() for start, stop in zip(spans[::2], spans[1::2], strict=True)]
+    def _learn_segments(self, written: Sequence[bytes], event: Prediction) -> None:
         number = 0
         if event.segments:
             number = 1 + self._vocabulary.segments.number(segments_text(event.segments))
             if number == 0:  # there is none left
                 return
-        self._learn(self._segments, b"".join(each + _SEPARATOR for each in written), number)
+        self._learn(self._segments, _together(written), number)
 
     @staticmethod
     def _learn(tokens: Tokens, token: bytes, number: int) -> None:
         if token and number >= 0:
             tokens.learn(token, number)
+
+
+def _token(written: Sequence[bytes]) -> bytes:
+    """Token of a name: its one content as written, or several together; none if it is the same for all."""
+    return b"".join(written) if len(written) < 2 else _together(written)
+
+
+def _together(written: Sequence[bytes]) -> bytes:
+    return b"".join(each + _SEPARATOR for each in written)
 
 
 @cache

@@ -17,7 +17,7 @@ from streamwatch.core.fetched import (
 )
 from streamwatch.core.jit import entry, hot, without_refcount
 from streamwatch.core.records import LABEL, PREDICTION, SEPARATOR
-from streamwatch.edge.decoders.scanner.contents import id_span, read_headers, time_ms
+from streamwatch.edge.decoders.scanner.contents import MAX_ID_BYTES, id_span, read_headers, time_ms
 from streamwatch.edge.decoders.scanner.digest import MAX_BYTES, digest
 from streamwatch.edge.decoders.scanner.inputs import (
     Plan,
@@ -28,13 +28,17 @@ from streamwatch.edge.decoders.scanner.inputs import (
     borrowed_trace,
 )
 from streamwatch.edge.decoders.scanner.shape import Template, Trace, found
-from streamwatch.edge.decoders.scanner.text import ABSENT, NULL, RAW, TEXT, same
+from streamwatch.edge.decoders.scanner.text import ABSENT, NULL, RAW, TEXT, UNUSUAL, same
 from streamwatch.edge.decoders.scanner.tokens import MAX_TOKEN_BYTES, number_of
 
 ORDINARY, UNUSUAL_RECORD, NEW_NAME = range(3)
 """Status of a record: its row says everything; it is left to others, be it for a name not met before."""
 _UNKNOWN: Final = -1
 _UNUSUAL: Final = -2
+_NONE: Final = -3
+_SLASH: Final = 47
+_PERCENT: Final = 37
+"""Bytes that are written otherwise where a text is one of several, as `joined_text` says."""
 
 
 @hot
@@ -59,26 +63,29 @@ def _side(data: Any, plan: Plan, trace: Trace) -> int:
 def _show_names(plan: Plan, trace: Trace, side: int, span: Any) -> None:
     """Write down where the names of a record stand."""
     span[:] = 0
-    if plan.model >= 0 and trace.kind[plan.model] > NULL:
-        span[0], span[1] = trace.start[plan.model], trace.stop[plan.model]
     leaf = plan.prediction if side == PREDICTION else plan.label
     if leaf >= 0 and trace.kind[leaf] > NULL:
-        span[2], span[3] = trace.start[leaf], trace.stop[leaf]
+        span[0], span[1] = trace.start[leaf], trace.stop[leaf]
+    place = 2
+    for leaf in plan.model:
+        if trace.kind[leaf] > NULL:
+            span[place], span[place + 1] = trace.start[leaf], trace.stop[leaf]
+        place += 2
     if side == PREDICTION:
-        for k in range(len(plan.segments)):
-            leaf = plan.segments[k]
+        for leaf in plan.segments:
             if trace.kind[leaf] > NULL:
-                span[4 + 2 * k], span[5 + 2 * k] = trace.start[leaf], trace.stop[leaf]
+                span[place], span[place + 1] = trace.start[leaf], trace.stop[leaf]
+            place += 2
 
 
 @hot
-def _segments(data: Any, plan: Plan, tables: Tables, trace: Trace, spare: Any, at: int) -> int:
-    """1 + the number of a record's segments, 0 without any; -1 if they are new, `_UNUSUAL` if not plain.
+def _of_several(data: Any, leaves: Any, table: Any, trace: Trace, spare: Any, at: int) -> int:
+    """Number of what several contents make together; -1 if it is new, `_UNUSUAL` if one is not plain.
 
-    Their values are written to `spare` from `at` on, one behind the other.
+    They are written to `spare` from `at` on, one behind the other.
     """
     end = at
-    for leaf in plan.segments:
+    for leaf in leaves:
         kind = trace.kind[leaf]
         if kind > NULL:
             start, stop = trace.start[leaf], trace.stop[leaf]
@@ -91,14 +98,61 @@ def _segments(data: Any, plan: Plan, tables: Tables, trace: Trace, spare: Any, a
             return _UNUSUAL
         spare[end] = SEPARATOR
         end += 1
-    return number_of(spare, at, end - at, tables.segments)
+    return number_of(spare, at, end - at, table)
+
+
+@hot
+def _model(data: Any, plan: Any, tables: Any, trace: Any, spare: Any, at: int) -> int:
+    """Number of the model that a record names; -1 if it is new, `_UNUSUAL` if it is not plain, `_NONE`."""
+    named = 0
+    for leaf in plan.model:
+        named += trace.kind[leaf] > NULL
+    if named == 0:
+        return plan.model_number if plan.model_number >= 0 else _NONE
+    if len(plan.model) > 1:
+        return _of_several(data, plan.model, tables.models, trace, spare, at)
+    leaf = plan.model[0]
+    return number_of(data, trace.start[leaf], trace.stop[leaf] - trace.start[leaf], tables.models)
+
+
+@hot
+def _joined_id(data: Any, plan: Any, trace: Any, texts: Any, at: int) -> int:
+    """Write an id made of several contents to `texts` from `at` on: its bytes, or UNUSUAL."""
+    size = 0
+    for leaf in plan.id:
+        start, stop = id_span(data, trace.kind[leaf], trace.start[leaf], trace.stop[leaf])
+        if start < 0 or size + stop - start >= MAX_ID_BYTES:
+            return UNUSUAL
+        for j in range(start, stop):
+            if data[j] == _SLASH or data[j] == _PERCENT:
+                return UNUSUAL
+            texts[at + size] = data[j]
+            size += 1
+        texts[at + size] = _SLASH
+        size += 1
+    return size - 1
+
+
+@hot
+def _write_key(data: Any, plan: Plan, trace: Trace, start: int, stop: int, texts: Any, at: int) -> int:
+    """Write prefix and id, which is one text or several, from `at` on: their bytes, or UNUSUAL."""
+    prefix, size = len(plan.prefix), stop - start
+    if len(plan.id) > 1:
+        size = _joined_id(data, plan, trace, texts, at + prefix)
+    if size < 0 or prefix + size > MAX_BYTES:
+        return UNUSUAL
+    for j in range(prefix):
+        texts[at + j] = plan.prefix[j]
+    for j in range(stop - start):
+        texts[at + prefix + j] = data[start + j]
+    return prefix + size
 
 
 @hot
 def _judged(  # noqa: C901, PLR0911, PLR0912 - compiled: a reason each
     data: Any, plan: Plan, tables: Tables, trace: Trace, row: Any, spare: Any, at: int
 ) -> tuple[int, int, int]:
-    """Fill side, model, class, segments and time of a row; the status, and start and end of the id."""
+    """Fill side, model, class, segments and time of a row; status, and span of an id of one text."""
     side = plan.side
     if side < 0:
         side = _side(data, plan, trace)
@@ -107,10 +161,12 @@ def _judged(  # noqa: C901, PLR0911, PLR0912 - compiled: a reason each
     for leaf in plan.refused:
         if trace.kind[leaf] > NULL:
             return UNUSUAL_RECORD, 0, 0
-    leaf = plan.id
-    start, stop = id_span(data, trace.kind[leaf], trace.start[leaf], trace.stop[leaf])
-    if start < 0:
-        return UNUSUAL_RECORD, 0, 0
+    start = stop = 0
+    if len(plan.id) == 1:
+        leaf = int(plan.id[0])
+        start, stop = id_span(data, trace.kind[leaf], trace.start[leaf], trace.stop[leaf])
+        if start < 0:
+            return UNUSUAL_RECORD, 0, 0
     stamp = -1
     leaf = plan.timestamp
     if leaf >= 0 and trace.kind[leaf] > NULL:
@@ -118,13 +174,10 @@ def _judged(  # noqa: C901, PLR0911, PLR0912 - compiled: a reason each
         if stamp < 0:
             return UNUSUAL_RECORD, 0, 0
     row["side"] = side
-    model = plan.model_number
-    leaf = plan.model
-    if leaf >= 0 and trace.kind[leaf] > NULL:
-        model = number_of(data, trace.start[leaf], trace.stop[leaf] - trace.start[leaf], tables.models)
-        if model < 0:
-            return NEW_NAME, 0, 0
-    if model < 0 and side == PREDICTION:
+    model = _model(data, plan, tables, trace, spare, at)
+    if model == _UNKNOWN:
+        return NEW_NAME, 0, 0
+    if model == _UNUSUAL or (model < 0 and side == PREDICTION):
         return UNUSUAL_RECORD, 0, 0
     named = plan.prediction_number if side == PREDICTION else plan.label_number
     leaf = plan.prediction if side == PREDICTION else plan.label
@@ -140,19 +193,19 @@ def _judged(  # noqa: C901, PLR0911, PLR0912 - compiled: a reason each
         return NEW_NAME, 0, 0
     segments = 0
     if side == PREDICTION and len(plan.segments) > 0:
-        segments = _segments(data, plan, tables, trace, spare, at)
+        segments = _of_several(data, plan.segments, tables.segments, trace, spare, at)
         if segments < 0:
             return NEW_NAME if segments == _UNKNOWN else UNUSUAL_RECORD, 0, 0
     row["segments"] = segments
     row["timestamp_ms"] = stamp
-    row["model"] = model
+    row["model"] = max(model, -1)
     row["class"] = named
     row["object"] = -1
     return ORDINARY, start, stop
 
 
 @entry
-def scan(  # noqa: PLR0913, PLR0915, PLR0917 - compiled: arrays, one loop
+def scan(  # noqa: PLR0913, PLR0917 - compiled: arrays, one loop
     data: Any,
     fetched: Any,
     plan: Plan,
@@ -181,8 +234,8 @@ def scan(  # noqa: PLR0913, PLR0915, PLR0917 - compiled: arrays, one loop
         Room for the texts of all keys, each of `prefix`, 128 bytes and the separator, and behind them for one
         token.
     spans
-        int64, shape (n, 4 + 2 for each segment): start and end of the model, the class and each segment as
-        they are written, where a name is new; written to.
+        int64, shape (n, 2 + 2 for each content of the model and each segment): start and end of the class,
+        and of these as they are written, where a name is new; written to.
     keep_texts
         Whether they stay there; else each is written over the one before.
     """
@@ -198,7 +251,6 @@ def scan(  # noqa: PLR0913, PLR0915, PLR0917 - compiled: arrays, one loop
     tables = borrowed_tables(tables)
     template = borrowed_template(template)
     trace = borrowed_trace(trace)
-    prefix = len(plan.prefix)
     for i in range(len(fetched)):
         row = rows[i]
         row["record_ms"] = fetched[i, TIMESTAMP]
@@ -224,13 +276,9 @@ def scan(  # noqa: PLR0913, PLR0915, PLR0917 - compiled: arrays, one loop
         if judged != ORDINARY:
             status[i] = judged
             continue
-        key_bytes = prefix + stop - start
-        if key_bytes > MAX_BYTES:
+        key_bytes = _write_key(data, plan, trace, start, stop, texts, used)
+        if key_bytes < 0:
             continue
-        for j in range(prefix):
-            texts[used + j] = plan.prefix[j]
-        for j in range(stop - start):
-            texts[used + prefix + j] = data[start + j]
         row["id_low"], row["id_high"] = digest(texts, used, key_bytes)
         row["id_at"] = used
         row["id_bytes"] = key_bytes
