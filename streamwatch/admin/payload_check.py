@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from streamwatch.admin.check_result import CheckResult
 from streamwatch.core.events import Decoded, EventGroup, Invalid, Label, Prediction
 from streamwatch.core.join.mismatch import SHOWN, are_scores
+from streamwatch.core.join.repeats import CAUSE, CHANGE, Repeats
 from streamwatch.core.ports import Record, Source
 from streamwatch.edge.decoders.reasons import REASONS
 
@@ -57,7 +58,14 @@ async def first_records(
     return found
 
 
-def check_payload(topic: str, place: str | None, records: Sequence[Record], decoder: Decoding) -> CheckResult:
+def check_payload(
+    topic: str,
+    place: str | None,
+    records: Sequence[Record],
+    decoder: Decoding,
+    *,
+    revised: bool = False,
+) -> CheckResult:
     """Say what the mapping of a topic makes of its first records.
 
     Parameters
@@ -70,6 +78,8 @@ def check_payload(topic: str, place: str | None, records: Sequence[Record], deco
         The sample.
     decoder
         Decodes it.
+    revised
+        Whether predictions of an id with another class are meant to be there, as `join.conflicts` says.
     """
     if not records:
         return CheckResult(f"topic {topic}: empty, nothing to decode", good=True)
@@ -94,6 +104,12 @@ def check_payload(topic: str, place: str | None, records: Sequence[Record], deco
             f"predicted classes are scores ({shown}, …): write prediction: {{score: {place}, threshold: 0.5, "
             "above: fraud, below: legit} with the classes of your labels"
         )
-    good = not scores and (not events or reasons.total() < len(events))
+    repeats = Repeats()
+    for event in events:
+        if isinstance(event, Prediction):
+            repeats.add(event)
+    repeated = repeats.many(revised=revised)
+    details += [f"model {each.model} {each.said}; {CAUSE}. Change {CHANGE}" for each in repeated]
+    good = not scores and not repeated and (not events or reasons.total() < len(events))
     what = f"topic {topic}: {told} in the first {len(records)} records"
     return CheckResult(what, good=good, details=tuple(details))

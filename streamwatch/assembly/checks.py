@@ -95,8 +95,10 @@ def _check_payloads(
         for each in mappings
         if each.side == "prediction"
     }
+    revised = settings.join.conflicts != "first"
     return [
-        check_payload(name, places.get(name), samples[name], topics[name].decoder) for name in sorted(topics)
+        check_payload(name, places.get(name), samples[name], topics[name].decoder, revised=revised)
+        for name in sorted(topics)
     ]
 
 

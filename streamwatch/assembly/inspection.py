@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.replay import recorded_topics
+from streamwatch.core.join.repeats import CAUSE
 from streamwatch.core.ports import Record
 from streamwatch.lab.inspection import yaml_text
 from streamwatch.lab.inspection.guessed import Guess
@@ -87,6 +88,7 @@ def inspect(
         f"{joined.labels:,} labels {joined.labels_met:,} met a prediction."
     )
     heading += [f"Note: {note}." for note in guessed.notes]
+    heading += [f"Note: model {each.model} {each.said}; {CAUSE}." for each in joined.repeats.many()]
     if not sections:
         heading.append("kafka.bootstrap_servers is made up: write your own.")
     text = yaml_text.text(guessed, head, joined, heading)

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.markup import escape as markup_escape
 from rich.table import Table
 
+from streamwatch.core.join.repeats import CAUSE
+from streamwatch.edge.decoders.places import notation
 from streamwatch.lab.inspection.guessed import Choice, Guess
 from streamwatch.lab.inspection.horizon import duration_text, quantile_ms
 from streamwatch.lab.inspection.joined import JoinedSample
@@ -42,6 +44,8 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
         console.print(f"{told} classes: {escape(_shares(counts))}")
     for (topic, reason), count in sample.invalid.most_common():
         console.print(f"[red]{count:,} records of {escape(topic)} would be invalid: {reason}[/red]")
+    for each in sample.repeats.many():
+        console.print(f"[red]model {escape(each.model)} {each.said}; {CAUSE}[/red]")
     if sample.lone_predictions or sample.lone_labels:
         console.print(_lone(sample))
 
@@ -56,7 +60,14 @@ def _mapping(guess: Guess) -> Table:
         first = f"{topic.topic} ({topic.side})"
         for name, choice in chosen:
             if isinstance(choice, Choice):
-                cells = (first, name, choice.place, f"{choice.confidence:.0%}", choice.why, choice.runner_up)
+                cells = (
+                    first,
+                    name,
+                    notation(choice.places),
+                    f"{choice.confidence:.0%}",
+                    choice.why,
+                    choice.runner_up,
+                )
                 table.add_row(*map(escape, cells))
                 first = ""
     return table

@@ -8,17 +8,26 @@ from dataclasses import dataclass, field
 from math import exp
 
 from streamwatch.core.events import Side
-from streamwatch.edge.decoders.mapping import TimestampUnit
+from streamwatch.edge.decoders.mapping import Places, TimestampUnit
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One place chosen, why, how surely (0.5 to 1), and the next best where it is close."""
+    """One place chosen, why, how surely (0.5 to 1), and the next best where it is close.
+
+    `further` are places whose texts follow that of the first one, as of a name and its version.
+    """
 
     place: str
     why: str = ""
     confidence: float = 1.0
     runner_up: str = ""
+    further: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> Places:
+        """The place, or all of them, as a mapping has them."""
+        return (self.place, *self.further) if self.further else self.place
 
     @property
     def is_close(self) -> bool:
@@ -89,7 +98,7 @@ class TopicGuess:
     def uses_key(self) -> bool:
         """Tell whether a mapping of the topic looks at keys."""
         choices = (self.id, self.model, self.prediction, self.label, self.timestamp)
-        places = [choice.place for choice in choices if choice is not None]
+        places = [place for choice in choices if choice for place in (choice.place, *choice.further)]
         places += [numbers.place for numbers in (self.scores, self.largest) if numbers is not None]
         places += [*self.when, *([] if self.kind is None else [self.kind[0]])]
         return any(re.match(r"key\b", place) for place in places) or any(

@@ -18,6 +18,7 @@ from streamwatch.core.events import (
     Skipped,
     WrongFold,
 )
+from streamwatch.core.join.repeats import Repeats
 from streamwatch.core.ports import Record
 from streamwatch.lab.recordings.fitting import RecordedTopic
 
@@ -56,6 +57,7 @@ class JoinedSample:
     true_classes: Counter[str] = field(default_factory=Counter[str])
     agreed: int = 0
     models: Counter[str] = field(default_factory=Counter[str])
+    repeats: Repeats = field(default_factory=Repeats)
 
     @property
     def rate(self) -> float:
@@ -92,6 +94,7 @@ def joined_sample(
             match event:
                 case Prediction():
                     predictions.setdefault((event.id, event.model), event)
+                    sample.repeats.add(event)
                 case Label():
                     if event.model is None:
                         for_all.setdefault(event.id, event)

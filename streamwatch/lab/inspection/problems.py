@@ -8,8 +8,11 @@ from typing import Final
 
 from streamwatch.lab.inspection.classes import scores
 from streamwatch.lab.inspection.ids import affixes, id_columns
+from streamwatch.lab.inspection.models import are_separated
 from streamwatch.lab.inspection.pairing import Pairing
 from streamwatch.lab.inspection.streams import Stream
+from streamwatch.lab.inspection.topic_guesses import label_model
+from streamwatch.lab.inspection.words import MODEL, weight
 
 SHOWN: Final = 5
 FAN_OUT: Final = 1.5
@@ -52,12 +55,12 @@ def class_problems(pairing: Pairing) -> list[str]:
     """Say what is wrong with the classes of a pairing; empty where nothing is."""
     topics = f"{pairing.predictions.name} and {pairing.labels.name}"
     best_ids = pairing.ids[0]
-    if best_ids.fan_out > FAN_OUT:
+    if best_ids.fan_out > FAN_OUT and not _are_of_models(pairing):
         return [
             (
                 f"id: {best_ids.left} and {best_ids.right} meet, but both repeat: each record would meet "
-                f"{best_ids.fan_out:.1f} of the other topic. If several fields make the id together, have "
-                "producers write them as one"
+                f"{best_ids.fan_out:.1f} of the other topic. If several fields make the id together, list "
+                f"them on both sides: id: [{best_ids.left}, …] and id: [{best_ids.right}, …]"
             )
         ]
     if pairing.is_sound:
@@ -79,6 +82,14 @@ def class_problems(pairing: Pairing) -> list[str]:
         + (f"; candidates: {', '.join(pairs)}" if pairs else "")
         + ". Where each record of a topic means one class, its label is a constant: label: =fraud"
     ]
+
+
+def _are_of_models(pairing: Pairing) -> bool:
+    """Tell whether labels repeat an id because each is of another model, which it names."""
+    named = label_model(pairing, pairing.classes[0].label) if pairing.classes else None
+    if named is None or weight(named.place, MODEL, outer=0.7) <= 0:
+        return False
+    return are_separated(pairing.labels, pairing.ids[0].right, (named.place, *named.further))
 
 
 def _longer(stream: Stream, place: str) -> str:

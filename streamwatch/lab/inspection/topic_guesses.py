@@ -11,7 +11,7 @@ from streamwatch.lab.inspection.classes import ClassPair
 from streamwatch.lab.inspection.guessed import Choice, Numbers, ScoreChoice, TopicGuess, confidence
 from streamwatch.lab.inspection.ids import IdPair, joined_rows
 from streamwatch.lab.inspection.mappings.conditions import condition
-from streamwatch.lab.inspection.models import model_places
+from streamwatch.lab.inspection.models import joined_names, model_name, model_places
 from streamwatch.lab.inspection.pairing import Pairing
 from streamwatch.lab.inspection.streams import EACH, Stream
 from streamwatch.lab.inspection.times import moments, stamps
@@ -71,7 +71,7 @@ def label_guess(pairing: Pairing) -> TopicGuess:
         stream.topic,
         "label",
         _id_choice(pairing, label=True),
-        _label_model(pairing, label.place),
+        label_model(pairing, label.place),
         None,
         None,
         label,
@@ -165,33 +165,37 @@ def _class_choice(classes: Sequence[ClassPair], *, label: bool) -> Choice:
 
 
 def _model(stream: Stream, id_place: str, taken: set[str]) -> Choice:
-    """Place of the model's name, or a constant made of the topic's."""
-    found = model_places(stream, id_place, taken)
-    if not found:
+    """Place of the model's name, with that of its version if need be, or a constant made of the topic's."""
+    found = model_name(stream, id_place, taken)
+    if found is None:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", stream.topic)
         return Choice(f"={name}", "no field names the model: one name for all of this topic", 0.5)
-    best, *others = found
-    shown = ", ".join(best.models[:4]) + (", …" if len(best.models) > 4 else "")
-    second = others[0] if others else None
-    return Choice(
-        best.place,
-        f"{len(best.models)} model{'s' * (len(best.models) > 1)}: {shown}",
-        confidence(best.rank, second.rank if second else None),
-        second.place if second else "",
-    )
+    shown = ", ".join(found.models[:4]) + (", …" if len(found.models) > 4 else "")
+    why = f"{len(found.models)} model{'s' * (len(found.models) > 1)}: {shown}"
+    place, *further = found.places
+    if further:
+        why += f"; {place} alone leaves several predictions of an id, {further[0]} tells them apart"
+    elif found.version:
+        why += f"; {found.version} differs too: [{place}, {found.version}] evaluates each version by itself"
+    second = found.second
+    sure = confidence(found.rank, second.rank if second else None)
+    return Choice(place, why, sure, second.place if second else "", tuple(further))
 
 
-def _label_model(pairing: Pairing, label_place: str) -> Choice | None:
+def label_model(pairing: Pairing, label_place: str) -> Choice | None:
     """Place of the model in labels, only where it names the model of the prediction that a label is of."""
-    ids = pairing.ids[0]
-    of_predictions = model_places(pairing.predictions, ids.left)
-    if not of_predictions:
+    ids, why = pairing.ids[0], "names the model that a label is of"
+    of_predictions = model_name(pairing.predictions, ids.left)
+    if of_predictions is None:
         return None
-    models = set(of_predictions[0].models)
+    if len(of_predictions.places) > 1:
+        places = joined_names(pairing.labels, ids.right, of_predictions.models)
+        return Choice(places[0], why, further=places[1:]) if places else None
+    models = set(of_predictions.models)
     for found in model_places(pairing.labels, ids.right, {label_place}):
         column = pairing.labels.columns[found.place]
         if set(found.models) <= models and column.filled >= FILLED_LABEL:
-            return Choice(found.place, "names the model that a label is of")
+            return Choice(found.place, why)
     return None
 
 

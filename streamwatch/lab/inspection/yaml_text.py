@@ -111,7 +111,8 @@ def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
     """Key, value and reason of each line of a mapping."""
     yield "id", topic.id.place, _said(topic.id)
     if topic.model is not None:
-        yield "model", topic.model.place, _said(topic.model)
+        places = topic.model.places
+        yield "model", places if isinstance(places, str) else list(places), _said(topic.model)
     else:
         yield "model", None, "a label is for every model that predicted its id"
     if topic.prediction is not None:

@@ -58,7 +58,7 @@ def chosen(part: Any) -> Any:
         return places(part)
     if isinstance(part, tuple):
         return part[0]
-    return part.place if isinstance(part, Choice) else part
+    return part.places if isinstance(part, Choice) else part
 
 
 def differences(payload: Payload) -> list[str]:

@@ -163,6 +163,70 @@ def two_stages_are_no_two_models() -> Payload:
     return found
 
 
+def two_versions() -> Payload:
+    found = Payload(
+        "two versions of a model score each request",
+        predictions={"scores": {"id": "value.req", "model": ("value.model.name", "value.model.version")}},
+        labels={"outcomes": {"id": "value.req", "model": None, "label": "value.outcome"}},
+    )
+    for item in story(120):
+        for version, said in ((7, item.predicted), (8, item.true if item.number % 20 else item.predicted)):
+            value = {"req": item.uuid, "model": {"name": "fraud", "version": version}, "decision": said}
+            found.add("scores", item.made_ms, value)
+        found.add("outcomes", item.labelled_ms, {"req": item.uuid, "outcome": item.true})
+    return found
+
+
+def versions_in_flat_fields() -> Payload:
+    found = Payload(
+        "two versions of two models in flat fields, and labels that name them",
+        predictions={"scores": {"id": "value.req", "model": ("value.model_name", "value.model_version")}},
+        labels={
+            "outcomes": {
+                "id": "value.req",
+                "model": ("value.model_name", "value.model_version"),
+                "label": "value.outcome",
+            }
+        },
+    )
+    for item in story(121):
+        name = ("fraud", "abuse")[item.number % 2]
+        for version, said in (("1.9", item.predicted), ("1.10", item.true)):
+            names = {"model_name": name, "model_version": version, "schema_version": 3}
+            found.add("scores", item.made_ms, {"req": item.uuid, "label": said} | names)
+            found.add("outcomes", item.labelled_ms, {"req": item.uuid, "outcome": item.true} | names)
+    return found
+
+
+def few_ids_by_a_canary() -> Payload:
+    found = Payload(
+        "a canary scores one request of twenty, too",
+        predictions={"scores": {"id": "value.req", "model": ("value.model", "value.deployment")}},
+        labels={"outcomes": {"id": "value.req", "label": "value.outcome"}},
+    )
+    for item in story(122):
+        for deployment in ("stable", "canary")[: 1 + (item.number % 20 == 0)]:
+            said = item.predicted if deployment == "stable" else item.true
+            value = {"req": item.uuid, "model": "fraud", "deployment": deployment, "prediction": said}
+            found.add("scores", item.made_ms, value)
+        found.add("outcomes", item.labelled_ms, {"req": item.uuid, "outcome": item.true})
+    return found
+
+
+def attempts() -> Payload:
+    found = Payload(
+        "each request is delivered twice: the second is no other model",
+        predictions={"scores": {"id": "value.req", "model": "value.model"}},
+        labels={"outcomes": {"id": "value.req", "label": "value.outcome"}},
+    )
+    for item in story(123):
+        for attempt in (1, 2):
+            value = {"req": item.uuid, "model": "fraud", "attempt": attempt, "prediction": item.predicted}
+            found.add("scores", item.made_ms, value | {"schema_version": attempt})
+        found.add("outcomes", item.labelled_ms, {"req": item.uuid, "outcome": item.true})
+    return found
+
+
 MODELS: tuple[Maker, ...] = (
     several_models,
     champion_and_challenger,
@@ -171,4 +235,8 @@ MODELS: tuple[Maker, ...] = (
     shadow_scoring,
     flat_challenger,
     two_stages_are_no_two_models,
+    two_versions,
+    versions_in_flat_fields,
+    few_ids_by_a_canary,
+    attempts,
 )
