@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from streamwatch.admin.check_result import CheckResult
-from streamwatch.core.events import Decoded, EventGroup, Invalid, Label, Prediction
+from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, Prediction
 from streamwatch.core.join.mismatch import SHOWN, are_scores
 from streamwatch.core.join.repeats import CAUSE, CHANGE, Repeats
 from streamwatch.core.ports import Record, Source
@@ -104,12 +104,18 @@ def check_payload(
             f"predicted classes are scores ({shown}, …): write prediction: {{score: {place}, threshold: 0.5, "
             "above: fraud, below: legit} with the classes of your labels"
         )
+    repeated = repeated_of(events, revised=revised)
+    details += repeated
+    good = not scores and not repeated and (not events or reasons.total() < len(events))
+    what = f"topic {topic}: {told} in the first {len(records)} records"
+    return CheckResult(what, good=good, details=tuple(details))
+
+
+def repeated_of(events: Iterable[Event], *, revised: bool) -> Sequence[str]:
+    """Say which models repeat ids in the events of a sample, and what to change."""
     repeats = Repeats()
     for event in events:
         if isinstance(event, Prediction):
             repeats.add(event)
-    repeated = repeats.many(revised=revised)
-    details += [f"model {each.model} {each.said}; {CAUSE}. Change {CHANGE}" for each in repeated]
-    good = not scores and not repeated and (not events or reasons.total() < len(events))
-    what = f"topic {topic}: {told} in the first {len(records)} records"
-    return CheckResult(what, good=good, details=tuple(details))
+    found = repeats.many(revised=revised)
+    return [f"model {each.model} {each.said}; {CAUSE}. Change {CHANGE}" for each in found]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from streamwatch.admin.check_result import CheckResult
+from streamwatch.admin.payload_check import repeated_of
 from streamwatch.core.events import Decoded, EventGroup, Invalid, Partition
 from streamwatch.core.ports import Record, Schemas
 from streamwatch.edge.decoders.reasons import REASONS
@@ -30,6 +31,8 @@ async def check_schemas(
     decoders: Mapping[str, Decoding],
     schemas: Schemas | None,
     monotonic: Callable[[], float] = time.monotonic,
+    *,
+    revised: bool = False,
 ) -> Sequence[CheckResult]:
     """Fetch the schemas of samples and decode them.
 
@@ -45,6 +48,8 @@ async def check_schemas(
         Fetches schemas; None where none has to be fetched.
     monotonic
         Seconds that never go back.
+    revised
+        As of `check_payload`.
     """
     if schemas is not None:
         delivered = {Partition(topic, 0): records for topic, records in samples.items()}
@@ -53,10 +58,14 @@ async def check_schemas(
         while await schemas.missing(needed):
             if schemas.problem is not None or monotonic() >= deadline:
                 return [CheckResult(schemas.waiting or "schema registry: no answer in time", good=False)]
-    return [_decoded(topic, formats[topic], samples[topic], decoders[topic]) for topic in formats]
+    return [
+        _decoded(topic, formats[topic], samples[topic], decoders[topic], revised=revised) for topic in formats
+    ]
 
 
-def _decoded(topic: str, name: str, records: Sequence[Record], decoder: Decoding) -> CheckResult:
+def _decoded(
+    topic: str, name: str, records: Sequence[Record], decoder: Decoding, *, revised: bool
+) -> CheckResult:
     if not records:
         return CheckResult(f"topic {topic}: {name}, empty: nothing to decode", good=True)
     decoded = decoder.decode_all(records, [record.timestamp for record in records])
@@ -67,4 +76,5 @@ def _decoded(topic: str, name: str, records: Sequence[Record], decoder: Decoding
     if "schema_missing" in reasons:
         details.append(_HINT)
     what = f"topic {topic}: {name}, {good} of {len(records)} records of a sample were decoded"
-    return CheckResult(what, good=good > 0, details=tuple(details))
+    repeated = repeated_of((event for events in by_record for event in events), revised=revised)
+    return CheckResult(what, good=good > 0 and not repeated, details=(*details, *repeated))

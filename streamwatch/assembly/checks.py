@@ -81,7 +81,7 @@ async def _check_samples(
     formats = topic_properties.schema_formats(settings.topics)
     return [
         *_check_payloads(settings, {name: topics[name] for name in topics.keys() - formats.keys()}, samples),
-        *(await _check_formats(formats, topics, samples, cache) if formats else ()),
+        *(await _check_formats(settings, formats, topics, samples, cache) if formats else ()),
     ]
 
 
@@ -103,6 +103,7 @@ def _check_payloads(
 
 
 async def _check_formats(
+    settings: Settings,
     formats: Mapping[str, str],
     topics: Mapping[str, Topic],
     samples: Mapping[str, Sequence[Record]],
@@ -114,7 +115,8 @@ async def _check_formats(
     schemas = topic_schemas(cache, topics)
     try:
         decoders = {name: topics[name].decoder for name in formats}
-        return await check_schemas(formats, samples, decoders, schemas)
+        revised = settings.join.conflicts != "first"
+        return await check_schemas(formats, samples, decoders, schemas, revised=revised)
     finally:
         if schemas is not None:
             await schemas.close()

@@ -19,6 +19,7 @@ from streamwatch.admin.doctor.finding import Finding
 from streamwatch.assembly import specs
 from streamwatch.assembly.replay import recorded_topics
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction, Skipped, WrongFold
+from streamwatch.core.join.repeats import Repeats
 from streamwatch.core.ports import Record
 from streamwatch.edge.sources.kafka.checking.sample import sample
 from streamwatch.lab.inspection.joined import events_of
@@ -159,6 +160,7 @@ def configured(settings: Settings) -> Configured:
             model: utility if isinstance(utility, str) else "costs" for model, utility in utilities.items()
         },
         order=settings.join.order,
+        conflicts=settings.join.conflicts,
         has_receivers=bool(settings.alerts.receivers),
     )
 
@@ -173,15 +175,17 @@ def sampled(topic: RecordedTopic, records: Sequence[Record]) -> SampledTopic:
     """Decode records as the daemon would: ids by model ("" for labels), and a place for each reason."""
     ids: dict[str, list[str]] = {}
     invalid: dict[str, str] = {}
+    repeats = Repeats()
     found = topic.decoder.decode_all(records, [record.timestamp for record in records])
     for event in events_of(found):
         match event:
             case Prediction():
                 ids.setdefault(event.model, []).append(event.id)
+                repeats.add(event)
             case Label():
                 ids.setdefault("", []).append(event.id)
             case Invalid():
                 invalid[event.reason] = f"partition {event.partition} offset {event.offset}"
             case NullRecord() | WrongFold() | Skipped():
                 pass  # they have no id to be matched
-    return SampledTopic(ids, invalid)
+    return SampledTopic(ids, invalid, repeats)

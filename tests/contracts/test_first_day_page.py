@@ -107,6 +107,7 @@ SAID: Mapping[tuple[str, str], Callable[[], str]] = {
     ("a topic with predictions is missing from the settings", "`doctor`"): rule("labels_orphaned"),
     ("the predictions change before labels arrive", "`doctor`"): rule("early_hint_stands"),
     ("the field of a segment is an id", "`doctor`"): rule("segments_full"),
+    ("two versions of a model have one name", "`doctor`"): rule("predictions_repeated"),
     ("the field of the model is an id of each run", "`doctor`"): rule("limits_reached"),
     ("more predictions wait than the limit allows", "`doctor`"): rule("evicted"),
     ("there are too few outcomes for alarms", "`doctor`"): rule("detectors_silent"),

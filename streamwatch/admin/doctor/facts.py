@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from streamwatch.core.join.repeats import Repeats
+
 Key: TypeAlias = tuple[str, frozenset[tuple[str, str]]]
 PREFIX = "streamwatch_"
 
@@ -66,16 +68,18 @@ class Configured:
     utilities: Mapping[str, str] = field(default_factory=dict[str, str])
     """Utility by model, "" for all others: accuracy, balanced or costs."""
     order: str = "resolution"
+    conflicts: str = "first"
     has_receivers: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class SampledTopic:
-    """Newest records of a topic, decoded: ids by model ("" for labels), and an offset for each reason."""
+    """Newest records of a topic, decoded: ids by model ("" for labels), and what is wrong with them."""
 
     ids: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     invalid: Mapping[str, str] = field(default_factory=dict[str, str])
     """Reason → `partition 0 offset 17` of one such record."""
+    repeats: Repeats = field(default_factory=Repeats)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,13 @@ WRONG: Mapping[str, Case] = {
         },
         "labels of truths match no prediction in 30.0% of cases (300 of 1,000)",
     ),
+    "predictions_repeated": (
+        {
+            "text": "predictions_accepted_total 700\npredictions_duplicate_total 572\n"
+            "predictions_conflict_total 128"
+        },
+        "predictions repeat an id and a model in 50.0% of cases (700 of 1,400; 128 with another class)",
+    ),
     "not_durable": ({"text": "state_durable 0"}, "state is not durable"),
     "disk_low": (
         {"text": 'state_disk_low 1\nstate_bytes{part="join"} 3000000'},

@@ -6,8 +6,17 @@ import { state } from "./state.js";
 
 const total = (tree) => (typeof tree === "number" ? tree : Object.values(tree ?? {}).reduce((sum, below) => sum + total(below), 0));
 
+// As in the alert rule PredictionsRepeated.
+const MANY = 0.01;
+
 // Before the state is open nothing is known of it, and nobody has asked Kafka.
 const opened = ({ ready, stream }) => ready || stream.commits_total !== undefined;
+
+// What share of the predictions repeat an id and a model: only one of each counts.
+function repeated(stream) {
+  const again = total(stream.predictions_duplicate_total) + total(stream.predictions_conflict_total);
+  return again ? again / (again + total(stream.predictions_accepted_total)) : 0;
+}
 
 // [text, good | fair | bad]
 function chips(health) {
@@ -20,6 +29,7 @@ function chips(health) {
     stream.kafka_up ? ["Kafka reachable", "good"] : ready ? ["Kafka unreachable", "bad"] : null,
     stream.caught_up ? ["caught up", "good"] : [lag ? `${count(lag)} records behind` : "catching up", "fair"],
     stream.state_durable ? ["state durable", "good"] : ["state in memory only", "fair"],
+    repeated(stream) > MANY ? [`${percent(repeated(stream))} of predictions repeat an id: two models with one name?`, "bad"] : null,
   ].filter((chip) => chip !== null);
 }
 
@@ -61,6 +71,7 @@ function facts(health) {
     ["Behind by", once(`${count(total(stream.consumer_lag_records))} records`)],
     ["State", once(stream.state_durable ? "durable" : "in memory")],
     ["Predictions accepted", count(stream.predictions_accepted_total)],
+    ["Predictions repeated", stream.predictions_accepted_total === undefined ? null : percent(repeated(stream))],
     ["Labels accepted", count(stream.labels_accepted_total)],
     ...joinByTopic(stream),
     ["Invalid records", once(count(total(stream.records_invalid_total)))],
