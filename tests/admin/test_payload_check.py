@@ -61,3 +61,15 @@ async def test_the_first_records_of_each_topic_are_read_and_no_more_than_asked_f
     assert [record.offset for record in found["predictions"]] == list(range(SAMPLE_RECORDS))
     assert [record.offset for record in found["labels"]] == [0, 1]
     assert source.stopped
+
+
+def test_a_model_that_repeats_ids_is_a_fault_with_what_to_map() -> None:
+    sample = [of({"id": n // 2, "model": "m", "prediction": "ab"[n % 2]}) for n in range(40)]
+    result = check_payload("p", "value.prediction", sample, DECODER)
+    assert not result.good
+    (said,) = result.details
+    assert said.startswith(
+        "model m repeats ids in 50.0% of its predictions (20 of 40, 20 with another class)"
+    )
+    assert "mapping: {model: [place of the name, place of the version]}" in said
+    assert check_payload("p", "value.prediction", sample, DECODER, revised=True).good

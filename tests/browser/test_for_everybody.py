@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from playwright.async_api import Page, expect
 
-from streamwatch.core.metrics import family
+from streamwatch.core.metrics import family, single
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.chromium import DESKTOP, PHONE
 from tests.browser.conftest import Opened
@@ -220,6 +220,23 @@ async def test_a_topic_whose_records_join_nothing_is_seen(server: HttpServer, op
         "Labels of topic <b>": "none",
         "Labels of topic outcomes": "98.9% of 950 joined",
     }
+
+
+async def test_many_predictions_of_ids_that_were_predicted_before_are_told(
+    server: HttpServer, opened: Opened
+) -> None:
+    report = report_of({"m": Model()})
+    counts = {"accepted": 700.0, "duplicate": 572.0, "conflict": 128.0}
+    repeated = [single(f"predictions_{name}_total", count) for name, count in counts.items()]
+    server.publish(replace(report, families=[*report.families, *repeated]))
+    page = await opened(server.url)
+    told = re.compile(r"\d\s?% of predictions repeat an id: two models with one name\?")
+    await expect(page.locator("#chips")).to_contain_text(told)
+    counts |= {"duplicate": 4.0, "conflict": 3.0}
+    seldom = [single(f"predictions_{name}_total", count) for name, count in counts.items()]
+    server.publish(replace(report, families=[*report.families, *seldom]))
+    await expect(page.locator("#chips")).not_to_contain_text("repeat an id")
+    await expect(page.locator("#health")).to_contain_text("Predictions repeated")
 
 
 async def test_nothing_is_claimed_of_kafka_and_state_before_the_state_is_open(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -15,6 +16,8 @@ from streamwatch.admin.doctor.examination import examine
 from streamwatch.admin.doctor.facts import Configured, Facts, MetricSamples, SampledTopic, read
 from streamwatch.admin.doctor.finding import Rule, Weight
 from streamwatch.admin.doctor.rules import RULES
+from streamwatch.core.events import Prediction
+from streamwatch.core.join.repeats import Repeats
 from streamwatch.settings.monitors.monitors import MonitorsSection
 
 MODULES: list[ModuleType] = [
@@ -324,4 +327,22 @@ def test_series_that_are_left_out_are_told_by_part() -> None:
     assert found.startswith(
         "limits_reached: monitors.max_series is reached: 3,040 series are not in /metrics "
         "(3,000 class, 40 forgetting)"
+    )
+
+
+def test_repeated_predictions_are_told_above_one_in_a_hundred_and_revised_ones_where_they_are_not_meant() -> (
+    None
+):
+    text = "predictions_accepted_total {}\npredictions_duplicate_total {}\npredictions_conflict_total {}"
+    assert said(text.format(990, 5, 5)) == []
+    assert said() == []
+    [found] = said(text.format(980, 20, 0))
+    assert "producers that deliver at least once" in found
+    assert said(text.format(500, 0, 500), configured=replace(CONFIGURED, conflicts="last")) == []
+    repeats = Repeats()
+    for number in range(20):
+        repeats.add(Prediction(str(number // 2), "fraud", "ab"[number % 2], 0))
+    [found] = said(text.format(980, 20, 0), topics={"p": SampledTopic(repeats=repeats)})
+    assert found.startswith(
+        "predictions_repeated: model fraud repeats ids in 50.0% of its predictions (10 of 20"
     )
