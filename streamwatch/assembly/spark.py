@@ -93,7 +93,10 @@ class RecordSplit:
     ) -> Sequence[tuple[int, bytes]]:
         """See `Split`."""
         batch = self.topics[partition.topic].decoder.decode_batch(records)
-        return self.reader.split(partition, arrivals_of(records, batch), host_ms)
+        pieces = self.reader.split(partition, arrivals_of(records, batch), host_ms)
+        if batch.vocabulary.full():  # the pieces name names by themselves
+            batch.vocabulary.release_all_but(batch.rows[:0])
+        return pieces
 
 
 _SPLITS: dict[bytes, RecordSplit] = {}

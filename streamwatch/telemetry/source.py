@@ -97,6 +97,18 @@ class PartitionLeftBehind(InternalEvent):
 
 
 @dataclass(frozen=True)
+class NameTableFull(InternalEvent):
+    """So many names of a kind (models, classes, segments) came that the numbers of unneeded ones are reused.
+
+    Decoding ever new names takes several times as long as decoding known ones.
+    """
+
+    level: ClassVar[Level] = "warning"
+    sampled_by: ClassVar[str | None] = "kind"
+    kind: str
+
+
+@dataclass(frozen=True)
 class HostClockBehind(InternalEvent):
     """Most records look as if they came from the future: this host's clock is behind, and is not asked."""
 

@@ -121,11 +121,29 @@ def test_objects_pass_as_they_were_given() -> None:
     assert no_records().events() == []
 
 
-def test_numbers_of_names_never_change_and_run_out() -> None:
-    names = Names(most=2)
-    assert [names.number(name) for name in ("a", "b", "a", "c", "b")] == [0, 1, 0, NO_NAME, 1]
-    assert list(names.names) == ["a", "b"]
-    assert len(names) == 2
+def test_numbers_of_names_stay_and_run_out_until_those_of_unneeded_names_are_released() -> None:
+    names = Names(most=3)
+    assert names.fixed_number("f") == 0
+    assert not names.is_full
+    assert [names.number(name) for name in ("a", "b", "a", "c", "b")] == [1, 2, 1, NO_NAME, 2]
+    assert names.is_full
+    names.release_all_but(np.array([2, -1]))
+    assert not names.is_full
+    assert (list(names.names), len(names)) == (["f", "", "b"], 2)
+    assert [names.number(name) for name in ("b", "c", "a", "f")] == [2, 1, NO_NAME, 0]
+    assert list(names.names) == ["f", "c", "b"]
+
+
+def test_numbers_that_are_all_needed_are_asked_for_again_only_after_as_many_refusals() -> None:
+    names = Names(most=20)
+    for n in range(21):
+        names.number(f"{n}")
+    names.release_all_but(np.arange(20))
+    tried = 0
+    while not names.is_full:
+        tried += 1
+        assert names.number("x") == NO_NAME
+    assert tried == 21
 
 
 def test_a_row_is_one_cache_line() -> None:

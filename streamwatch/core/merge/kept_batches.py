@@ -47,6 +47,10 @@ class KeptBatches:
         """Tell whether neither texts nor objects are kept."""
         return self._texts is None and not self._objects
 
+    def numbers_by(self, vocabulary: Vocabulary) -> bool:
+        """Tell whether kept rows number names by this vocabulary."""
+        return self._vocabulary is vocabulary
+
     def add(self, batches: Sequence[RecordBatch]) -> NDArray[np.int64]:
         """Take in batches; their rows behind one another, as words, which point to what is kept here.
 

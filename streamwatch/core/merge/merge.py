@@ -66,6 +66,8 @@ class Merge:
         self._clock_ms = progress.clock_ms
         self.left_behind: list[Partition] = []
         """Partitions no longer waited for, since this was emptied."""
+        self.full_names: list[str] = []
+        """Kinds of names whose numbers were used up and released, since this was emptied."""
 
     def _rank(self, partition: Partition) -> tuple[int, int]:
         return self._topic_order[partition.topic], partition.partition
@@ -130,6 +132,11 @@ class Merge:
         sizes_bytes = np.array([arrivals.size_bytes for arrivals in parts], np.int64)
         self._partitions.heard(places, np.maximum(counts, sizes_bytes))
         self._host.look(list(delivered), stamps_ms, decodable, counts, now_ms)
+        for vocabulary in {arrivals.records.vocabulary for arrivals in parts}:
+            if full := vocabulary.full():
+                self.full_names += full
+                _, rows = self._waiting_rows()
+                vocabulary.release_all_but(rows if self._kept.numbers_by(vocabulary) else rows[:0])
 
     def found(self, ends_ms: Mapping[Partition, int | None]) -> None:
         """Note when the fetches were sent that found partitions at their end; None: not known to be there."""
@@ -280,10 +287,14 @@ class Merge:
 
     def compact(self) -> None:
         """Free the texts and objects of released records."""
-        ids = np.concatenate([self._held.ids(), *self._inbox.ids()])
-        rows = self._held.rows(ids)
+        ids, rows = self._waiting_rows()
         self._kept.keep(rows)
         self._held.replace_rows(ids, rows)
+
+    def _waiting_rows(self) -> tuple[NDArray[np.int64], NDArray[np.void]]:
+        """Ids and rows of all held records."""
+        ids = np.concatenate([self._held.ids(), *self._inbox.ids()])
+        return ids, self._held.rows(ids)
 
     def _compact(self) -> None:
         """Let go of texts and objects of records that were released, when they are most of what is kept."""

@@ -19,7 +19,13 @@ from streamwatch.daemon.processing.recent_records import RecentRecords
 from streamwatch.daemon.processing.rejected_records import RejectedRecords
 from streamwatch.daemon.processing.topic import Topic
 from streamwatch.daemon.processing.turns import ROOM, in_turns, room_after
-from streamwatch.telemetry import HostClockBehind, HostClockRight, PartitionLeftBehind, Telemetry
+from streamwatch.telemetry import (
+    HostClockBehind,
+    HostClockRight,
+    NameTableFull,
+    PartitionLeftBehind,
+    Telemetry,
+)
 
 
 class MergedRecords:
@@ -167,6 +173,9 @@ class MergedRecords:
             self._progress.left_behind += 1
             self._telemetry.emit(PartitionLeftBehind(partition.topic, partition.partition))
         self._merge.left_behind.clear()
+        for kind in self._merge.full_names:
+            self._telemetry.emit(NameTableFull(kind))
+        self._merge.full_names.clear()
         if self._merge.host_is_behind != self._host_was_behind:
             self._host_was_behind = self._merge.host_is_behind
             self._telemetry.emit(HostClockBehind() if self._host_was_behind else HostClockRight())

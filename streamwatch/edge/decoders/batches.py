@@ -65,9 +65,9 @@ class Batches:
                 continue
             text = canonical_text(location.text if isinstance(location, Constant) else topic)
             if text is not None and slot == "model":
-                numbers[slot] = self._vocabulary.models.number(text)
+                numbers[slot] = self._vocabulary.models.fixed_number(text)
             elif text is not None and slot in ("prediction", "label"):
-                numbers[slot] = self._vocabulary.classes.number(mapping.classes.get(text, text))
+                numbers[slot] = self._vocabulary.classes.fixed_number(mapping.classes.get(text, text))
         return numbers
 
     def decode(

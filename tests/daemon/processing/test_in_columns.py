@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -47,9 +48,11 @@ JOIN = JoinSpec(horizon_ms=60_000, early_horizon_ms=60_000, dedup_horizon_ms=60_
 
 
 class Daemon:
-    """A batch processor with estimators, in columns or row by row; `table`: entries in the table."""
+    """A batch processor, in columns or row by row; `table`: entries in it; `names`: numbers of names."""
 
-    def __init__(self, *, columns: bool, join: JoinSpec = JOIN, table: int | None = None) -> None:
+    def __init__(
+        self, *, columns: bool, join: JoinSpec = JOIN, table: int | None = None, names: int = 65_536
+    ) -> None:
         self.now_ms = 0
         self.log = io.StringIO()
         self.monitors = EstimatorSet(TINY)
@@ -60,7 +63,7 @@ class Daemon:
             StoreMaintenance(compiled, runs, Path("state")) if compiled and table is not None else None
         )
         pipeline = compiled or Pipeline(join, self.monitors)
-        vocabulary, keys = Vocabulary(), id_keys("", digest=True)
+        vocabulary, keys = Vocabulary(names), id_keys("", digest=True)
         topics = {
             "predictions": Topic(
                 "prediction", JsonDecoder("predictions", "prediction", TopicMapping(), keys, vocabulary)
@@ -185,6 +188,50 @@ def test_counters_snapshots_alarms_and_log_are_those_of_rows(seed: int, table: i
     if isinstance(columns.processor.pipeline, ColumnPipeline):
         assert (columns.processor.pipeline.entries_outside > 0) == (table is not None)
     assert columns.processor.records >= 3_000
+
+
+def ever_new_names(chance: random.Random) -> list[Poll]:
+    """Predictions and labels whose models and classes change all the time, half of them held for a while."""
+    offsets = dict.fromkeys(PLACES, 0)
+    found: list[Poll] = []
+    for number in range(200):
+        poll: dict[Partition, list[KafkaRecord]] = {}
+        for n in range(number * 30, number * 30 + 30):
+            shown, model = f"c{(n + chance.randrange(20)) // 20 % 40}", f"m{n // 60}"
+            for topic, content in (
+                ("predictions", {"id": f"{n}", "model": model, "prediction": shown}),
+                ("labels", {"id": f"{n - 30}", "label": shown} | ({"model": model} if n % 2 else {})),
+            ):
+                place = Partition(topic, n % 2)
+                value = json.dumps(content).encode()
+                poll.setdefault(place, []).append(
+                    KafkaRecord(*place, offsets[place], START_MS + n, None, value)
+                )
+                offsets[place] += 1
+        if number % 4 < 2:  # the others wait for these partitions, which are not at their ends
+            poll = {place: records for place, records in poll.items() if place.partition}
+        found.append(poll_of(poll, number + 1, at_end=number % 4 == 3))
+    return found
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_names_beyond_the_numbers_that_there_are_take_over_those_that_no_held_record_needs(
+    *, columns: bool
+) -> None:
+    few, many = Daemon(columns=columns, names=9), Daemon(columns=columns)
+
+    async def run() -> None:
+        for daemon in (few, many):
+            for poll in ever_new_names(random.Random(1)):
+                await daemon.take(poll)
+
+    asyncio.run(run())
+    *ours, log = cast("Sequence[object]", few.said())
+    *theirs, _ = cast("Sequence[object]", many.said())
+    assert ours == theirs
+    assert few.processor.pipeline.counters.predictions_resolved > 1_000
+    full = [line for line in cast("list[dict[str, object]]", log) if line["event"] == "name_table_full"]
+    assert "classes" in {line["kind"] for line in full}
 
 
 def calls_and_blocks(work: Callable[[], None]) -> tuple[int, int]:

@@ -251,6 +251,20 @@ def test_names_beyond_the_vocabulary_are_objects_and_those_within_stay_numbers()
     assert list(vocabulary.models.names) == ["m0", "m1", "m2"]
 
 
+def test_released_numbers_go_to_later_names_and_constants_keep_theirs() -> None:
+    vocabulary = Vocabulary(most=3)
+    decoder = JsonDecoder("t", "prediction", TopicMapping(prediction="=x"), None, vocabulary)
+    for start in range(0, 9, 3):
+        records = [of({"id": "a", "model": f"m{n}"}) for n in range(start, start + 3)]
+        for _ in range(2):
+            batch = decoder.decode_batch(fetched(records))
+        assert batch.rows["side"].tolist() == [PREDICTION] * 3
+        assert [(event.model, event.predicted_class) for event in batch.events()] == [  # type: ignore[union-attr]
+            (f"m{n}", "x") for n in range(start, start + 3)
+        ]
+        vocabulary.release_all_but(batch.rows[:0])
+
+
 def test_decoders_of_one_vocabulary_number_a_name_alike() -> None:
     vocabulary = Vocabulary()
     predictions = JsonDecoder("p", "prediction", TopicMapping(), None, vocabulary)

@@ -73,7 +73,8 @@ def number_rows(
 class RecordNumbering:
     """Caches the join's numbers of the names in the records' vocabulary.
 
-    The cache is cleared when the join releases names, and when records come with another vocabulary.
+    The cache is cleared when the join or the vocabulary releases names, and when records come with another
+    vocabulary.
 
     Parameters
     ----------
@@ -93,6 +94,7 @@ class RecordNumbering:
         "_topic_numbers",
         "_topics",
         "_topics_of",
+        "_version_of",
         "_versions",
     )
 
@@ -104,6 +106,7 @@ class RecordNumbering:
         self._topics_of: Sequence[str] = ()
         self._topic_numbers = np.zeros(MOST_TOPICS, np.int16)
         self._of: Vocabulary | None = None
+        self._version_of = 0
         self._versions = self._current
         self._model_numbers = np.empty(0, np.int32)
         self._class_numbers = np.empty(0, np.int32)
@@ -152,8 +155,8 @@ class RecordNumbering:
     def _renew(self, vocabulary: Vocabulary) -> None:
         """Extend the cache to all names in the vocabulary, or clear it if it is outdated."""
         versions = self._current
-        if self._of is not vocabulary or self._versions != versions:
-            self._of, self._versions = vocabulary, versions
+        if (self._of, self._version_of, self._versions) != (vocabulary, vocabulary.version, versions):
+            self._of, self._version_of, self._versions = vocabulary, vocabulary.version, versions
             self._model_numbers = self._class_numbers = self._segment_numbers = np.empty(0, np.int32)
         self._model_numbers = _with_room(self._model_numbers, vocabulary.models.names)
         self._class_numbers = _with_room(self._class_numbers, vocabulary.classes.names)

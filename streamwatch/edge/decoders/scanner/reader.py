@@ -66,10 +66,14 @@ class ColumnReader:
         self._keep_texts = keep_texts
         contents = 1 + max(plan.fields.leaf.max(initial=-1), plan.key, plan.header_leaf.max(initial=-1))
         self._trace, self._template = new_trace(int(contents)), new_template()
-        self._models, self._predictions, self._labels = Tokens(), Tokens(), Tokens()
-        self._segments = Tokens()
+        self._forget_names()
         self._text_bytes = len(plan.prefix) + MAX_ID_BYTES + 1
         self._make_room(_FEWEST)
+
+    def _forget_names(self) -> None:
+        self._version = self._vocabulary.version
+        self._models, self._predictions, self._labels = Tokens(), Tokens(), Tokens()
+        self._segments = Tokens()
 
     def _make_room(self, records: int) -> None:
         self._room = records
@@ -80,6 +84,8 @@ class ColumnReader:
 
     def read(self, data: NDArray[np.uint8], fetched: NDArray[np.int64]) -> Scanned:
         """Read records, data and rows as of `FetchedRecords`; those that are not ordinary are `left`."""
+        if self._version != self._vocabulary.version:  # a number may stand for another name by now
+            self._forget_names()
         count = len(fetched)
         if count > self._room:
             self._make_room(2 * count)
