@@ -6,9 +6,14 @@ import gzip
 import io
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Final, cast
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+MAX_LINE_MEBIBYTES: Final = 16
+"""Longest line of a recording: several times a record as Kafka takes it by default, escaped as kcat does."""
+
+
+_READ_BYTES: Final = 1 << 17
 
 
 class RecordingError(ValueError):
@@ -39,7 +44,7 @@ class RecordedFile:
         except OSError as error:
             raise self._unreadable(error) from error
         unpacked = gzip.GzipFile(fileobj=self._raw) if self.name.endswith(".gz") else self._raw
-        self._stream = cast("io.BufferedReader", unpacked)
+        self._stream = io.BufferedReader(_BoundedLines(unpacked, self.name), _READ_BYTES)
 
     @property
     def total_bytes(self) -> int | None:
@@ -59,9 +64,8 @@ class RecordedFile:
         RecordingError
             The file cannot be read.
         """
-        peek = getattr(self._stream, "peek", None)
         try:
-            head: bytes = peek(64) if peek is not None else b""
+            head = self._stream.peek(64)
         except OSError as error:
             raise self._unreadable(error) from error
         return head.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
@@ -125,6 +129,41 @@ class RecordedFile:
 
     def _unreadable(self, error: OSError) -> RecordingError:
         return RecordingError(f"{self.name} cannot be read: {error.strerror or error}")
+
+
+class _BoundedLines(io.RawIOBase):
+    """Bytes of a stream until one of its lines is too long: a few kilobytes may unpack to gigabytes of it.
+
+    Parameters
+    ----------
+    stream
+        Bytes, unpacked.
+    name
+        Of the file.
+    """
+
+    def __init__(self, stream: Any, name: str) -> None:
+        super().__init__()
+        self._read1 = stream.read1
+        self._name = name
+        self._lines = 0
+        self._unended = 0
+        """Bytes behind the last line's end."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        room = memoryview(buffer)
+        read: bytes = self._read1(len(room))
+        end = read.rfind(b"\n")
+        self._unended = self._unended + len(read) if end < 0 else len(read) - end - 1
+        self._lines += read.count(b"\n")
+        if self._unended > MAX_LINE_MEBIBYTES << 20:
+            most = f"expected at most {MAX_LINE_MEBIBYTES} MiB, got a longer line"
+            raise RecordingError(f"{self._name}, line {self._lines + 1}: {most}")
+        room[: len(read)] = read
+        return len(read)
 
 
 class _Rejoined(io.RawIOBase):

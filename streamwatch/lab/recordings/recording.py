@@ -16,7 +16,7 @@ from typing import Literal, Self, TypeAlias
 import msgspec
 
 from streamwatch.lab.recordings.csv_rows import CsvColumns, CsvRows
-from streamwatch.lab.recordings.file import BYTE_ORDER_MARK, RecordedFile
+from streamwatch.lab.recordings.file import BYTE_ORDER_MARK, RecordedFile, RecordingError
 from streamwatch.lab.recordings.lines import BadLine, LineRecord, is_kcat, kcat_record, sample_of
 
 Layout: TypeAlias = Literal["jsonl", "csv", "kcat"]
@@ -171,7 +171,10 @@ class Recording:
             reader, before = csv.reader(text), self._number
             header = self._header
             if header is None:
-                header = [name.strip() for name in next(reader, [])]
+                try:
+                    header = [name.strip() for name in next(reader, [])]
+                except csv.Error as error:
+                    raise RecordingError(f"{self.name}: expected a CSV header, got a {error}") from None
                 self._columns.check(header, self.name)
             rows = CsvRows(header, self._columns, self.name)
             while True:

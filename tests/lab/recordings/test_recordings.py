@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import tracemalloc
 from types import SimpleNamespace
 
 import pytest
@@ -20,7 +21,19 @@ from streamwatch.lab.recordings.lines import BadLine, LineRecord, UnusableLines
 from streamwatch.lab.recordings.partitions import PartitionReader
 from streamwatch.lab.recordings.recorded_events import RecordedOutcome
 from streamwatch.lab.recordings.recording import Recording
-from streamwatch.lab.replay.spec import default_topics
+from streamwatch.lab.replay.replay import replay
+from streamwatch.lab.replay.spec import ReplaySpec, default_topics
+from tests.layouts import TINY
+
+
+def peak_bytes(work):
+    """Tell how much memory was allocated at most while something was done."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def nothing():
@@ -140,6 +153,48 @@ def test_a_csv_field_too_long_for_the_reader_is_one_bad_line(written):
     path = written(f"id,label\n1,{'a' * 200_000}\n2,b\n", "events.csv")
     assert [type(item) for item in read(path)][-2] is Label
     assert any(isinstance(item, BadLine) and item.reason == "invalid_csv" for item in read(path))
+
+
+@pytest.mark.parametrize("filler", [b"x", b" "])
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("events.jsonl", b'{"id": "a", "model": "m", "prediction": "x"}\n' * 3),
+        ("outcomes.jsonl", b'{"id": "a", "model": "m", "prediction": "x", "label": "x"}\n' * 3),
+        ("kcat.jsonl", b'{"topic": "t", "partition": 0, "offset": 0, "payload": "{}"}\n' * 3),
+        ("outcomes.csv", b"id,model,prediction,label\na,m,x,x\nb,m,x,x\n"),
+        ("events.csv", b'id,model,prediction\na,m,x\n"b",m,x\n'),
+        ("nothing", b""),
+    ],
+)
+def test_a_few_kilobytes_that_unpack_to_one_endless_line_are_refused_by_name_and_number(
+    tmp_path, name, head, filler
+):
+    path = tmp_path / f"{name}.gz"
+    path.write_bytes(gzip.compress(head) + gzip.compress(filler * (1 << 20)) * 200)
+    (tmp_path / "empty.jsonl").touch()
+
+    def refused():
+        with pytest.raises(RecordingError, match=rf"{path.name}, line {head.count(10) + 1}: .*16 MiB"):
+            replay(ReplaySpec([path], monitors=TINY))
+
+    def none():
+        replay(ReplaySpec([tmp_path / "empty.jsonl"], monitors=TINY))
+
+    none()  # what is loaded once is not counted
+    nothing = peak_bytes(none)
+    assert peak_bytes(refused) - nothing < 100 << 20
+
+
+def test_a_line_as_long_as_is_allowed_is_read(written):
+    text = "y" * ((16 << 20) - 200)
+    (found,) = read(written(f'{{"id": "a", "model": "m", "prediction": "x", "text": "{text}"}}\n'))
+    assert found.id == "a"
+
+
+def test_a_csv_header_too_long_for_the_reader_is_refused(written):
+    with pytest.raises(RecordingError, match=r"events.csv: expected a CSV header, got a field larger"):
+        read(written("x" * 200_000, "events.csv"))
 
 
 def test_other_columns_than_the_named_ones_are_refused(written):
