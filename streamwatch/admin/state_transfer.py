@@ -6,12 +6,15 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from streamwatch.edge.stores.rocksdb.reading.exporting import export_state, import_state
 from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
 
 STREAM = Path("-")
 """Standard input or output."""
+_PRIVATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+"""How an export is opened: as a new file, which only its owner reads, as they alone enter the directory."""
 
 
 def export_to(file: Path, directory: Path, told: Callable[[int, int], None]) -> tuple[int, int]:
@@ -35,7 +38,8 @@ def export_to(file: Path, directory: Path, told: Callable[[int, int], None]) -> 
             return export_state(state, sys.stdout.buffer, show)
         begun = file.with_name(f"{file.name}.part")
         try:
-            with begun.open("wb") as part:
+            begun.unlink(missing_ok=True)
+            with os.fdopen(os.open(begun, _PRIVATE, mode=0o600), "wb") as part:
                 written = export_state(state, part, show)
                 os.fsync(part.fileno())
             begun.replace(file)

@@ -132,4 +132,8 @@ def _read(file: Path) -> dict[str, Any]:
         return {}
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise SettingsError(f"{file}: expected a mapping of sections such as kafka and topics")
+    if values and not values.keys() & Settings.model_fields.keys():
+        # Some other file, whose words may be secret, while an unknown key is named.
+        known = ", ".join(sorted(Settings.model_fields))
+        raise SettingsError(f"{file}: expected sections of {known}; got none of them")
     return values

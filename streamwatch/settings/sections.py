@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from streamwatch.core.specs import Conflicts
-from streamwatch.edge.decoders.fields import is_plain
+from streamwatch.edge.decoders.fields import NAME, is_name
 from streamwatch.settings.durations import Duration, Lasting
 from streamwatch.settings.numbers import Bounded
 
@@ -177,8 +177,8 @@ def assumed(value: object) -> object:
             return value
         case {"assume": str() | int() as label, **rest} if not rest:
             name = str(label).lower() if isinstance(label, bool) else str(label)
-            if not is_plain(name):
-                raise ValueError(f"a class must be 1 to 128 bytes without control characters, got {name!r}")
+            if not is_name(name):
+                raise ValueError(f"a class must be {NAME}, got {name!r}")
             return {"assume": name}
         case _:
             raise ValueError(f"expected discard or {{assume: <class>}}, got {value!r}")

@@ -88,7 +88,7 @@ from streamwatch.settings import SettingsError, load
         ),
         (
             "join: {on_expiry: {assume: ''}}",
-            "join.on_expiry in streamwatch.yaml: a class must be 1 to 128 bytes without control characters, got ''",
+            "join.on_expiry in streamwatch.yaml: a class must be 1 to 128 bytes of visible text without control characters, and not __other__, got ''",
         ),
         (
             "monitors: {utility: costs}",
@@ -158,6 +158,29 @@ def test_a_file_that_is_no_mapping_is_told_as_such(tmp_path: Path, text: str) ->
     file.write_text(text)
     with pytest.raises(SettingsError, match="expected a mapping of sections such as kafka and topics"):
         load(file, (), {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hunter2: secret\n",
+        "-----BEGIN PRIVATE KEY-----\nhunter2secret\n",
+        "root:x:0:0:hunter2secret\n",
+        "hunter2secret\n",
+        "PASSWORD=hunter2: secret\n",
+        '{"type": "service_account", "hunter2": "secret"}',
+        "[default]\nkey = hunter2secret\n",
+        "\x7fELF hunter2: secret\n",
+        "'hunter2secret\n",
+    ],
+)
+def test_no_word_of_a_file_that_is_no_configuration_is_shown(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "streamwatch.yaml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=r"streamwatch\.yaml: ") as error:
+        load(file, (), {})
+    for word in ("hunter2", "secret", "BEGIN", "root", "PASSWORD", "ELF", "service"):
+        assert word not in str(error.value).replace(str(tmp_path), "")
 
 
 def test_broken_yaml_is_told_with_its_line(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
-from streamwatch.edge.decoders.fields import is_plain, number_of, probability
+from streamwatch.edge.decoders.fields import NAME, is_name, number_of, probability
 from streamwatch.edge.decoders.mapping import ClassOfLargest, ClassOfScore, Places
 from streamwatch.edge.decoders.names import Names
 
@@ -117,7 +117,7 @@ class ByLargest:
 
 def _check_names(names: Sequence[str]) -> None:
     for name in names:
-        if not is_plain(name):
-            raise ValueError(f"a class must be 1 to 128 bytes without control characters, got {name!r}")
+        if not is_name(name):
+            raise ValueError(f"a class must be {NAME}, got {name!r}")
     if len(set(names)) < len(names):
         raise ValueError(f"expected classes that differ from each other, got {', '.join(names)}")

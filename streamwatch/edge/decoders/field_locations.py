@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.fields import is_plain
+from streamwatch.edge.decoders.fields import NAME, is_name
 from streamwatch.edge.decoders.mapping import (
     AnyLocation,
     Constant,
@@ -132,10 +132,8 @@ def located_joined(slot: str, places: Places | None) -> AnyLocation | None:
     except ValueError as error:
         raise ValueError(f"{slot}: {error}") from None
     for each in location.parts if isinstance(location, Joined) else (location,):
-        if isinstance(each, Constant) and not is_plain(each.text):
-            raise ValueError(
-                f"{slot}: a constant must be 1 to 128 bytes without control characters, got {places!r}"
-            )
+        if isinstance(each, Constant) and not is_name(each.text):
+            raise ValueError(f"{slot}: a constant must be {NAME}, got {places!r}")
     return location
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from streamwatch.core.segments import OTHER
 from streamwatch.edge.decoders.mapping import TimestampUnit
 
 MAX_TEXT_BYTES = 128
@@ -18,6 +20,10 @@ MAX_TIMESTAMP_MS = 253_402_300_799_999
 """The end of the year 9999."""
 
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_SHOWING_NOTHING = frozenset({"Cf", "Mn", "Me", "Zs", "Zl", "Zp"})
+"""Categories of format characters, of marks on a letter before them, and of spaces."""
+_BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
+"""Fillers of Hangul, and the pattern of Braille without a dot."""
 _NUMBER = re.compile(r"[+-]?\d{1,25}(\.\d{1,25})?([eE][+-]?\d{1,3})?", re.ASCII)
 _BEYOND_TIME = 1e30
 """No timestamp in any unit; a float up to here stays finite in another unit."""
@@ -28,6 +34,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
+NAME = "1 to 128 bytes of visible text without control characters, and not __other__"
+"""What `is_name` asks of a text, for messages."""
+
+
 def is_plain(text: str) -> bool:
     """1 to 128 bytes of UTF-8 without control characters or lone surrogates."""
     if text.isascii() and text.isprintable():
@@ -35,6 +45,19 @@ def is_plain(text: str) -> bool:
     if _FORBIDDEN.search(text):
         return False
     return 0 < len(text) <= MAX_TEXT_BYTES and len(text.encode()) <= MAX_TEXT_BYTES
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text may name a model or a class: it is plain, can be seen, and is not `__other__`.
+
+    A name of spaces, direction marks and other characters that show nothing would be a row without a name on
+    the page; `__other__` stands for the classes beyond `max_classes`.
+    """
+    return is_plain(text) and text != OTHER and not all(map(_is_invisible, text))
+
+
+def _is_invisible(character: str) -> bool:
+    return unicodedata.category(character) in _SHOWING_NOTHING or character in _BLANK_LETTERS
 
 
 def canonical_text(raw: Any) -> str | None:

@@ -10,7 +10,7 @@ from streamwatch.core.events import Event, Invalid, Label, NullRecord, Predictio
 from streamwatch.core.fold_names import fold_name
 from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.class_rules import MAX_SCORES, ByLargest, ByThreshold, by_class, class_rule
-from streamwatch.edge.decoders.fields import canonical_text, is_plain, probability, timestamp_ms
+from streamwatch.edge.decoders.fields import NAME, canonical_text, is_name, probability, timestamp_ms
 from streamwatch.edge.decoders.folds import fold_tests, judged_fold
 from streamwatch.edge.decoders.mapping import ScoreArray, TimestampUnit, TopicMapping
 from streamwatch.edge.decoders.names import Names, judged
@@ -51,8 +51,8 @@ class Judge:
 
     def __init__(self, mapping: TopicMapping, keys: IdKeys | None, folds: Scheme | None) -> None:
         for name in mapping.classes.values():
-            if not is_plain(name):
-                raise ValueError(f"a class must be 1 to 128 bytes without control characters, got {name!r}")
+            if not is_name(name):
+                raise ValueError(f"a class must be {NAME}, got {name!r}")
         self._keys = keys
         self._folds = folds
         self._unit: TimestampUnit = mapping.timestamp_unit

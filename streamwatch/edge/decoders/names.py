@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamwatch.edge.decoders.field_locations import FRAMED, INCOMPLETE
-from streamwatch.edge.decoders.fields import canonical_text
+from streamwatch.edge.decoders.fields import canonical_text, is_name
 
 MAX_REMEMBERED = 4_096
 
@@ -61,6 +61,8 @@ class Names:
             if cached is not None:
                 return cached, ""
         text, reason = judged(raw, missing, self._invalid)
+        if not reason and not is_name(text):
+            text, reason = "", self._invalid
         if reason or table is None:
             return text, reason
         if len(table) >= MAX_REMEMBERED:

@@ -45,7 +45,6 @@ async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamRe
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
     """Nothing is cached, sniffed or framed."""
     del request
-    response.headers["Server"] = "streamwatch"
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from aiohttp import web
+from aiohttp import web, web_response
 
 from streamwatch.core.series import Family, Report
 from streamwatch.edge.web.acceptor import Acceptor
@@ -34,6 +34,10 @@ SWITCH_SECONDS = 0.0005
 3 ms: a thread that may ask for the interpreter only after CPython's 5 ms then waited up to half a minute."""
 
 _Rendered = TypeVar("_Rendered")
+
+
+# Answers to what is no HTTP come from the library, whose default names its version and that of Python.
+web_response.SERVER_SOFTWARE = "streamwatch"  # pyright: ignore[reportPrivateImportUsage]
 
 
 class HttpServer:

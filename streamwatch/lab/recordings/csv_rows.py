@@ -38,7 +38,8 @@ class CsvColumns:
         for wanted in (self.ids, self.classes):
             if not _names_one(header, wanted):
                 expected = ", ".join(dict.fromkeys((*self.ids, *self.others, *self.classes)))
-                found = ", ".join(header) or "nothing"
+                # A line without a comma is no header; it may be the first one of a key or of a password file.
+                found = ", ".join(header) if len(header) > 1 else "a line without a comma"
                 raise RecordingError(f"{name}: expected a CSV header with {expected}; got {found}")
 
     def fit(self, header: Sequence[str]) -> bool:

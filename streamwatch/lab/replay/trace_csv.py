@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.trace_chunk import TraceChunk
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.series import Family
 from streamwatch.lab.recordings.file import RecordingError
+
+_EXECUTED: Final = re.compile(r"['=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+"""How a text begins that a spreadsheet takes for a formula (or that begins as one made harmless does)."""
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
 class TraceError(RecordingError):
@@ -26,6 +31,10 @@ class TraceCsv:
     Columns of outcomes are `model,outcome,y_true,y_pred` and then one per series, named as the metrics are
     with their label values after `:`. Undefined is an empty field. Floats have the fewest digits that read
     back as the same float.
+
+    Texts come from records, and a spreadsheet would execute a class named `=HYPERLINK(…)`: a text that begins
+    with `=`, `+`, `-`, `@`, a tab, a line break or `'` is written with `'` before it, as spreadsheets mark
+    text, unless it is a number such as `-1`. Without that sign it is the text again.
 
     Raises
     ------
@@ -46,7 +55,7 @@ class TraceCsv:
     def write(self, chunk: TraceChunk) -> None:
         """Add rows; the first chunk gives the header."""
         if not self._headed:
-            self._writer.writerow(chunk.columns)
+            self._writer.writerow(map(_field, chunk.columns))
             self._headed = True
         self._writer.writerows([_field(value) for value in row] for row in chunk.rows)
         self.rows += len(chunk.rows)
@@ -108,4 +117,6 @@ def _field(value: str | float | None) -> str | int:
         return ""
     if isinstance(value, float):
         return "" if math.isnan(value) else repr(value)
+    if isinstance(value, str) and _EXECUTED.match(value) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
     return value

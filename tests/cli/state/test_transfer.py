@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -47,6 +48,22 @@ def test_an_export_does_not_replace_a_file(streamwatch, directory, tmp_path):
     code, _, err = streamwatch("export", "state.swx", "-d", directory)
     assert (code, err) == (2, "state.swx already exists: choose another name\n")
     assert (tmp_path / "state.swx").read_text() == "precious"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_an_export_is_as_private_as_the_directory_that_it_was_written_from(
+    streamwatch, directory, tmp_path, umask
+):
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "state.swx.part").symlink_to(tmp_path / "victim")  # as another user of the folder might
+    before = os.umask(umask)
+    try:
+        assert streamwatch("export", "state.swx", "-d", directory)[0] == 0
+    finally:
+        os.umask(before)
+    assert (tmp_path / "state.swx").stat().st_mode & 0o777 == 0o600
+    assert not (tmp_path / "state.swx").is_symlink()
+    assert (tmp_path / "victim").read_text() == "precious"
 
 
 @pytest.mark.slow

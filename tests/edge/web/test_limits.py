@@ -165,6 +165,9 @@ async def test_what_is_no_request_is_cut_off_and_counted_without_a_traceback(
             await writer.drain()
         answer = await closed((reader, writer))
         assert answer[:12] in {b"", b"HTTP/1.0 400", b"HTTP/1.1 400", b"HTTP/1.1 405"}
+        assert [line for line in answer.split(b"\r\n") if line.lower().startswith(b"server:")] == [
+            b"Server: streamwatch"
+        ] * bool(answer)
         assert set(reasons(log)) <= {"malformed_request", "request_too_large"}
         assert len(reasons(log)) >= (not answer.startswith(b"HTTP/1.1 405"))
         assert not caplog.records

@@ -168,7 +168,7 @@ async def test_no_answer_is_cached_sniffed_or_framed(client: aiohttp.ClientSessi
         assert answer.headers["Cache-Control"] == "no-store"
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
-        assert "aiohttp" not in answer.headers["Server"]
+        assert answer.headers.getall("Server") == ["streamwatch"]
 
 
 async def test_errors_are_json(client: aiohttp.ClientSession) -> None:

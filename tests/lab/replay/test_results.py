@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pytest
@@ -109,6 +110,25 @@ def test_nothing_at_all_is_a_result_too(played, capsys):
     print_result(result, Console(width=160))
     assert "0 lines, 0 outcomes" in capsys.readouterr().out
     assert path.read_text().startswith("model,outcome,y_true,y_pred,accuracy_ratio:landmark")
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "'", "＝", "＋", "－", "＠"])
+def test_no_cell_of_a_trace_is_a_formula_and_numbers_stay_numbers(played, start):
+    name = f"{start}HYPERLINK(0)"
+    labels = ("-1", "+1.5", name) * 3
+    events = [{"id": str(n), "model": name, "prediction": name, "label": labels[n]} for n in range(9)]
+    result, path = played(events, trace=True)
+    assert result.outcomes == 9
+    header, *rows = csv.reader(path.read_text(encoding="utf-8").splitlines())
+    columns = list(zip(*rows, strict=True))
+    shown = dict(zip(header, columns, strict=True))
+    assert set(shown["model"]) == set(shown["y_pred"]) == {f"'{name}"}
+    assert set(shown["y_true"]) == {"-1", "+1.5", f"'{name}"}
+    for cell in (*header, *(cell for row in rows for cell in row)):
+        try:
+            float(cell or "0")
+        except ValueError:
+            assert cell[0] not in "=+-@＝＋－＠\t\r\n"
 
 
 def test_a_trace_that_cannot_be_written_is_refused(tmp_path):

@@ -48,13 +48,47 @@ def test_fields_nobody_mapped_may_be_anything():
         ('"é😀"', "é😀"),
         ('"\\u00e9"', "é"),
         ('"\\ud83d\\ude00"', "😀"),
-        ('" "', " "),
+        ('" a "', " a "),
+        ('"\\u200fא\\u200e"', "\u200fא\u200e"),
         ('"' + "é" * 64 + '"', "é" * 64),
     ],
 )
 def test_numbers_and_booleans_have_one_way_to_be_written(written: str, text: str):
     body = f'{{"id":{written},"model":{written},"prediction":{written}}}'.encode()
     assert decode(FakeRecord(body)) == Prediction(text, text, text, AT_MS)
+
+
+@pytest.mark.parametrize(
+    "unseen",
+    [
+        " ",
+        "   ",
+        "\u00a0",
+        "\u200b",
+        "\u200e\u200f",
+        "\u202e",
+        "\u2066\u2069",
+        "\u00ad",
+        "\ufeff",
+        "\u3000",
+        "\u2028",
+        "\u0301",
+        "\ufe0f",
+        "\U000e0041",
+        "\u3164",
+        "\u2800",
+        "__other__",
+    ],
+)
+def test_a_name_that_shows_nothing_or_is_that_of_all_others_is_invalid(unseen: str):
+    for _ in range(2):
+        assert reason(of(FLAT | {"model": unseen})) == "invalid_model"
+        assert reason(of(FLAT | {"prediction": unseen})) == "invalid_class"
+    assert reason(of(LABEL | {"label": unseen}), "label") == "invalid_class"
+    with pytest.raises(ValueError, match="visible text"):
+        JsonDecoder("t", "prediction", TopicMapping(classes={"1": unseen}))
+    with pytest.raises(ValueError, match="visible text"):
+        JsonDecoder("t", "prediction", TopicMapping(model=f"={unseen}"))
 
 
 def test_one_and_true_are_different_classes_whichever_came_first():
