@@ -45,6 +45,7 @@ SETTLED = {
     },
     "change": CHANGE,
 }
+WINDOW = {**YOUNG, "settled": ACCURACY, "delay_corrected_undefined": "hits_too_late"}
 QUICK = {
     "first_horizon_ends_timestamp_seconds": BEGAN + 86_400.0,
     "first_horizon_predictions": 1_829,
@@ -55,8 +56,14 @@ QUICK = {
 
 async def test_late_labels_are_a_panel_and_quick_ones_a_caveat(server: HttpServer, opened: Opened) -> None:
     change = ErrorChange(BEGAN_MS, BEGAN_MS - 60_000, BEGAN_MS + 60_000, 0.1, 0.3)
-    made = report_of({"late": Model(), "young": Model()}, 0, [alarm("late", predictions=change)])
-    details = {"late": {"late_labels": SETTLED}, "young": {"late_labels": YOUNG, **QUICK}}
+    made = report_of(
+        {"late": Model(), "window": Model(), "young": Model()}, 0, [alarm("late", predictions=change)]
+    )
+    details = {
+        "late": {"late_labels": SETTLED},
+        "window": {"late_labels": WINDOW},
+        "young": {"late_labels": YOUNG, **QUICK},
+    }
     server.publish(replace(made, details=details))
     page = await opened(f"{server.url}/#/model/late")
     panel = page.locator("#model .panel", has=page.get_by_role("heading", name="Late labels", exact=True))
@@ -70,6 +77,10 @@ async def test_late_labels_are_a_panel_and_quick_ones_a_caveat(server: HttpServe
     await expect(delays.locator("tbody tr")).to_have_count(6)
     await expect(delays.locator("tbody tr").last).to_contain_text("100.0\u202f%")
     await expect(page.locator("#model .alarms .change")).to_contain_text("predictions err more since about")
+
+    await page.goto(f"{server.url}/#/model/window")
+    await expect(panel).to_contain_text("hardly any label of a hit comes so soon; the settled accuracy holds")
+    await expect(panel).to_contain_text("90.0\u202f% (88.0\u202f% – 92.0\u202f%)")
 
     await page.goto(f"{server.url}/#/model/young")
     said = page.locator("#model .caveat")

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import sys
 
-from tests.calibration.late_runs import SCENES, changes_in_runs_of, changes_of, delayed_changes_of, figures_of
+from tests.calibration.late_runs import (
+    SCENES,
+    changes_in_runs_of,
+    changes_of,
+    delayed_changes_of,
+    figures_of,
+    window_figures_of,
+)
 
 
 def main(runs: int) -> None:
@@ -32,7 +39,21 @@ def main(runs: int) -> None:
                     c = changes_of(outcomes, before, after, 5 * runs)
                 said = f"{c.found:.3f} | {c.coverage:.3f} | {c.median_error:.2f} | {c.median_width:.0f}"
                 print(f"| {outcomes}, {correlation}, {before} → {after} | {said} |", flush=True)
+    print_windows(runs)
     print_delayed(runs)
+
+
+def print_windows(runs: int) -> None:
+    """Print the table of hits that are labelled when a dispute window of 30 days closes."""
+    print("| horizon, volume of the last days | undefined | settled: bias | holds | last 1,000: bias |")
+    print("|---|---|---|---|---|")
+    for horizon_days in (31, 45, 60, 70):
+        for growth in (1.0, 5.0):
+            f = window_figures_of(30.0, horizon_days, runs, growth=growth)
+            said = (
+                f"{f.undefined:.2f} | {f.settled_bias:+.4f} | {f.settled_coverage:.2f} | {f.last_bias:+.3f}"
+            )
+            print(f"| {horizon_days} days, × {growth:g} | {said} |", flush=True)
 
 
 def print_delayed(runs: int) -> None:

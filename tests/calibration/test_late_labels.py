@@ -14,6 +14,7 @@ from tests.calibration.late_runs import (
     changes_of,
     delayed_changes_of,
     figures_of,
+    window_figures_of,
 )
 from tests.tiers import by_tier
 
@@ -28,6 +29,15 @@ def test_corrected_accuracy_is_right_and_its_interval_holds(scene) -> None:
     assert abs(figures.bias) <= 0.012
     assert figures.coverage >= LEAST_COVERAGE
     assert figures.n_eff >= 1_000
+
+
+def test_the_settled_accuracy_is_right_where_a_window_leaves_the_corrected_one_undefined() -> None:
+    figures = window_figures_of(30.0, 45.0, RUNS, growth=5.0)
+    assert figures.undefined == 1.0
+    assert abs(figures.settled_bias) <= 0.005
+    assert figures.settled_coverage >= LEAST_COVERAGE
+    assert figures.last_bias < -0.04
+    assert window_figures_of(30.0, 70.0, RUNS).undefined == 0.0
 
 
 def test_the_last_labels_and_the_settled_ones_are_wrong_where_the_corrected_are_not() -> None:

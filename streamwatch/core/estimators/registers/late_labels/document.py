@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 from math import isfinite
+from typing import Literal, TypeAlias
 
+import numpy as np
+
+from streamwatch.core.estimators.registers.late_labels.accuracy import LEAST_SHARE
 from streamwatch.core.estimators.registers.late_labels.estimate import Estimate, OneShare
 from streamwatch.core.estimators.registers.late_labels.geometry import ERROR, HIT, Geometry
 from streamwatch.core.events import ErrorChange
+
+WhyUndefined: TypeAlias = Literal["too_few_settled", "hits_too_late", "errors_too_late", "too_few_recent"]
+
+
+def why_undefined(estimate: Estimate, geometry: Geometry) -> WhyUndefined | None:
+    """Tell why there is no corrected accuracy; None where there is one.
+
+    Returns
+    -------
+    why
+        `too_few_settled`: fewer than 30 predictions are a horizon old. `hits_too_late`, `errors_too_late`: at
+        an age of half a horizon, the age of the oldest predictions used, fewer than a fifth of these labels
+        have arrived, as when a dispute window closes then; only the settled accuracy tells the accuracy of
+        the model, and will. `too_few_recent`: of recent predictions fewer than 30 have labels.
+    """
+    if isfinite(estimate.corrected.value):
+        return None
+    if not isfinite(estimate.settled.value):
+        return "too_few_settled"
+    edges_ms = geometry.edges_ms.astype(np.float64)
+    hits, errors = (np.interp(geometry.horizon_ms / 2, edges_ms, estimate.shares[z]) for z in (HIT, ERROR))
+    if min(hits, errors) < LEAST_SHARE:
+        return "hits_too_late" if hits <= errors else "errors_too_late"
+    return "too_few_recent"
 
 
 def document_of(estimate: Estimate, geometry: Geometry, *, assumed: bool) -> dict[str, object]:
@@ -35,6 +63,8 @@ def document_of(estimate: Estimate, geometry: Geometry, *, assumed: bool) -> dic
             document["delay_corrected"] = _share(estimate.corrected)
             document["naive"] = estimate.naive
             document["bias"] = estimate.naive - estimate.corrected.value
+        if (why := why_undefined(estimate, geometry)) is not None:
+            document["delay_corrected_undefined"] = why
         if is_settled:
             document["share_labelled"] = {
                 "age_seconds": (geometry.edges_ms[1:] / 1000).tolist(),

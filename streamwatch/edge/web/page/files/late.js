@@ -7,7 +7,13 @@ import { table } from "./tables.js";
 const between = ({ accuracy, lower, upper }) => `${percent(accuracy)} (${percent(lower)} – ${percent(upper)})`;
 const NOTHING = "Undefined until 30 predictions are settled, which takes one horizon after the start.";
 
-function accuracies({ horizon_seconds: horizon, settled, delay_corrected: corrected, naive, bias }) {
+const UNDEFINED = {
+  too_few_recent: "undefined: fewer than 30 of them have labels",
+  hits_too_late: "undefined: hardly any label of a hit comes so soon; the settled accuracy holds",
+  errors_too_late: "undefined: hardly any label of an error comes so soon; the settled accuracy holds",
+};
+
+function accuracies({ horizon_seconds: horizon, settled, delay_corrected: corrected, delay_corrected_undefined: why, naive, bias }) {
   const span = `${duration(horizon)} to ${duration(1.5 * horizon)}`;
   const recent = `predictions of the last ${duration(horizon / 2)}`;
   return [
@@ -17,6 +23,7 @@ function accuracies({ horizon_seconds: horizon, settled, delay_corrected: correc
       [`${recent}, as labelled so far`, percent(naive), DASH],
       ["bias of the visible accuracy", signed(bias), DASH],
     ] : []),
+    ...(settled && why in UNDEFINED ? [[`${recent}, corrected for labels to come`, UNDEFINED[why], DASH]] : []),
   ];
 }
 

@@ -94,6 +94,12 @@ def late_schemas() -> Schema:
                 **accuracy,
                 "description": "Of predictions of the last half horizon, corrected for labels to come",
             },
+            delay_corrected_undefined={
+                "enum": ["too_few_settled", "hits_too_late", "errors_too_late", "too_few_recent"],
+                "description": "Why there is no delay_corrected: fewer than 30 predictions are settled; "
+                "fewer than a fifth of the labels of hits, or of errors, come within half a horizon (read "
+                "settled instead); fewer than 30 recent outcomes. Absent with join.on_expiry: {assume: …}",
+            },
             naive=ratio("Of the same predictions, as labelled so far"),
             bias={"type": "number", "minimum": -1, "maximum": 1, "description": "naive - delay_corrected"},
             share_labelled={

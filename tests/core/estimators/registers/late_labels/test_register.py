@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from streamwatch.core.estimators.registers.late_labels.register import METRICS, LateLabelsSpec
@@ -34,6 +35,7 @@ def test_series_and_details_are_those_of_the_rules_and_absent_before() -> None:
     late = estimators.details()["m"]["late_labels"]
     assert isinstance(late, dict)
     assert not {"settled", "delay_corrected", "share_labelled"} & late.keys()
+    assert late["delay_corrected_undefined"] == "too_few_settled"
     estimators.fold(OUTCOMES[50:])
     plain = plain_late(KNOWN, HORIZON_MS)
     assert plain.settled is not None
@@ -57,6 +59,7 @@ def test_series_and_details_are_those_of_the_rules_and_absent_before() -> None:
     )
     assert late["share_labelled"]["errors"] == pytest.approx(plain.shares[False][1:], abs=1e-9)
     assert sum(late["by_prediction_time"]["outcomes"]) <= len(OUTCOMES)
+    assert "delay_corrected_undefined" not in late
 
 
 def test_where_missing_labels_count_as_a_class_only_settled_predictions_have_an_accuracy() -> None:
@@ -66,6 +69,36 @@ def test_where_missing_labels_count_as_a_class_only_settled_predictions_have_an_
     late = estimators.details()["m"]["late_labels"]
     assert isinstance(late, dict)
     assert not {"delay_corrected", "naive", "bias", "share_labelled"} & late.keys()
+    assert "delay_corrected_undefined" not in late
+
+
+@pytest.mark.parametrize(("late_kind", "why"), [("a", "hits_too_late"), ("b", "errors_too_late")])
+def test_where_labels_of_one_kind_come_when_a_window_closes_it_is_said_and_the_settled_accuracy_is_there(
+    late_kind: str, why: str
+) -> None:
+    rng = np.random.default_rng(4)
+    outcomes: list[Outcome] = []
+    for made_ms in range(10**12, 10**12 + 4 * HORIZON_MS, 400):
+        label = "a" if rng.random() < 0.8 else "b"
+        delay_ms = round(HORIZON_MS * (0.7 if label == late_kind else 0.1 * rng.random()))
+        outcomes.append(Outcome("m", label, "a", made_ms + delay_ms, delay_ms))
+    estimators = monitors()
+    estimators.fold(sorted(outcomes, key=lambda outcome: outcome.event_ms))
+    assert set(values(estimators)) == {"accuracy_settled_ratio", "accuracy_settled_effective_sample_size"}
+    late = estimators.details()["m"]["late_labels"]
+    assert isinstance(late, dict)
+    assert late["delay_corrected_undefined"] == why
+    assert late["settled"]["lower"] < 0.8 < late["settled"]["upper"]
+
+
+def test_recent_predictions_too_few_for_an_accuracy_are_told_from_late_labels() -> None:
+    known = stream(11, 900, 4 * HORIZON_MS)
+    told = max(outcome.known_ms for outcome in known) + HORIZON_MS
+    estimators = monitors()
+    estimators.fold([*OUTCOMES, Outcome("m", "a", "a", told, 0)])
+    late = estimators.details()["m"]["late_labels"]
+    assert isinstance(late, dict)
+    assert late["delay_corrected_undefined"] == "too_few_recent"
 
 
 def test_another_horizon_begins_anew() -> None:
