@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
 
 from streamwatch.lab.tuning.counting import CHUNK, table_of
 from streamwatch.lab.tuning.promise import CANDIDATES, least_strict
@@ -80,6 +81,10 @@ class Kept:
     median: float
     loosest: float
     """The 95 % quantile."""
+    printed: float = float("nan")
+    """Median of achieved over printed (expected) rates; NaN in rows made before it was looked at."""
+    above: float = float("nan")
+    """Share in which the process alarms more often than was expected."""
 
 
 def curve(kind: str, draw: Draw, length: int) -> Callable[[float], float]:
@@ -97,12 +102,14 @@ def curve(kind: str, draw: Draw, length: int) -> Callable[[float], float]:
     seen = -(-length // CHUNK) * CHUNK
     known = counts >= 5
     least, most = grid[known][[0, -1]]
+    # By lines between its points the curve, which is concave, would lie up to a sixth too low.
+    log_rate = PchipInterpolator(np.log(grid[known]), np.log(counts[known] / seen))
 
     def rate_at(strictness: float) -> float:
         if strictness < least:
             raise ValueError(f"expected a strictness of {least:.4g} or more, got {strictness:.4g}")
         strictness = min(strictness, most)  # beyond it alarms are rarer than could be counted
-        return float(np.exp(np.interp(np.log(strictness), np.log(grid[known]), np.log(counts[known] / seen))))
+        return float(np.exp(log_rate(np.log(strictness))))
 
     return rate_at
 
@@ -111,7 +118,7 @@ def promises(kind: str, process: str, histories: int, *, length: int = LENGTH, s
     """Make a promise from each of so many histories and look what becomes of it."""
     draw, outcomes = KINDS[process]
     rate_at = curve(kind, draw, length)
-    kept, covered, ratios = 0, 0, []
+    kept, covered, ratios, expected = 0, 0, [], []
     for k in range(histories):
         rng = np.random.default_rng([seed, k])
         losses = draw(rng, outcomes).astype(np.int8)
@@ -123,18 +130,20 @@ def promises(kind: str, process: str, histories: int, *, length: int = LENGTH, s
         kept += achieved <= 1.0 / PROMISE
         covered += found.low <= achieved <= found.high
         ratios.append(achieved * PROMISE)
+        expected.append(achieved / found.rate if found.rate > 0.0 else np.inf)
     made = len(ratios)
     if not made:
         return Kept(histories, histories, *(float("nan"),) * 5)
     quantiles = np.quantile(ratios, [0.05, 0.5, 0.95]).tolist()
-    return Kept(histories, histories - made, kept / made, covered / made, *quantiles)
+    told = float(np.median(expected)), float(np.mean(np.array(expected) > 1.0))
+    return Kept(histories, histories - made, kept / made, covered / made, *quantiles, *told)
 
 
 def page(rows: dict[str, dict[str, float]]) -> str:
     """The table of all rows, in Markdown."""
     lines = [
-        "| detector | losses | outcomes | histories | refused | kept | covered | achieved / promised |",
-        "|---|---|---:|---:|---:|---:|---:|---|",
+        "| detector | losses | outcomes | histories | refused | kept | covered | / promised | / printed |",
+        "|---|---|---:|---:|---:|---:|---:|---|---|",
     ]
     for detector in DETECTORS:
         for process, (_, outcomes) in KINDS.items():
@@ -144,9 +153,10 @@ def page(rows: dict[str, dict[str, float]]) -> str:
             made = found.histories - found.refused
             shares = f"{found.kept:.1%} | {found.covered:.1%}" if made else "– | –"
             ratios = f"{found.strictest:.2f}, {found.median:.2f}, {found.loosest:.2f}" if made else "–"
+            told = "–" if np.isnan(found.printed) else f"{found.printed:.2f} ({found.above:.0%} above 1)"
             lines.append(
                 f"| {detector} | {process} | {outcomes:,} | {found.histories} | {found.refused} "
-                f"| {shares} | {ratios} |"
+                f"| {shares} | {ratios} | {told} |"
             )
     return "\n".join(lines) + "\n"
 
