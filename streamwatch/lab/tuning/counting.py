@@ -33,16 +33,20 @@ def count_alarms(
     block: float,
     length: int,
     rng: np.random.Generator,
+    before: int = 0,
 ) -> NDArray[np.int64]:
-    """Count alarms on one stream of `length` outcomes like each history; shape (detectors, histories)."""
+    """Count alarms on one stream like each history; shape (detectors, histories).
+
+    A stream has `before` outcomes whose alarms do not count, and `length` whose alarms do.
+    """
     table = table_of(detectors, len(histories))
     counts = np.zeros((len(detectors), len(histories)), np.int64)
     for row, history in enumerate(histories):
-        for start in range(0, length, CHUNK):
-            part = resampled(history, block, min(CHUNK, length - start), rng).astype(np.int32)
+        for start in range(0, before + length, CHUNK):
+            part = resampled(history, block, min(CHUNK, before + length - start), rng).astype(np.int32)
             rows = np.full(len(part), row, np.int32)
             for alarm in table.fold(rows, np.zeros_like(part), part):
-                counts[alarm.detector, row] += 1
+                counts[alarm.detector, row] += alarm.outcome > before
     return counts
 
 

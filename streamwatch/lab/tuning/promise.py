@@ -35,9 +35,10 @@ stretches, which the blocks of one recording know less of than their spread tell
 eleven was broken (docs/how-to/tune.md)."""
 LOOSE_OUTCOMES: Final = 2_000_000
 """Outcomes of the first look."""
-GAPS: Final = 4
-"""Length of a stream in promised outcomes per alarm. A detector that begins, or has alarmed, alarms less
-for a while, which takes more of a short stream than of the time between alarms: on streams of .8 such gaps
+GAPS: Final = 2
+"""Outcomes of a stream whose alarms count, and as many before, in promised outcomes per alarm. After its
+start and after an alarm, a detector alarms less for a while (`ewma`), or more (`page_hinkley`), which takes
+more of a short stream than of the time between alarms: counted from the start of streams of .8 such gaps,
 `ewma` seemed to alarm 1.4 times less often than it does."""
 RISES: Final = (0.02, 0.05, 0.10)
 """Drops of the accuracy whose delay is told."""
@@ -155,7 +156,8 @@ def _rates(
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """(rate, low, high) of each detector on streams drawn from these histories, as `rate_intervals`."""
-    rate, low, high = rate_intervals(count_alarms(specs, histories, block, length, rng), length)
+    counts = count_alarms(specs, histories, block, length, rng, before=length)
+    rate, low, high = rate_intervals(counts, length)
     return (rate, low / WIDER, high * WIDER) if block > TOGETHER else (rate, low, high)
 
 
