@@ -37,9 +37,8 @@ LOOSE_OUTCOMES: Final = 2_000_000
 """Outcomes of the first look."""
 GAPS: Final = 2
 """Outcomes of a stream whose alarms count, and as many before, in promised outcomes per alarm. After its
-start and after an alarm, a detector alarms less for a while (`ewma`), or more (`page_hinkley`), which takes
-more of a short stream than of the time between alarms: counted from the start of streams of .8 such gaps,
-`ewma` seemed to alarm 1.4 times less often than it does."""
+start and after an alarm, `ewma` alarms less for a while, which takes more of a short stream than of the time
+between alarms: it alarmed 1.4 times as often on long streams as from the start of streams of .8 such gaps."""
 RISES: Final = (0.02, 0.05, 0.10)
 """Drops of the accuracy whose delay is told."""
 RUNS: Final = 48
