@@ -10,7 +10,7 @@ from typing import Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Outcome
+from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.score_columns import ScoreColumns
 from streamwatch.core.segments import segments_of
 from streamwatch.core.words import taken
@@ -36,6 +36,10 @@ OUTCOME: Final = np.dtype(
 `SEGMENTS_FROM` plus the number of its segments if it has segments and no scores; or -1 with neither.
 """
 
+Pairs = NDArray[np.int32]
+"""Pairs of outcomes, shape (m, 3): position of the outcome in its batch, ascending; number of the partner's
+model; number of the class that the partner predicted."""
+
 SEGMENTS_FROM: Final = 1 << 30
 """Least value of the column `scores` that stands for segments; numbers of scores are smaller."""
 
@@ -60,9 +64,11 @@ class OutcomeBatch(Sequence[Outcome]):
     scored_segments
         Number of segments by number of scores, for predictions that have both; not needed with
         `ScoreColumns`, which carry it.
+    pairs
+        Predictions of compared models on the same ids; None without any.
     """
 
-    __slots__ = ("classes", "models", "records", "scored_segments", "scores", "segments")
+    __slots__ = ("classes", "models", "pairs", "records", "scored_segments", "scores", "segments")
 
     def __init__(
         self,
@@ -72,6 +78,7 @@ class OutcomeBatch(Sequence[Outcome]):
         scores: Mapping[int, dict[str, float]],
         segments: Sequence[str] = (),
         scored_segments: Mapping[int, int] = _NONE,
+        pairs: Pairs | None = None,
     ) -> None:
         self.records = records
         self.models = models
@@ -79,6 +86,7 @@ class OutcomeBatch(Sequence[Outcome]):
         self.scores = scores
         self.segments = segments
         self.scored_segments = scored_segments
+        self.pairs = pairs if pairs is not None and len(pairs) else None
 
     def __len__(self) -> int:
         return len(self.records)
@@ -90,11 +98,27 @@ class OutcomeBatch(Sequence[Outcome]):
 
     def only(self, chosen: NDArray[np.bool_ | np.int64]) -> OutcomeBatch:
         """Select outcomes by mask, bool (n,), or by positions, int64 (m,)."""
-        return self._with(taken(self.records, chosen))
+        return self._with(taken(self.records, chosen), self._pairs_of(chosen))
 
-    def _with(self, records: NDArray[np.void]) -> OutcomeBatch:
+    def paired(self) -> OutcomeBatch:
+        """Select the outcomes that have pairs."""
+        positions = [] if self.pairs is None else np.unique(self.pairs[:, 0])
+        return self.only(np.array(positions, np.int64))
+
+    def _pairs_of(self, chosen: NDArray[np.bool_ | np.int64]) -> Pairs | None:
+        """Pairs of chosen outcomes, with their positions among these."""
+        if self.pairs is None:
+            return None
+        positions = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        place = np.full(len(self.records), -1, np.int32)
+        place[positions] = np.arange(len(positions), dtype=np.int32)
+        found = self.pairs[place[self.pairs[:, 0]] >= 0]
+        found[:, 0] = place[found[:, 0]]
+        return found[np.argsort(found[:, 0], kind="stable")]
+
+    def _with(self, records: NDArray[np.void], pairs: Pairs | None) -> OutcomeBatch:
         return OutcomeBatch(
-            records, self.models, self.classes, self.scores, self.segments, self.scored_segments
+            records, self.models, self.classes, self.scores, self.segments, self.scored_segments, pairs
         )
 
     def segment_numbers(self) -> NDArray[np.int32] | None:
@@ -139,9 +163,19 @@ class OutcomeBatch(Sequence[Outcome]):
             (records["assumed"] != 0).tolist(),
             scores,
             [None if number < 0 else classes[number] for number in records["label_at_prediction"].tolist()],
-            repeat(None),
+            repeat(None) if self.pairs is None else self._answers(self.pairs),
             self.segment_values() or repeat(None, len(records)),
         )
+
+    def _answers(self, pairs: Pairs) -> Iterator[tuple[PairedAnswer, ...] | None]:
+        answers: dict[int, list[PairedAnswer]] = {}
+        positions: list[int] = pairs[:, 0].tolist()
+        partners: list[int] = pairs[:, 1].tolist()
+        classes: list[int] = pairs[:, 2].tolist()
+        for position, partner, answer in zip(positions, partners, classes, strict=True):
+            pair = PairedAnswer(self.models[partner], self.classes[answer])
+            answers.setdefault(position, []).append(pair)
+        return (tuple(answers[at]) if at in answers else None for at in range(len(self.records)))
 
     @overload
     def __getitem__(self, index: int) -> Outcome: ...
@@ -149,5 +183,18 @@ class OutcomeBatch(Sequence[Outcome]):
     def __getitem__(self, index: slice) -> OutcomeBatch: ...
     def __getitem__(self, index: int | slice) -> Outcome | OutcomeBatch:
         if isinstance(index, slice):
-            return self._with(self.records[index])
+            if self.pairs is None:
+                return self._with(self.records[index], None)
+            return self.only(np.arange(len(self.records))[index])
         return next(iter(self.only(np.array([index]))))
+
+
+def joined_pairs(parts: Sequence[OutcomeBatch]) -> Pairs | None:
+    """Join the pairs of consecutive batches with common names."""
+    found: list[Pairs] = []
+    start = 0
+    for part in parts:
+        if part.pairs is not None:
+            found.append(part.pairs + np.array([start, 0, 0], np.int32))
+        start += len(part)
+    return np.concatenate(found) if found else None

@@ -182,17 +182,19 @@ class ComparisonSpec:
 def columns_suffice(join: JoinSpec) -> bool:
     """Tell whether the compiled join supports these rules.
 
-    It supports neither comparisons nor folds, and of conflicting predictions it can only take the first.
+    Of conflicting predictions it can only take the first, and it compares no models whose outcomes wait for
+    the order of predictions.
     """
-    return not join.comparisons and not join.folds and join.conflicts == "first"
+    return join.conflicts == "first" and not (join.comparisons and join.order == "prediction_time")
 
 
 def columns_suffice_in_buckets(join: JoinSpec) -> bool:
     """Tell whether the buckets of a distributed run support these rules in columns.
 
-    Unlike the compiled join itself, they do not put outcomes into the order of predictions.
+    Unlike the compiled join itself, they do not put outcomes into the order of predictions, and do not carry
+    what folds need.
     """
-    return columns_suffice(join) and join.order == "resolution"
+    return columns_suffice(join) and join.order == "resolution" and not join.folds
 
 
 COLUMN_ENTRY_BYTES: Final = 110

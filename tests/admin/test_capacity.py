@@ -42,7 +42,7 @@ LIMITS = ("max_pending", "max_labels", "max_dedup_entries")
 IN_MEMORY = [
     (JoinSpec(), 96),
     (JoinSpec(order="prediction_time"), 96),
-    (JoinSpec(comparisons=(ComparisonSpec("a", ("b",)),)), 260),
+    (JoinSpec(comparisons=(ComparisonSpec("a", ("b",)),)), 96),
 ]
 
 

@@ -43,11 +43,24 @@ def test_state_on_disk_is_joined_in_columns_however_much_may_be_held() -> None:
     assert chosen(state=durable(1), join={"max_pending": 10**9})
 
 
+SERVED: dict[str, dict[str, Any]] = {
+    "models that are compared": {"monitors": {"comparisons": [{"champion": "a", "challengers": ["b"]}]}},
+    "models that predict in folds": {"folds": {"scheme": "split-validation", "k": 5}},
+}
+
+
+@pytest.mark.parametrize("what", SERVED)
+def test_it_is_joined_in_columns_with(what: str) -> None:
+    assert chosen(**SERVED[what])
+
+
 REASONS: dict[str, dict[str, Any]] = {
     "state that lasts and a join that is to be on disk": {"state": durable(0)},
     "predictions that are revised": {"join": {"conflicts": "last"}},
-    "models that are compared": {"monitors": {"comparisons": [{"champion": "a", "challengers": ["b"]}]}},
-    "models that predict in folds": {"folds": {"scheme": "split-validation", "k": 5}},
+    "models that are compared in the order of predictions": {
+        "join": {"order": "prediction_time"},
+        "monitors": {"comparisons": [{"champion": "a", "challengers": ["b"]}]},
+    },
 }
 
 

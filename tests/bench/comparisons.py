@@ -5,7 +5,8 @@
 Default mechanisms (landmark, one that fades, one that slides) and the verdict. The streams differ in how
 often one model is right and the other wrong, which is when the verdict has work to do. "With names" is the
 whole way from outcomes, which looks up models and partners. "Join" is the resolving of an id's predictions,
-with the pairing and without.
+with the pairing and without. "Join and estimators" are a champion and five challengers, from records in
+columns to evaluated outcomes.
 """
 
 from __future__ import annotations
@@ -17,8 +18,13 @@ import numpy as np
 
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
-from streamwatch.core.events import Outcome, PairedAnswer
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Event, Label, Outcome, PairedAnswer, Prediction
+from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
+from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.edge.keys import digest_bytes
+from tests.core.columns import in_columns
 from tests.core.estimators.comparisons.plain_comparison import PlainComparison
 from tests.core.join.join_stream import Stream, label, label_for_all, predict
 
@@ -74,7 +80,9 @@ def join_microseconds(challengers: int, *, everyone: bool, ids: int = 20) -> tup
     for compared in ((ComparisonSpec("old", ("new-*",)),), ()):
         least = np.inf
         for _ in range(ROUNDS):
-            stream = Stream(JoinSpec(max_models=2 * len(models), comparisons=compared))
+            join = JoinSpec(max_models=2 * len(models), comparisons=compared)
+            stream = Stream(join)
+            stream.pipeline = ColumnPipeline(join, stream.monitors, digest_bytes)
             stream.feed(*(predict("warm", "x", 0, model) for model in models), label_for_all("warm", "x", 0))
             stream.feed(*(predict(str(i), "x", 1, model) for i in range(ids) for model in models))
             if everyone:
@@ -86,6 +94,37 @@ def join_microseconds(challengers: int, *, everyone: bool, ids: int = 20) -> tup
             least = min(least, (time.process_time() - began) / (ids * len(models)) * 1e6)
         found.append(float(least))
     return found[0], found[1]
+
+
+def whole_microseconds(messages: int = 60_000, rounds: int = 7, at_once: int = 4_000) -> tuple[float, float]:
+    """CPU time of a message through join and estimators, with six models an id: compared, and not."""
+    models = ["old", *(f"new-{number}" for number in range(5))]
+    rng = np.random.default_rng(3)
+    batches: list[list[Event]] = [[]]
+    for number in range(messages // (len(models) + 1)):
+        if len(batches[-1]) >= at_once:
+            batches.append([])
+        at = 1_700_000_000_000 + number
+        right = rng.random(len(models)) < 0.9
+        batches[-1] += [
+            Prediction(f"id-{number}", model, "a" if hit else "b", at)
+            for model, hit in zip(models, right.tolist(), strict=True)
+        ]
+        if number >= 1_000:
+            batches[-1].append(Label(f"id-{number - 1_000}", "a", at, None))
+    least = [np.inf, np.inf]
+    for _ in range(rounds):
+        for place, compared in enumerate((SPEC.comparisons, ())):
+            spec = replace(SPEC, comparisons=compared)
+            pipeline = ColumnPipeline(JoinSpec(comparisons=compared), EstimatorSet(spec), digest_bytes)
+            vocabulary = Vocabulary()
+            records = [in_columns(batch, vocabulary, digests=False) for batch in batches]
+            began = time.process_time()
+            for part in records:
+                for _step in pipeline.steps(part):
+                    pass
+            least[place] = min(least[place], (time.process_time() - began) / messages * 1e6)
+    return float(least[0]), float(least[1])
 
 
 def plain_nanoseconds(number: int = 300) -> float:
@@ -119,6 +158,11 @@ def main() -> None:
                 f"join, {challengers:>3} challengers, {told}: {compared:5.2f} µs an outcome, "
                 f"{alone:5.2f} where nothing is compared"
             )
+    compared, alone = whole_microseconds()
+    print(
+        f"join and estimators, six models an id: {compared:5.3f} µs a message, {alone:5.3f} where nothing is "
+        f"compared: {compared / alone:.2f} times"
+    )
     print(f"plain definition over 300 pairs: {plain_nanoseconds():,.0f} ns a pair")
 
 

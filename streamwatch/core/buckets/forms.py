@@ -1,7 +1,7 @@
 """Choice of the form of readers and buckets: in columns if the compiled join suffices, otherwise row by row.
 
-It depends on the settings only. All readers and buckets of a state have the same form. A log contains its
-form, and a bucket of the other form refuses it.
+It depends on the settings only; with folds, the form is row by row, too. All readers and buckets of a state
+have the same form. A log contains its form, and a bucket of the other form refuses it.
 """
 
 from __future__ import annotations

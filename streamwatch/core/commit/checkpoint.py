@@ -244,7 +244,7 @@ class Checkpoint:
             place = kept.place
             comparisons.restore(kept.snapshot or b"")
         for number, outcomes in unfolded_pairs(saved.journal, place):
-            if outcomes:
+            if len(outcomes):
                 comparisons.fold(outcomes)
                 yield number, outcomes
 

@@ -70,9 +70,7 @@ class Journal:
         parts, self._parts, self._open = self._parts, [], 0
         if not parts:
             return b""
-        paired = any(
-            outcome.pairs for part in parts if not isinstance(part, OutcomeBatch) for outcome in part
-        )
+        paired = any(map(has_pairs, parts))
         models = {model: None for part in parts for model in models_of(part)}
         self._note(number, list(models), sum(map(len, parts)), paired=paired)
         return written(parts)
@@ -115,13 +113,20 @@ class Journal:
 
 def unfolded_pairs(
     journal: Sequence[tuple[int, bytes]], behind: JournalPosition
-) -> Iterator[tuple[int, list[Outcome]]]:
+) -> Iterator[tuple[int, Sequence[Outcome]]]:
     """Yield number and paired outcomes of every entry that the comparisons' snapshot does not cover."""
     for number, value in journal:
         if number > behind.commit:
             entry = read(value)
-            several = () if isinstance(entry, OutcomeBatch) else entry
-            yield number, [outcome for outcome in several if outcome.pairs]
+            in_columns = isinstance(entry, OutcomeBatch)
+            yield number, entry.paired() if in_columns else [outcome for outcome in entry if outcome.pairs]
+
+
+def has_pairs(outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether comparisons of models need any of these outcomes."""
+    if isinstance(outcomes, OutcomeBatch):
+        return outcomes.pairs is not None
+    return any(outcome.pairs for outcome in outcomes)
 
 
 def unfolded(

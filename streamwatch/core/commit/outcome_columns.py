@@ -1,7 +1,8 @@
 """Encoding of outcomes as one packed value: columns, and the names that numbers in them stand for.
 
 0xC1, length of the names       1, 4 bytes; msgpack never begins so
-names                           msgpack: models, classes, and texts of segments if there are any
+names                           msgpack: models, classes, texts of segments, packed columns of pairs;
+                                the last two only if there are any
 columns                         `packed.pack_columns`
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from struct import Struct
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import Outcome
 from streamwatch.core.join.compiled.durable.packed import PackedError, pack_columns, unpack_columns
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, Pairs
 from streamwatch.core.segments import segments_of
 from streamwatch.core.words import joined
 
@@ -35,7 +36,20 @@ _COLUMNS: Final = (
 _CLASSES: Final = ("true_class", "predicted_class", "label_at_prediction")
 _ENCODER = msgspec.msgpack.Encoder()
 _ROWS = msgspec.msgpack.Decoder(list[Outcome])
-_NAMES = msgspec.msgpack.Decoder(Annotated[list[list[str]], msgspec.Meta(min_length=2, max_length=3)])
+_OF_PAIRS: Final = 3
+"""Number of columns of `outcomes.Pairs`."""
+
+
+class _Names(msgspec.Struct, array_like=True, omit_defaults=True):
+    """Names by number, and the pairs."""
+
+    models: list[str]
+    classes: list[str]
+    segments: list[str] = []
+    pairs: bytes = b""
+
+
+_NAMES = msgspec.msgpack.Decoder(_Names)
 
 
 def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
@@ -54,8 +68,9 @@ def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
             some[name] = classes.of(some[name], batch.classes)
         numbers = batch.segment_numbers()
         some["scores"] = -1 if numbers is None else segments.of(numbers, batch.segments)
-    named = (models, classes, segments) if segments.numbers else (models, classes)
-    names = _ENCODER.encode([list(each.numbers) for each in named])
+    pairs = _packed_pairs(batches, models, classes)
+    named = [list(models.numbers), list(classes.numbers), list(segments.numbers), pairs]
+    names = _ENCODER.encode(named if pairs else named[:3] if segments.numbers else named[:2])
     columns = [records[name].astype(np.int64) for name in _COLUMNS]
     if segments.numbers:
         columns.append(records["scores"].astype(np.int64))
@@ -76,12 +91,12 @@ def read(value: bytes) -> OutcomeBatch | list[Outcome]:
         raise PackedError(f"expected at least {_HEAD.size} bytes of outcomes, got {len(value)}")
     _, length = _HEAD.unpack_from(value)
     start = _HEAD.size + length
-    models, classes, *rest = _NAMES.decode(value[_HEAD.size : start])
-    segments = rest[0] if rest else []
+    named = _NAMES.decode(value[_HEAD.size : start])
+    models, classes, segments = named.models, named.classes, named.segments
     for text in segments:
         segments_of(text)  # refused here, not where somebody looks
-    *columns, last = unpack_columns(value[start:], len(_COLUMNS) + len(rest))
-    if not rest:
+    *columns, last = unpack_columns(value[start:], len(_COLUMNS) + bool(segments))
+    if not segments:
         columns.append(last)
     records = np.zeros(len(columns[0]), OUTCOME)
     for name, column in zip(_COLUMNS, columns, strict=True):
@@ -90,11 +105,43 @@ def read(value: bytes) -> OutcomeBatch | list[Outcome]:
             raise PackedError(f"expected numbers of {most} names, got {column.max()} as {name}")
         records[name] = column
     records["scores"] = -1
-    if rest:
+    if segments:
         if not _within(last, -1, len(segments)):
             raise PackedError(f"expected numbers of {len(segments)} segments, got {last.max()}")
         records["scores"] = np.where(last < 0, -1, last + SEGMENTS_FROM)
-    return OutcomeBatch(records, models, classes, {}, segments)
+    pairs = _unpacked_pairs(named, len(records)) if named.pairs else None
+    return OutcomeBatch(records, models, classes, {}, segments, pairs=pairs)
+
+
+def _packed_pairs(batches: Sequence[OutcomeBatch], models: _Numbers, classes: _Numbers) -> bytes:
+    """Pack the pairs of consecutive batches with numbers here; empty without any."""
+    found: list[Pairs] = []
+    start = 0
+    for batch in batches:
+        if batch.pairs is not None:
+            own = np.empty_like(batch.pairs)
+            own[:, 0] = batch.pairs[:, 0] + start
+            own[:, 1] = models.of(batch.pairs[:, 1], batch.models)
+            own[:, 2] = classes.of(batch.pairs[:, 2], batch.classes)
+            found.append(own)
+        start += len(batch)
+    if not found:
+        return b""
+    pairs = np.concatenate(found).astype(np.int64)
+    pairs[:, 0] = np.diff(pairs[:, 0], prepend=0)
+    return pack_columns(list(np.ascontiguousarray(pairs.T)))
+
+
+def _unpacked_pairs(named: _Names, outcomes: int) -> Pairs:
+    """Unpack what `_packed_pairs` gave; raises PackedError if a number is out of range."""
+    columns = np.stack(unpack_columns(named.pairs, _OF_PAIRS), axis=1).astype(np.int64)
+    if not _within(columns[:, 0], 0, outcomes):
+        raise PackedError(f"expected pairs in the order of {outcomes} outcomes, got others")
+    columns[:, 0] = np.cumsum(columns[:, 0])
+    for number, most in enumerate((outcomes, len(named.models), len(named.classes))):
+        if not _within(columns[:, number], 0, most):
+            raise PackedError(f"expected pairs with numbers below {most}, got {columns[:, number].max()}")
+    return columns.astype(np.int32)
 
 
 def models_of(outcomes: Sequence[Outcome]) -> list[str]:

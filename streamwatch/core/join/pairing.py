@@ -95,7 +95,7 @@ class Pairing:
         Parameters
         ----------
         first
-            First entry of the id's chain; the order of the chain is that of the pairs.
+            First entry of the id's chain. Pairs are in the order of the partners' names.
         record
             Entry of the prediction, not yet a dedup entry.
         true_class
@@ -141,7 +141,7 @@ class Pairing:
         if not found:
             return None
         counters.pairs_made += len(found)
-        return tuple(found)
+        return tuple(sorted(found))
 
     def drop(self, generations: Iterable[int], counters: JoinCounters) -> None:
         """Count as expired the pairs that waited in generations of dedup entries dropped now."""
@@ -151,7 +151,10 @@ class Pairing:
     def state(self) -> PairingState:
         """State that `restore` continues from; between batches."""
         return PairingState(
-            repr(self._comparisons), self._generation, dict(self._known_since), sorted(self._waiting.items())
+            repr(self._comparisons),
+            self._generation,
+            dict(sorted(self._known_since.items())),
+            sorted((generation, count) for generation, count in self._waiting.items() if count),
         )
 
     def restore(self, state: PairingState) -> None:

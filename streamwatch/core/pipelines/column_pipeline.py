@@ -23,6 +23,7 @@ from streamwatch.core.join.compiled.outside.work import Work
 from streamwatch.core.join.compiled.rows import Digests
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.mismatch import Mismatch, mismatches
+from streamwatch.core.join.models import joined_folds
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
 from streamwatch.core.outcomes import OutcomeBatch
@@ -188,6 +189,10 @@ class ColumnPipeline:
         self._registers.learn(outcomes)
         return self._monitors.fold(outcomes)
 
+    def add_pairs(self, elsewhere: JoinCounters) -> None:
+        """Count the pairs of outcomes that were joined elsewhere."""
+        self._join.add_pairs(elsewhere)
+
     def _retire(self, idle: list[str]) -> None:
         monitored = set(self._monitors.models()) if idle else set[str]()
         for model in idle:
@@ -216,7 +221,7 @@ class ColumnPipeline:
 
     def caveats(self) -> dict[str, Caveats]:
         """Caveats beside verdicts, by model."""
-        return caveats(self._join.holdings().models, self._spec, self.clock_ms)
+        return caveats(joined_folds(self._join.holdings().models), self._spec, self.clock_ms)
 
     def prediction_details(self) -> dict[str, dict[str, object]]:
         """Details from the prediction registers, which need no labels, by model."""

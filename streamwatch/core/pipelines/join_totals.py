@@ -30,6 +30,8 @@ def state_of(
         totals.start_ms,
         totals.oldest_pending_ms,
         agreement,
+        fold_streams=totals.fold_streams,
+        pairing=totals.pairing,
         predictions=predictions,
         prediction_order=totals.order,
     )
@@ -49,4 +51,6 @@ def totals_of(state: PipelineState) -> JoinTotals:
         state.oldest_pending_ms,
         state.prediction_order,
         state.clock_ms,
+        state.pairing,
+        state.fold_streams,
     )

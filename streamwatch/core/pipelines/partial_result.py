@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.join.compiled.outside.work import Work
-from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.outcomes import OutcomeBatch, joined_pairs
 from streamwatch.core.words import joined
 
 
@@ -37,4 +37,6 @@ def joined_outcomes(parts: Sequence[OutcomeBatch]) -> Sequence[Outcome]:
     segments = {number: values for part in parts for number, values in part.scored_segments.items()}
     records = joined([part.records for part in parts])
     last = parts[-1]
-    return OutcomeBatch(records, last.models, last.classes, scores, last.segments, segments)
+    return OutcomeBatch(
+        records, last.models, last.classes, scores, last.segments, segments, joined_pairs(parts)
+    )

@@ -132,6 +132,13 @@ class Pipeline:
         self._registers.learn(outcomes)
         return self._monitors.fold(outcomes)
 
+    def add_pairs(self, elsewhere: JoinCounters) -> None:
+        """Count the pairs of outcomes that were joined elsewhere."""
+        counters = self._join.counters
+        counters.pairs_made += elsewhere.pairs_made
+        counters.pairs_labels_differ += elsewhere.pairs_labels_differ
+        counters.pairs_expired += elsewhere.pairs_expired
+
     @property
     def _limit_ms(self) -> int:
         """First clock at which a deadline may pass: the next second, or millisecond if `ordered`."""

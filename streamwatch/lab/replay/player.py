@@ -72,7 +72,7 @@ class Player:
             if columns_suffice(spec.join)
             else Pipeline(spec.join, evaluation)
         )
-        self._pairs = RecordedPairs(spec.join, self._pipeline.counters)
+        self._pairs = RecordedPairs(spec.join)
         self._progress = MergeProgress()
         self._spec = spec
         self._partitions: dict[Partition, RecordedPartition] = {}
@@ -136,6 +136,7 @@ class Player:
         step = self._pipeline.release_held(self._store.fetch(self._pipeline.read_set(())))
         self._store.apply(step)
         self._evaluated(step.outcomes, step.alarms)
+        self._pipeline.add_pairs(self._pairs.counters)
         self._result.families = self._pipeline.families() + progress_families(self._progress)
         details = details_with(self._monitors.details(), self._pipeline.mismatches())
         details = details_with_caveats(details, self._pipeline.caveats())

@@ -22,14 +22,13 @@ class RecordedPairs:
     ----------
     spec
         Which models are compared, and how long an id is remembered.
-    counters
-        Where pairs are counted.
     """
 
-    def __init__(self, spec: JoinSpec, counters: JoinCounters) -> None:
+    def __init__(self, spec: JoinSpec) -> None:
         self._dedup = DedupIndex(spec.dedup_horizon_ms, spec.max_dedup_entries)
         self._pairing = Pairing(spec.comparisons, self._dedup) if spec.comparisons else None
-        self._counters = counters
+        self.counters = JoinCounters()
+        """Where pairs are counted."""
         self._models: dict[str, None] = {}
         self._by_id: dict[str, JoinEntry] = {}
         self._generations: dict[int, list[JoinEntry]] = {}
@@ -48,7 +47,7 @@ class RecordedPairs:
         for generation in dropped:
             for entry in self._generations.pop(generation, ()):
                 forget(self._by_id, entry)
-        pairing.drop(dropped, self._counters)
+        pairing.drop(dropped, self.counters)
         return found
 
     def _one(self, pairing: Pairing, outcome: RecordedOutcome, at_ms: int) -> Outcome:
@@ -60,7 +59,7 @@ class RecordedPairs:
                 return outcome
             entry = entry.next
         entry = JoinEntry(outcome.id, outcome.model, PENDING, outcome.predicted_class, "", at_ms)
-        pairs = pairing.meet(first, entry, outcome.true_class, self._models, self._counters)
+        pairs = pairing.meet(first, entry, outcome.true_class, self._models, self.counters)
         append(self._by_id, entry)
         entry.true_class = outcome.true_class
         self._dedup.add(entry, RESOLVED, at_ms)

@@ -143,6 +143,22 @@ def evaluate(life, number, record_ms=0, model="m", wrong=lambda _i: False, begin
         )
 
 
+@settings(max_examples=examples(1))
+@given(ACTIONS, st.sampled_from([1, 5, 1_000]))
+def test_restarts_of_a_join_in_columns_change_nothing(actions, journal):
+    whole_in_rows, _ = play(actions, restarts=False, journal=journal)
+    Stream.compiled = True
+    try:
+        whole, alarms = play(actions, restarts=False, journal=journal)
+        cut, cut_alarms = play(actions, restarts=True, journal=journal)
+    finally:
+        Stream.compiled = False
+    assert cut.canonical() == whole.canonical() == whole_in_rows.canonical()
+    assert cut.pipeline_state() == whole.pipeline_state()
+    assert cut_alarms == alarms
+    assert cut.monitors.totals() == whole.monitors.totals()
+
+
 def test_the_journal_stays_near_its_limit_whatever_the_number_of_models():
     life = Life(spec=replace(SPEC, max_models=4), join=replace(JOIN, max_models=4), journal=100)
     for commit in range(60):

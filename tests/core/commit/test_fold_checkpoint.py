@@ -12,7 +12,7 @@ from streamwatch.core.events import VERDICT
 from streamwatch.core.fold_names import fold_name
 from streamwatch.core.specs import JoinSpec
 from tests.core.commit.test_checkpoint import Life
-from tests.core.join.join_stream import label_for_all, predict, tick
+from tests.core.join.join_stream import Stream, label_for_all, predict, tick
 from tests.layouts import DEFAULT
 from tests.tiers import by_tier, few
 
@@ -43,9 +43,13 @@ def verdicts(life):
     return [a for a in life.alarms if a.detector == VERDICT]
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("share_stream", few([True, False], 1))
 @pytest.mark.parametrize("seed", range(by_tier(fast=1, default=2, everything=20)))
-def test_a_restarted_run_is_bitwise_the_undisturbed_one(seed: int, *, share_stream: bool) -> None:
+def test_a_restarted_run_is_bitwise_the_undisturbed_one(
+    monkeypatch, seed: int, *, share_stream: bool, compiled: bool
+) -> None:
+    monkeypatch.setattr(Stream, "compiled", compiled)
     chance = Random(seed)
     join, spec = (replace(s, folds_share_stream=share_stream) for s in (JOIN, SPEC))
     calm, troubled = Life(spec=spec, join=join), Life(spec=spec, join=join, journal=2_000)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.commit.outcome_columns import models_of, read, written
-from streamwatch.core.events import Outcome
+from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
 from tests.core.commit.outcome_batches import batch_of
 
@@ -22,6 +23,7 @@ outcomes = st.builds(
     st.booleans(),
     st.none(),
     st.none() | names,
+    st.none() | st.lists(st.builds(PairedAnswer, names, names), min_size=1, max_size=3).map(tuple),
 )
 
 
@@ -37,6 +39,16 @@ def test_outcomes_of_several_batches_come_back_in_order(parts):
 @given(st.lists(outcomes, min_size=1), st.lists(outcomes, min_size=1))
 def test_outcomes_in_rows_among_them_come_back_in_order(rows, columns):
     assert read(written([rows, batch_of(columns)])) == rows + columns
+
+
+@given(st.lists(outcomes, min_size=1, max_size=20), st.data())
+def test_outcomes_that_are_selected_keep_their_pairs(some, data):
+    batch = batch_of(some)
+    chosen = data.draw(st.lists(st.integers(0, len(some) - 1), unique=True))
+    assert list(batch.only(np.array(chosen, np.int64))) == [some[number] for number in chosen]
+    assert list(batch[2:7]) == some[2:7]
+    assert list(batch.paired()) == [outcome for outcome in some if outcome.pairs]
+    assert batch[0] == some[0]
 
 
 @given(st.lists(outcomes, min_size=1, max_size=5), st.data())

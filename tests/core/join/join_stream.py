@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
 from streamwatch.core.join.compiled.releasing import used_entries
-from streamwatch.core.join.entry import EXPIRED, PENDING, RESOLVED
+from streamwatch.core.join.entry import PENDING, RESOLVED
 from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec, columns_suffice
@@ -138,9 +138,9 @@ def alive(stream):
 
 
 def digested(rows):
-    """Rows of `alive` as the compiled join has them: digests for ids, no assumed class (pairs need it)."""
+    """Rows of `alive` as the compiled join has them: digests for ids."""
     return sorted(
-        (digest_bytes([key]), model, state, predicted_class, "" if state == EXPIRED else true_class)
+        (digest_bytes([key]), model, state, predicted_class, true_class)
         for key, model, state, predicted_class, true_class in rows
     )
 

@@ -47,7 +47,7 @@ class NaivePairs:
             and self.compared(model, settled["model"])
         ]
         pairs = []
-        for settled in sorted(met, key=lambda settled: settled["arrival"]):
+        for settled in sorted(met, key=lambda settled: settled["model"]):
             me = model, self.runs[model] if model in self.awaited[1] else 0
             settled["again"] += me in settled["expected"] and me not in settled["waits"]
             settled["waits"].discard(me)

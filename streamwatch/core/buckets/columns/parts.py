@@ -14,7 +14,7 @@ from streamwatch.core.buckets.columns.name_numbers import NameNumbers
 from streamwatch.core.buckets.columns.prediction_places import PLACE_COLUMNS
 from streamwatch.core.buckets.parts import Activity, InvalidOfModel
 from streamwatch.core.join.compiled.durable.packed import PackedError, pack_columns, unpack_columns
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, Pairs, joined_pairs
 
 _OF_OUTCOMES: Final = (
     "event_ms",
@@ -36,6 +36,8 @@ class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
     classes: Sequence[str]
     segments: Sequence[str]
     scores: Sequence[dict[str, float]]
+    pairs: bytes = b""
+    """Packed columns `outcomes.Pairs`; empty without any."""
 
     def unpacked(self) -> PlacedOutcomes:
         """Unpack the outcomes; raises PackedError if a number has no name."""
@@ -60,10 +62,24 @@ class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
         records["scores"] = np.where((scored < 0) & (named >= 0), named + SEGMENTS_FROM, scored)
         places = [column.astype(np.int64) for column in columns[len(_OF_OUTCOMES) + 1 :]]
         outcomes = OutcomeBatch(
-            records, self.models, self.classes, dict(enumerate(self.scores)), self.segments, scored_segments
+            records,
+            self.models,
+            self.classes,
+            dict(enumerate(self.scores)),
+            self.segments,
+            scored_segments,
+            self._pairs(len(records)),
         )
         resolved, accepted = places[: len(RESOLUTION)], places[len(RESOLUTION) :]
         return PlacedOutcomes(outcomes, np.stack(resolved, axis=1), np.stack(accepted, axis=1))
+
+    def _pairs(self, outcomes: int) -> Pairs | None:
+        if not self.pairs:
+            return None
+        pairs = np.stack(unpack_columns(self.pairs, 3), axis=1).astype(np.int32)
+        if (pairs < 0).any() or (pairs >= (outcomes, len(self.models), len(self.classes))).any():
+            raise PackedError(f"expected pairs of {outcomes} outcomes, got numbers without a name")
+        return pairs
 
 
 class ColumnPart(msgspec.Struct, array_like=True, frozen=True, tag="columns"):
@@ -99,13 +115,14 @@ class OutcomeParts:
         self._scores: list[dict[str, float]] = []
         found = [self._columns(each) for each in outcomes]
         self._columns_of_all = np.concatenate(found) if found else np.zeros((0, _COUNT), np.int64)
+        self._pairs = self._all_pairs([each.outcomes for each in outcomes])
         by_number = np.array([*ranks, 0], np.int64)
         for at in (_COUNT - len(PLACE_COLUMNS) - len(RESOLUTION) + 1, _COUNT - len(PLACE_COLUMNS) + 1):
             self._columns_of_all[:, at] = by_number[self._columns_of_all[:, at]]
 
     @property
     def models(self) -> Sequence[str]:
-        """Names of the models with outcomes."""
+        """Names of the models with outcomes, and of their partners."""
         return list(self._models.by_name)
 
     def of(self, models: NDArray[np.bool_]) -> PackedOutcomes:
@@ -118,7 +135,27 @@ class OutcomeParts:
             scores = [self._scores[number] for number in chosen[scored, 5].tolist()]
             chosen[scored, 5] = np.arange(len(scores))
         names = (self.models, list(self._classes.by_name), list(self._segments.by_name))
-        return PackedOutcomes(pack_columns(list(np.ascontiguousarray(chosen.T))), *names, scores)
+        pairs = b""
+        if self._pairs is not None:
+            kept = models[columns[:, 2]]
+            own = self._pairs[kept[self._pairs[:, 0]]]
+            own[:, 0] = (np.cumsum(kept) - 1)[own[:, 0]]
+            pairs = pack_columns(list(np.ascontiguousarray(own.T.astype(np.int64)))) if len(own) else b""
+        return PackedOutcomes(pack_columns(list(np.ascontiguousarray(chosen.T))), *names, scores, pairs)
+
+    def _all_pairs(self, parts: Sequence[OutcomeBatch]) -> Pairs | None:
+        """Pairs of all outcomes, with the numbers here."""
+        pairs = joined_pairs(parts)
+        if pairs is None:
+            return None
+        at = 0
+        for part in parts:
+            if part.pairs is not None:
+                own = pairs[at : at + len(part.pairs)]
+                own[:, 1] = self._models.of(part.pairs[:, 1], part.models)
+                own[:, 2] = self._classes.of(part.pairs[:, 2], part.classes)
+                at += len(own)
+        return pairs
 
     def _columns(self, placed: PlacedOutcomes) -> NDArray[np.int64]:
         outcomes, records = placed.outcomes, placed.outcomes.records

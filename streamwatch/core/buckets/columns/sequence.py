@@ -13,7 +13,7 @@ from streamwatch.core.buckets.columns.id_join import PlacedOutcomes
 from streamwatch.core.buckets.model_sequence import ModelSequence
 from streamwatch.core.buckets.places import DUE, RECORD
 from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, joined_pairs
 from streamwatch.core.words import joined
 
 _SECOND_MS: Final = 1_000
@@ -73,7 +73,11 @@ class ColumnSequence(ModelSequence):
             records["true_class"] = classes[records["true_class"]]
             records["predicted_class"] = classes[records["predicted_class"]]
             model_numbers = [models.setdefault(name, len(models)) for name in outcomes.models]
-            records["model"] = np.array(model_numbers, np.int32)[records["model"]]
+            numbers_here = np.array(model_numbers, np.int32)
+            records["model"] = numbers_here[records["model"]]
+            if outcomes.pairs is not None:
+                outcomes.pairs[:, 1] = numbers_here[outcomes.pairs[:, 1]]
+                outcomes.pairs[:, 2] = classes[outcomes.pairs[:, 2]]
             carried, base = records["scores"], len(scores)
             values = [segments.setdefault(text, len(segments)) for text in outcomes.segments]
             with_values = carried >= SEGMENTS_FROM
@@ -85,7 +89,8 @@ class ColumnSequence(ModelSequence):
             scored_segments = outcomes.scored_segments.items()
             scored.update((base + number, int(numbers[value])) for number, value in scored_segments)
         records = joined([part.outcomes.records for part in parts])
-        return OutcomeBatch(records, list(models), self.labels.names, scores, list(segments), scored)
+        pairs = joined_pairs([part.outcomes for part in parts])
+        return OutcomeBatch(records, list(models), self.labels.names, scores, list(segments), scored, pairs)
 
     def tick(self, clock_ms: int) -> None:
         """Process the passing of time: retire idle models."""
@@ -136,6 +141,7 @@ class ColumnSequence(ModelSequence):
                 begin = end
         records["label_at_prediction"] = known
         self.touched |= {names[number] for number in owned}
+        self.paired = self.paired or (self._compares and due.pairs is not None)
         is_open = np.array(
             [number in owned and not self.agreement.is_settled(name) for number, name in enumerate(names)]
         )[models]

@@ -7,7 +7,9 @@ integers, faded ones S ← αS + x at every pair. The lead for the verdict is u(
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
-from streamwatch.core.estimators.comparisons.state import CHAMPION_WRONG
+import numpy as np
+
+from streamwatch.core.estimators.comparisons.state import CHALLENGER_WRONG, CHAMPION_WRONG
 from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
 from streamwatch.core.estimators.verdicts.detector import observe_lead
 from streamwatch.core.estimators.verdicts.utility import ALPHA, balanced_weight
@@ -59,6 +61,36 @@ def weigh(state, counts, row, true_class):
             counts[k, row] *= SHRINK
     state.unit = unit
     return worth
+
+
+@entry
+def lay_out(records, pairs, places, row_of, rows, bits, leads, event_ms):
+    """Write the row, the errors, the lead by accuracy and the time of each pair.
+
+    Parameters
+    ----------
+    records
+        Outcomes, `core.outcomes.OUTCOME`.
+    pairs
+        `core.outcomes.Pairs`, (n, 3).
+    places
+        int64 (n,): twice the number of the comparison, plus 1 if the partner is the champion.
+    row_of
+        int64: row by the number of a comparison.
+    rows, bits, leads, event_ms
+        Output, as `observe` takes them.
+    """
+    for i in range(pairs.shape[0]):
+        outcome = records[pairs[i, 0]]
+        own_wrong = np.int64(outcome.predicted_class != outcome.true_class)
+        partner_wrong = np.int64(pairs[i, 2] != outcome.true_class)
+        champion, challenger = own_wrong, partner_wrong
+        if places[i] & 1:
+            champion, challenger = partner_wrong, own_wrong
+        rows[i] = row_of[places[i] >> 1]
+        bits[i] = CHAMPION_WRONG * champion + CHALLENGER_WRONG * challenger
+        leads[i] = champion - challenger
+        event_ms[i] = outcome.event_ms
 
 
 @entry

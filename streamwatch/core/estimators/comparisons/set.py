@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
+from streamwatch.core.estimators.comparisons.observe import lay_out
 from streamwatch.core.estimators.comparisons.report import TRACED, report, trace_columns, traced
-from streamwatch.core.estimators.comparisons.state import CHALLENGER_WRONG, CHAMPION_WRONG
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.models.index import utility_of
@@ -17,8 +19,12 @@ from streamwatch.core.estimators.names import Classes
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of
 from streamwatch.core.events import Outcome
+from streamwatch.core.outcomes import OUTCOME, OutcomeBatch, Pairs
 from streamwatch.core.series import Family
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec, champion_of
+
+_ANY: Final = 2**31 - 1
+"""Limit of names that is never reached."""
 
 
 @dataclass(slots=True)
@@ -79,59 +85,96 @@ class ComparisonSet:
         self._spec = spec
         self._table = ComparisonTable(spec)
         self._comparisons: dict[tuple[str, str], _Comparison] = {}
-        self._found: dict[str, dict[str, _Comparison | None]] = {}
-        """Comparison by the model of an outcome and its partner.
-
-        None if there is no room or none is configured.
-        """
+        self._listed: list[_Comparison] = []
+        self._judged_otherwise: list[int] = []
+        """Numbers in `_listed` of comparisons by another utility than accuracy."""
+        self._names: Sequence[str] = ()
+        """Names of the model numbers in `_keys`."""
+        self._keys = np.zeros(0, np.int64)
+        """Numbers of the models of pairs seen before, as one number, ascending."""
+        self._found = np.zeros(0, np.int64)
+        """Their comparisons (`_place`)."""
+        self._rows = np.zeros(0, np.int64)
+        """Rows of the comparisons in `_listed`."""
         self.over_limit = 0
         """Number of pairs of outcomes left out because no further comparison was allowed."""
 
-    def fold(self, outcomes: Iterable[Outcome]) -> None:
+    def fold(self, outcomes: Sequence[Outcome]) -> None:
         """Evaluate the pairs of outcomes, in order."""
-        rows: list[int] = []
-        bits: list[int] = []
-        leads: list[float] = []
-        classes: list[int] = []
-        event_ms: list[int] = []
-        for outcome in outcomes:
-            if outcome.pairs is None:
+        batch = outcomes if isinstance(outcomes, OutcomeBatch) else _paired(outcomes)
+        if batch.pairs is None:
+            return
+        pairs, records = batch.pairs, batch.records
+        places = self._places(batch, records["model"][pairs[:, 0]], pairs[:, 1])
+        if places.min() < 0:
+            chosen = places >= 0
+            self.over_limit += len(chosen) - int(np.count_nonzero(chosen))
+            pairs, places = pairs[chosen], places[chosen]
+        count = len(pairs)
+        rows, bits = np.empty(count, np.int64), np.empty(count, np.uint8)
+        leads, event_ms = np.empty(count), np.empty(count, np.int64)
+        lay_out(records, pairs, places, self._rows, rows, bits, leads, event_ms)
+        classes = np.zeros(count, np.int64)
+        if self._judged_otherwise:
+            self._judge(batch, pairs, places, leads, classes)
+        self._table.fold(rows, bits, leads, classes, event_ms)
+
+    def _judge(
+        self,
+        batch: OutcomeBatch,
+        pairs: Pairs,
+        places: NDArray[np.int64],
+        leads: NDArray[np.float64],
+        classes: NDArray[np.int64],
+    ) -> None:
+        """Write the leads of pairs judged by costs, and the classes of those by the balanced utility."""
+        true_class = batch.records["true_class"][pairs[:, 0]]
+        own_class, partner_class = batch.records["predicted_class"][pairs[:, 0]], pairs[:, 2]
+        champion = np.where(places & 1, partner_class, own_class)
+        challenger = np.where(places & 1, own_class, partner_class)
+        for number in self._judged_otherwise:
+            at = np.flatnonzero(places >> 1 == number)
+            comparison = self._listed[number]
+            if not len(at):
                 continue
-            model, true_class, own_class = outcome.model, outcome.true_class, outcome.predicted_class
-            found = self._found.setdefault(model, {})
-            own_wrong = own_class != true_class
-            for partner, partner_class in outcome.pairs:
-                try:
-                    comparison = found[partner]
-                except KeyError:
-                    comparison = found[partner] = self._enter(model, partner)
-                if comparison is None:
-                    self.over_limit += 1
-                    continue
-                partner_wrong = partner_class != true_class
-                leads_by = comparison.champion == partner
-                champion_wrong, challenger_wrong = (
-                    (partner_wrong, own_wrong) if leads_by else (own_wrong, partner_wrong)
-                )
-                rows.append(comparison.row)
-                bits.append(CHAMPION_WRONG * champion_wrong | CHALLENGER_WRONG * challenger_wrong)
-                if comparison.costs is None:
-                    leads.append(float(champion_wrong - challenger_wrong))
-                else:
-                    champion, challenger = (
-                        (partner_class, own_class) if leads_by else (own_class, partner_class)
-                    )
-                    leads.append(_lead_by_costs(comparison.costs, true_class, champion, challenger))
-                counted = comparison.utility.kind == "balanced"
-                classes.append(comparison.classes[true_class] if counted else 0)
-                event_ms.append(outcome.event_ms)
-        self._table.fold(
-            np.array(rows, np.int64),
-            np.array(bits, np.uint8),
-            np.array(leads, np.float64),
-            np.array(classes, np.int64),
-            np.array(event_ms, np.int64),
-        )
+            if comparison.costs is not None:
+                table = comparison.costs
+                index = _by_class(batch.classes, (true_class[at], champion[at], challenger[at]), table.index)
+                of_label = table.utilities[index[true_class[at]]]
+                every = np.arange(len(at))
+                leads[at] = of_label[every, index[challenger[at]]] - of_label[every, index[champion[at]]]
+            else:
+                index = _by_class(batch.classes, (true_class[at],), comparison.classes.__getitem__)
+                classes[at] = index[true_class[at]]
+
+    def _places(
+        self, batch: OutcomeBatch, models: NDArray[np.int32], partners: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """Comparison of each pair, as `_place` gives it."""
+        keys = models.astype(np.int64) << 32 | partners
+        if self._names is not batch.models:
+            self._names = batch.models
+            self._keys, self._found = self._keys[:0], self._found[:0]
+        at = np.searchsorted(self._keys, keys)
+        known = self._keys[np.minimum(at, len(self._keys) - 1)] == keys if len(self._keys) else at < 0
+        if not known.all():
+            fresh, first = np.unique(keys[~known], return_index=True)
+            found = np.empty(len(fresh), np.int64)
+            for number in np.argsort(first).tolist():  # places are given in the order of the pairs
+                key = int(fresh[number])
+                found[number] = self._place(batch.models[key >> 32], batch.models[key & 0xFFFFFFFF])
+            order = np.argsort(together := np.concatenate([self._keys, fresh]))
+            self._keys, self._found = together[order], np.concatenate([self._found, found])[order]
+            self._rows = np.array([comparison.row for comparison in self._listed], np.int64)
+            at = np.searchsorted(self._keys, keys)
+        return self._found[at]
+
+    def _place(self, model: str, partner: str) -> int:
+        """Twice the number of two models' comparison, plus 1 if the partner is the champion; -2 for none."""
+        comparison = self._enter(model, partner)
+        if comparison is None:
+            return -2
+        return 2 * self._listed.index(comparison) + (comparison.champion == partner)
 
     def trace(self, outcomes: Iterable[Outcome]) -> TraceChunk:
         """Evaluate the pairs of outcomes as `fold` does, and return all values of the comparison after each.
@@ -143,7 +186,7 @@ class ComparisonSet:
         for outcome in outcomes:
             for pair in outcome.pairs or ():
                 self.fold([msgspec.structs.replace(outcome, pairs=(pair,))])
-                comparison = self._found[outcome.model][pair.model]
+                comparison = self._enter(outcome.model, pair.model)
                 if comparison is None:
                     continue
                 answers = {outcome.model: outcome.predicted_class, pair.model: pair.predicted_class}
@@ -166,12 +209,7 @@ class ComparisonSet:
         ended = [pair for pair in self._comparisons if model in pair]
         for pair in ended:
             self._table.remove(self._comparisons.pop(pair).row)
-        if ended:
-            self._found.clear()  # there is room now for pairs refused before
-        else:
-            self._found.pop(model, None)
-            for found in self._found.values():
-                found.pop(model, None)
+        self._list()
         return bool(ended)
 
     def families(self) -> list[Family]:
@@ -248,10 +286,42 @@ class ComparisonSet:
         costs = cost_table_of(utility) if utility.kind == "costs" else None
         comparison = _Comparison(champion, challenger, row, utility, costs, Classes(self._spec.max_classes))
         self._comparisons[champion, challenger] = comparison
+        self._listed.append(comparison)
+        if utility.kind != "accuracy":
+            self._judged_otherwise.append(len(self._listed) - 1)
         return comparison
 
+    def _list(self) -> None:
+        """Number all comparisons anew, and look up the pairs of models again: there may be room now."""
+        self._listed = list(self._comparisons.values())
+        self._judged_otherwise = [
+            number for number, each in enumerate(self._listed) if each.utility.kind != "accuracy"
+        ]
+        self._names = ()
 
-def _lead_by_costs(costs: CostTable, true_class: str, champion: str, challenger: str) -> float:
-    """Utility of the challenger's answer minus that of the champion's."""
-    row = costs.utilities[costs.index(true_class)]
-    return float(row[costs.index(challenger)] - row[costs.index(champion)])
+
+def _paired(outcomes: Iterable[Outcome]) -> OutcomeBatch:
+    """Those of the outcomes that have pairs, in columns that suffice for comparisons."""
+    models, classes = Classes(_ANY), Classes(_ANY)
+    chosen = [outcome for outcome in outcomes if outcome.pairs]
+    records = np.zeros(len(chosen), OUTCOME)
+    pairs: list[tuple[int, int, int]] = []
+    for number, outcome in enumerate(chosen):
+        record = records[number]
+        record["event_ms"], record["model"] = outcome.event_ms, models[outcome.model]
+        record["true_class"] = classes[outcome.true_class]
+        record["predicted_class"] = classes[outcome.predicted_class]
+        pairs += [(number, models[model], classes[answer]) for model, answer in outcome.pairs or ()]
+    return OutcomeBatch(
+        records, list(models), list(classes), {}, pairs=np.array(pairs, np.int32).reshape(-1, 3)
+    )
+
+
+def _by_class(
+    names: Sequence[str], columns: Sequence[NDArray[np.int32]], index: Callable[[str], int]
+) -> NDArray[np.int64]:
+    """Index by class number of the classes in these columns, asked for in the order of their rows."""
+    found = np.zeros(len(names), np.int64)
+    for number in dict.fromkeys(np.stack(columns, axis=1).ravel().tolist()):
+        found[number] = index(names[number])
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.join.compiled.folding import end_streams
 from streamwatch.core.join.compiled.layout import ACTIVITY, PLACED, REFUSED, UNPLACED, Arrays, one_record
 from streamwatch.core.join.compiled.names import JoinNames
 from streamwatch.core.join.compiled.other_records import OtherRecords
@@ -56,8 +57,9 @@ def retire(
     activity = arrays.activity
     for name in idle:
         reset_activity(activity, names.models[name])
-        others.invalid_by_model.pop(name, None)
+    others.forget(idle)
     if idle:
+        end_streams(arrays)
         activity["place"][activity["place"] == REFUSED] = UNPLACED
     arrays.totals["next_idle_check_s"] = join_models.next_look_s
     arrays.counters["models_retired"] += len(idle)

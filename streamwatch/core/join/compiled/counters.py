@@ -20,7 +20,8 @@ from streamwatch.core.join.compiled.names import JoinNames, NumberedTopics
 from streamwatch.core.join.compiled.other_records import OtherRecords
 from streamwatch.core.join.counters import JoinCounters, LabelCounters, PredictionCounters
 
-_OF_SEGMENTS: Final = "predictions_segments_over_limit"
+_ELSEWHERE: Final = ("predictions_segments_over_limit", "predictions_wrong_fold")
+"""Counters that are not in the arrays."""
 
 
 def counters_of(counted: NDArray[np.void], names: JoinNames, others: OtherRecords) -> JoinCounters:
@@ -41,13 +42,14 @@ def counters_of(counted: NDArray[np.void], names: JoinNames, others: OtherRecord
         for form in (WITH_MODEL, WITHOUT_MODEL)
     ]
     return JoinCounters(
-        **{name: int(row[name]) for name in PLAIN_COUNTERS if name != _OF_SEGMENTS},
+        **{name: int(row[name]) for name in PLAIN_COUNTERS if name not in _ELSEWHERE},
         with_model=forms[0],
         without_model=forms[1],
         null_records=dict(others.null),
         records_invalid={topic: dict(reasons) for topic, reasons in others.invalid.items()},
         model_records_invalid=dict(others.invalid_by_model),
         predictions_segments_over_limit=names.segments.over_limit,
+        predictions_wrong_fold=others.wrong_folds,
         **_topic_counters(row["topics"], names.topics.names),
     )
 

@@ -13,8 +13,11 @@ from streamwatch.core.join.compiled.layout import (
     GENERATION,
     GENERATIONS_KEPT,
     LIMITS,
+    NEVER_MS,
     NO_TIME,
+    PARTNER,
     SETTLED_NOTED,
+    STREAM,
     TIMING,
     TOTALS,
     Arrays,
@@ -27,6 +30,8 @@ from streamwatch.core.join.compiled.layout import (
 from streamwatch.core.specs import JoinSpec
 
 _FIRST_ENTRIES: Final = 1_024
+FIRST_PAIRS: Final = 1 << 14
+"""Room for pairs at first."""
 
 
 def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, numbered: bool) -> Arrays:
@@ -47,6 +52,9 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
     totals = one_record(TOTALS, free=-1, first=-1, last=-1, open_newest_ms=-1, open_first=-1, open_last=-1)
     for name in ("opened_ms", "dedup_clock_ms", "dead_first", "dead_last", "passed_ms", "clock_ms"):
         totals[name] = -1
+    for name in ("pair_generation",):
+        totals[name] = -1
+    totals["partners_ms"] = NEVER_MS
     limits = one_record(
         LIMITS,
         horizon_ms=spec.horizon_ms,
@@ -59,6 +67,9 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
         assume=-1 if spec.assume is None else classes[spec.assume],
         start_ms=NO_TIME,
         numbered=numbered,
+        compares=bool(spec.comparisons),
+        folds=spec.folds,
+        shares_stream=spec.folds and spec.folds_share_stream,
     )
     return Arrays(
         allocate_entries(_FIRST_ENTRIES),
@@ -75,4 +86,9 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
         allocate_places(2 * _FIRST_ENTRIES),
         np.zeros(0, np.int8),
         np.zeros(SETTLED_NOTED, np.int32),
+        np.zeros((FIRST_PAIRS if spec.comparisons else 0, 3), np.int32),
+        np.zeros((0, 2, 0), np.uint64),
+        np.zeros(0, PARTNER),
+        np.zeros(0, np.int32),
+        np.zeros(0, STREAM),
     )

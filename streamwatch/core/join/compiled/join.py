@@ -27,16 +27,25 @@ from streamwatch.core.join.compiled.durable.entries import DurableEntries
 from streamwatch.core.join.compiled.durable.held_log import HeldLog
 from streamwatch.core.join.compiled.durable.totals import JoinTotals, totals_of
 from streamwatch.core.join.compiled.durable.waiting_log import Changes
+from streamwatch.core.join.compiled.folding import Owners, restore_streams, streams_state
 from streamwatch.core.join.compiled.growing import grown, is_nearly_full, shift_of
 from streamwatch.core.join.compiled.incoming import JoinRows
 from streamwatch.core.join.compiled.initial_arrays import new_arrays
-from streamwatch.core.join.compiled.layout import NO_TIME, PREDICTIONS, UNWRITTEN, Arrays, Records
+from streamwatch.core.join.compiled.layout import (
+    NO_TIME,
+    PARTNERS,
+    PREDICTIONS,
+    UNWRITTEN,
+    Arrays,
+    Records,
+)
 from streamwatch.core.join.compiled.loop import (
     CHECK_IDLE,
     DONE,
     GROW,
     LOAD_OLDEST,
     PLACE_MODEL,
+    ROOM_FOR_PAIRS,
     TAKE_OUTCOMES,
     join_rows,
 )
@@ -44,6 +53,13 @@ from streamwatch.core.join.compiled.names import HeldScores, NumberedSegments, N
 from streamwatch.core.join.compiled.other_records import OtherRecords
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.outside.work import Work
+from streamwatch.core.join.compiled.pairing import (
+    PairOrder,
+    Relations,
+    pairing_state,
+    restore_pairing,
+    with_room_for_pairs,
+)
 from streamwatch.core.join.compiled.prediction_order import PredictionOrder
 from streamwatch.core.join.compiled.releasing import release_names
 from streamwatch.core.join.compiled.resolved import take_outcomes
@@ -71,7 +87,7 @@ class CompiledJoin:
     Parameters
     ----------
     spec
-        Must have `conflicts` "first", and neither comparisons nor folds.
+        Must have `conflicts` "first", and not both `order` "prediction_time" and comparisons.
     digests
         Function that computes the ids' digests.
     overflow
@@ -89,16 +105,14 @@ class CompiledJoin:
     def __init__(
         self, spec: JoinSpec, digests: Digests, overflow: Overflow | None = None, *, numbered: bool = False
     ) -> None:
-        if spec.comparisons:
-            raise ValueError(f"a compiled join compares no models, got comparisons {spec.comparisons!r}")
+        if spec.order != "resolution" and spec.comparisons:
+            raise ValueError(f"expected order 'resolution' with comparisons, got {spec.order!r}")
         if spec.conflicts != "first":
             raise ValueError(f"conflicts of a compiled join must be 'first', got {spec.conflicts!r}")
-        if spec.folds:
-            raise ValueError("a compiled join knows no folds, got folds true")
         self.names = new_names()
         self.models, self.classes = self.names.models, self.names.classes
         self._join_models = JoinModels(spec.max_models, 2 * spec.horizon_ms)
-        self._others = OtherRecords(self._join_models)
+        self._others = OtherRecords(self._join_models, folds=spec.folds)
         self._incoming = JoinRows(digests, self.names, self._others)
         self._arrays = new_arrays(spec, self.classes, outcomes=ROOM, numbered=numbered)
         self._overflow = overflow
@@ -107,6 +121,9 @@ class CompiledJoin:
         self._order = PredictionOrder(spec.reorder_window_ms, spec.max_reordered)
         self._held_log = HeldLog()
         self._ordered = spec.order == "prediction_time"
+        self._relations = Relations(spec.comparisons)
+        self._owners = Owners(folds=spec.folds)
+        self._pair_order = PairOrder()
         self._arrays = with_room_for_models(self._arrays, len(self.models.names))
 
     @property
@@ -163,11 +180,13 @@ class CompiledJoin:
             yield from overflow.load_guests(self, rows)
 
     def load_oldest(self, rows: Records) -> Iterator[Work]:
-        """Load the oldest entries of the queue for which `take` stopped; prepare for the remaining rows."""
+        """Load the oldest entries or partners for which `take` stopped; prepare for the remaining rows."""
         overflow = self._overflow
         assert overflow is not None  # noqa: S101 - without it nothing is outside the table
         overflow.unload_guests(self)
-        yield from overflow.load_oldest(self, int(self._arrays.totals["needed"][0]))
+        needed = int(self._arrays.totals["needed"][0])
+        if needed != PARTNERS:
+            yield from overflow.load_oldest(self, needed)
         yield from overflow.load_guests(self, rows)
 
     def finish(self) -> Iterator[Work]:
@@ -191,6 +210,9 @@ class CompiledJoin:
                 place_model(self._arrays, self.names, self._join_models, rows[start])
             elif why == GROW:
                 self.grow()
+            elif why == ROOM_FOR_PAIRS:
+                needed = int(self._arrays.totals["pairs_needed"][0])
+                self._arrays = with_room_for_pairs(self._arrays, needed)
             else:
                 if self._overflow is not None:
                     self._overflow.record_guest_changes(self)
@@ -202,10 +224,10 @@ class CompiledJoin:
         With the order of predictions, these are outcomes held earlier, and others are held.
         """
         count = int(self._arrays.totals["outcomes"][0])
-        outcomes = take_outcomes(self._arrays, self.names)
+        outcomes = take_outcomes(self._arrays, self.names, self._pair_order)
         if not self._ordered:
             if len(self._order):  # the settings asked for another order when they were held
-                yield from self._noted(self._order.release_all(outcomes))
+                yield from self._noted(self._order.release_all(outcomes[:0]))
             if len(outcomes):
                 yield outcomes
             return
@@ -215,7 +237,9 @@ class CompiledJoin:
 
     def release_held(self) -> Iterator[OutcomeBatch]:
         """Hand over everything held for the order of predictions, at the end of all records."""
-        yield from self._noted(self._order.release_all(take_outcomes(self._arrays, self.names)))
+        yield from self._noted(
+            self._order.release_all(take_outcomes(self._arrays, self.names, self._pair_order))
+        )
 
     def _noted(self, released: Iterator[tuple[OutcomeBatch, NDArray[np.int64]]]) -> Iterator[OutcomeBatch]:
         for outcomes, runs in released:
@@ -235,7 +259,10 @@ class CompiledJoin:
     def totals(self) -> JoinTotals:
         """Totals, counters and models, which a commit writes in addition to the entries."""
         self._update_models()
-        return totals_of(self._arrays, self._join_models.state(), self.counters, self._order.totals())
+        pairing = pairing_state(self._arrays, self.models, self._relations)
+        streams = streams_state(self._arrays, self.names)
+        models, order = self._join_models.state(), self._order.totals()
+        return totals_of(self._arrays, models, self.counters, order, pairing, streams)
 
     def _update_models(self) -> None:
         """Update the activity of the models from the arrays."""
@@ -301,9 +328,19 @@ class CompiledJoin:
         self._join_models.restore(totals.join_models)
         activity = restored_activity(self.names, totals.join_models)
         self._arrays = self._arrays._replace(activity=activity)
+        self._arrays = restore_streams(
+            self._arrays, self.names, self._owners, totals.fold_streams, folds=self._spec.folds
+        )
+        self._arrays = with_room_for_models(self._arrays, len(self.models.names))
+        self._arrays = restore_pairing(self._arrays, self.models, self._relations, totals.pairing)
         self._arrays.totals["next_idle_check_s"] = self._join_models.next_look_s
         self._arrays.limits["assume"] = -1 if self._spec.assume is None else self.classes[self._spec.assume]
         self.start_ms = totals.start_ms
+
+    def add_pairs(self, elsewhere: JoinCounters) -> None:
+        """Count the pairs of outcomes that were joined elsewhere."""
+        for name in ("pairs_made", "pairs_labels_differ", "pairs_expired"):
+            self._arrays.counters[name] += getattr(elsewhere, name)
 
     @property
     def counters(self) -> JoinCounters:
@@ -389,5 +426,7 @@ class CompiledJoin:
 
     def _with_room(self, rows: Records) -> Records:
         """Make room for the activity of all model numbers, including those in these rows."""
+        self._arrays = self._owners.refreshed(self._arrays, self.names)
         self._arrays = with_room_for_models(self._arrays, len(self.models.names))
+        self._arrays = self._relations.refreshed(self._arrays, self.models)
         return rows

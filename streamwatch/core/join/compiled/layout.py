@@ -117,6 +117,12 @@ TOTALS: Final = np.dtype(
         ("used", np.int64),
         ("settled", np.int64),
         ("clock_ms", np.int64),
+        ("pairs", np.int64),
+        ("pairs_needed", np.int64),
+        ("pair_generation", np.int64),
+        ("known_models", np.int64),
+        ("open_partners", np.int64),
+        ("partners_ms", np.int64),
     ]
 )
 """Heads of all queues and lists, and totals.
@@ -131,8 +137,17 @@ table, guests included; `cold_unmatched`: those of them that are labels without 
 bound of their record times. `front`: number of entries at the start of each queue that came back from
 outside, older than all that are still there. `needed`: queue whose oldest entries must be loaded. `used`:
 number of entries of the table in use. `settled`: number of entries noted since the last commit; -1 once there
-were too many. `clock_ms`: record time of the last row.
+were too many. `clock_ms`: record time of the last row. `pairs`: number written since they were last handed
+over; `pairs_needed`: room that one record needs. `pair_generation`: generation in which `PARTNER` is up to
+date, -1 at first; `known_models`: number of models known then; `open_partners`: as `partners` of a closed
+generation. `partners_ms`: record time up to which what is pending has the other entries of its ids in the
+table; see `pass_time`.
 """
+
+NEVER_MS: Final = 2**62
+"""Time that is never reached."""
+PARTNERS: Final = 3
+"""Value of `needed` if what must be loaded is the other entries of the ids that fall due."""
 
 SETTLED_NOTED: Final = 1 << 16
 """Length of `Arrays.settled`: more than a commit usually brings, unless very many entries expire at once."""
@@ -157,9 +172,13 @@ GENERATION: Final = np.dtype(
         ("newest_ms", np.int64),
         ("first", np.int64),
         ("last", np.int64),
+        ("partners", np.int64),
     ]
 )
-"""Closed generation of dedup entries."""
+"""Closed generation of dedup entries.
+
+`partners`: number of compared models that its entries wait for, to be resolved on their ids, too.
+"""
 
 GENERATIONS_KEPT: Final = 64
 """Length of the ring: at most 15 are closed when full, and a dozen by age, before one is dropped."""
@@ -180,6 +199,18 @@ ACTIVITY: Final = np.dtype(
     ]
 )
 """`ModelActivity` by model number; 64 bytes."""
+
+PARTNER: Final = np.dtype([("known_since", np.int64), ("expected", np.int32), ("listed", np.int32)])
+"""What pairs need of a model, by model number.
+
+`known_since`: first generation that waits for it, -1 for none. `expected`: number of partners that an entry
+of the open generation waits for, -1 if not counted yet. `listed`: not of this model, but the number of the
+nth one that is known; there are `known_models`.
+"""
+
+STREAM: Final = np.dtype([("low", np.uint64), ("high", np.uint64), ("label", np.int32), ("before", np.int32)])
+"""`fold_streams.Stream`, by the number of the folds' model: id and label that were resolved last, -1 without
+any, and the label before."""
 
 LABEL_COLUMNS: Final = tuple(each.name for each in fields(LabelCounters))
 PREDICTIONS_ACCEPTED: Final = len(LABEL_COLUMNS)
@@ -208,9 +239,15 @@ LIMITS: Final = np.dtype(
         ("assume", np.int64),
         ("start_ms", np.int64),
         ("numbered", np.int64),
+        ("compares", np.int64),
+        ("folds", np.int64),
+        ("shares_stream", np.int64),
     ]
 )
 """`JoinSpec`; `assume` is the number of the class, -1 without one; `start_ms` is `NO_TIME` without one.
+
+`compares` is 1 if models are compared; `folds` if models may predict in folds; `shares_stream` if the
+previous label of a fold's outcome is that of its model.
 
 `numbered` is 1 if labels of a model may be matched elsewhere, so that this join does not know the last one.
 Then `label_at_prediction` holds the number of the prediction among all accepted ones, modulo 2³¹, and
@@ -270,6 +307,16 @@ class Arrays(NamedTuple):
     """Shape (guests,): state of each guest."""
     settled: NDArray[np.int32]
     """Shape (`SETTLED_NOTED`,): entries that settled since the last commit, in order."""
+    pairs: NDArray[np.int32]
+    """Columns `outcomes.Pairs`, (room, 3)."""
+    relations: NDArray[np.uint64]
+    """Shape (models, 2, words), or empty: bits of the groups that a model leads, and that it follows."""
+    partners: Records
+    """Dtype `PARTNER`, (models,), or empty."""
+    owners: NDArray[np.int32]
+    """Number of the model that a fold belongs to, or of the model itself, (models,), or empty."""
+    streams: Records
+    """Dtype `STREAM`, (models,), or empty."""
 
 
 def allocate_entries(capacity: int) -> Records:

@@ -6,12 +6,14 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.jit import hot, inner
+from streamwatch.core.join.compiled.folding import share_stream
 from streamwatch.core.join.compiled.layout import (
     EARLY_LABELS,
     FRONT,
     GONE,
     LABEL_COLUMNS,
     NO_TIME,
+    PARTNERS,
     PLACE_MASK,
     PREDICTIONS,
     PREDICTIONS_JOINED,
@@ -20,7 +22,8 @@ from streamwatch.core.join.compiled.layout import (
     WITH_MODEL,
     WITHOUT_MODEL,
 )
-from streamwatch.core.join.compiled.table import free_entry, unchain
+from streamwatch.core.join.compiled.pairing import meet, most_pairs
+from streamwatch.core.join.compiled.table import find_slot, first_of, free_entry, unchain
 from streamwatch.core.join.compiled.waiting import add_dedup_entry, deadline, dequeue
 from streamwatch.core.join.entry import (
     EVICTED,
@@ -32,11 +35,12 @@ from streamwatch.core.join.results import COUNTED_AS
 from streamwatch.core.join.working_set import EVICTIONS
 from streamwatch.core.outcomes import SEGMENTS_FROM
 
-NOTHING_DUE, NO_ROOM, NEEDS_OLDEST = range(3)
+NOTHING_DUE, NO_ROOM, NEEDS_OLDEST, NO_ROOM_FOR_PAIRS = range(4)
 """Reasons for which processing of due entries stops.
 
 NOTHING_DUE: all due entries are processed; NO_ROOM: outcomes must be handed over first; NEEDS_OLDEST: the
-oldest entries are outside the table.
+oldest entries, or the partners of those that fall due, are outside the table; NO_ROOM_FOR_PAIRS: more room
+for pairs must be made.
 """
 ORPHANED = LABEL_COLUMNS.index("orphaned")
 DROPPED = LABEL_COLUMNS.index("evicted")
@@ -132,8 +136,11 @@ def write_outcome(t, e, true_class, event_ms, delay_ms, assumed, clock_ms):
 
 
 @hot
-def resolve(t, x, true_class, label_ms, record_ms):
-    """Resolve a pending prediction, already out of its queue, by its label (`WaitingPredictions.resolve`)."""
+def resolve(t, x, first, true_class, label_ms, record_ms):
+    """Resolve a pending prediction, already out of its queue, by its label (`WaitingPredictions.resolve`).
+
+    `first` is the first entry of its chain.
+    """
     totals, counters = t.totals[0], t.counters[0]
     e = t.entries[x]
     a = t.activity[e.model]
@@ -144,7 +151,11 @@ def resolve(t, x, true_class, label_ms, record_ms):
     if delay_ms < 0:
         counters.labels_negative_delay += 1
         delay_ms = 0
+    if t.limits[0].compares:
+        meet(t, x, first, true_class)
     write_outcome(t, e, true_class, label_ms, delay_ms, 0, record_ms)
+    if t.limits[0].shares_stream:
+        share_stream(t, x, true_class)
     a.last_label = true_class
     counters.predictions_resolved += 1
     counters.topics[e.topic, PREDICTIONS_JOINED] += 1
@@ -221,7 +232,7 @@ def evict_prediction(t, record_ms):
 
 
 @inner
-def expire(t, limit_s, before_ms, room):
+def expire(t, shift, limit_s, before_ms, room):
     """Expire due predictions while there is room for outcomes; return why it stopped (`.pass_time`).
 
     `before_ms` is the clock before.
@@ -243,13 +254,25 @@ def expire(t, limit_s, before_ms, room):
         if totals.outcomes + totals.discarded >= room:
             return NO_ROOM
         if limits.assume >= 0:
+            if limits.compares:
+                if e.record_ms > totals.partners_ms:
+                    totals.needed = PARTNERS
+                    return NEEDS_OLDEST
+                first = first_of(t.slots[find_slot(t.slots, t.entries, e.low, e.high, shift)])
+                totals.pairs_needed = most_pairs(t, first, False)
+                if totals.pairs + totals.pairs_needed > t.pairs.shape[0]:
+                    return NO_ROOM if totals.pairs > 0 else NO_ROOM_FOR_PAIRS
+                meet(t, x, first, limits.assume)
             counters.outcomes_assumed += 1
             delay_ms = max(0, deadline_s * 1000 - own_time(e.record_ms, e.timestamp_ms))
             write_outcome(t, e, limits.assume, deadline_s * 1000, delay_ms, 1, before_ms)
+            if limits.shares_stream:
+                share_stream(t, x, limits.assume)
         else:
             discard_scores(totals, t.discarded, e.true_or_scores)
         counters.predictions_expired += 1
         end_without_label(t, x, EXPIRED, deadline_s * 1000)
+        t.entries[x].true_or_scores = limits.assume  # pairs need the class that was assumed
 
 
 @hot

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.jit import entry, hot, inner, prefetch, without_refcount
+from streamwatch.core.join.compiled.folding import owner_of
 from streamwatch.core.join.compiled.layout import (
     ACCEPTED,
     EARLY_LABELS,
@@ -21,15 +22,18 @@ from streamwatch.core.join.compiled.layout import (
 )
 from streamwatch.core.join.compiled.leaving import (
     NO_ROOM,
+    NO_ROOM_FOR_PAIRS,
     NOTHING_DUE,
     discard_scores,
     expire,
     expire_labels,
 )
+from streamwatch.core.join.compiled.pairing import most_pairs
 from streamwatch.core.join.compiled.rules import (
     accept,
     find_in_chain,
     label_all,
+    label_folds,
     label_named,
     refuse,
     withdraw,
@@ -38,12 +42,13 @@ from streamwatch.core.join.compiled.table import EMPTY, find_slot, first_of
 from streamwatch.core.join.compiled.waiting import free_dead, pass_dedup_time
 from streamwatch.core.join.working_set import EVICTIONS
 
-DONE, PLACE_MODEL, CHECK_IDLE, TAKE_OUTCOMES, GROW, LOAD_OLDEST = range(6)
+DONE, PLACE_MODEL, CHECK_IDLE, TAKE_OUTCOMES, GROW, LOAD_OLDEST, ROOM_FOR_PAIRS = range(7)
 """Reasons for which the loop stopped.
 
 DONE: no row is left. PLACE_MODEL: the model of the current row must be placed. CHECK_IDLE: a model may be
 idle. TAKE_OUTCOMES: outcomes must be handed over. GROW: there is no room for another entry. LOAD_OLDEST: the
-oldest entries of a queue are outside the table and are needed.
+oldest entries of a queue, or partners, are outside the table and are needed. ROOM_FOR_PAIRS: `pairs_needed`
+is more than there is room for, and no pairs are there.
 """
 
 AHEAD = 12
@@ -69,15 +74,16 @@ def look_ahead(slots, entries, rows, shift, r):
 def pass_time(t, shift, clock_ms, before_ms, room):
     """Process what is due at `clock_ms`; return why it stopped (`Join.pass_time`).
 
-    `before_ms` is the clock before.
+    `before_ms` is the clock before. Where an expired prediction becomes an outcome, its partners must be in
+    the table: the ids of what falls due up to `partners_ms` were loaded as those of records are.
     """
     t.totals[0].needed = -1
-    stopped = expire(t, clock_ms // SECOND_MS, before_ms, room)
+    stopped = expire(t, shift, clock_ms // SECOND_MS, before_ms, room)
     if stopped == NOTHING_DUE:
         stopped = expire_labels(t, shift, clock_ms // SECOND_MS)
     if stopped != NOTHING_DUE:
         return stopped
-    pass_dedup_time(t.entries, t.totals[0], t.generations, t.limits[0], clock_ms)
+    pass_dedup_time(t.entries, t.totals[0], t.generations, t.counters[0], t.limits[0], clock_ms)
     t.totals[0].passed_ms = clock_ms
     return NOTHING_DUE
 
@@ -102,7 +108,7 @@ def is_short(totals, queue):
 
 
 @entry
-def join_rows(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it stops for as many reasons
+def join_rows(arrays, rows, start, shift, room):  # noqa: PLR0915 - it stops for as many reasons
     """Join rows from `start` on; return (row at which it stopped, reason).
 
     Parameters
@@ -133,12 +139,19 @@ def join_rows(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it 
         without_refcount(arrays.obsolete_places),
         without_refcount(arrays.guests),
         without_refcount(arrays.settled),
+        without_refcount(arrays.pairs),
+        without_refcount(arrays.relations),
+        without_refcount(arrays.partners),
+        without_refcount(arrays.owners),
+        without_refcount(arrays.streams),
     )
     entries, slots, activity = t.entries, t.slots, t.activity
     totals, counters = t.totals[0], t.counters[0]
     full = slots.shape[0] // 8 * 5
     anything_cold = totals.cold[0] + totals.cold[1] + totals.cold[2] > 0
     numbered = t.limits[0].numbered > 0
+    compares = t.limits[0].compares > 0
+    folds = t.limits[0].folds > 0
     limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
     for r in range(start, rows.shape[0]):
         look_ahead(slots, entries, rows, shift, r)
@@ -148,6 +161,8 @@ def join_rows(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it 
                 t, shift, row.record_ms, rows[r - 1].record_ms if r > 0 else totals.clock_ms, room
             )
             if stopped != NOTHING_DUE:
+                if stopped == NO_ROOM_FOR_PAIRS:
+                    return r, ROOM_FOR_PAIRS
                 return r, TAKE_OUTCOMES if stopped == NO_ROOM else LOAD_OLDEST
             limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
             if row.record_ms // SECOND_MS >= totals.next_idle_check_s:
@@ -167,9 +182,13 @@ def join_rows(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it 
                 return r, LOAD_OLDEST
         i = find_slot(slots, entries, row.low, row.high, shift)
         first = first_of(slots[i])
+        if compares:
+            totals.pairs_needed = most_pairs(t, first, row.side == LABEL and (row.model < 0 or folds))
+            if totals.pairs + totals.pairs_needed > t.pairs.shape[0]:
+                return r, TAKE_OUTCOMES if totals.pairs > 0 else ROOM_FOR_PAIRS
         before = totals.outcomes
         if row.side == PREDICTION:
-            own, early, bare, last = find_in_chain(entries, totals, first, row.model)
+            own, early, bare, last = find_in_chain(entries, totals, first, row.model, owner_of(t, row.model))
             place = activity[row.model]["place"]
             if own >= 0:
                 if entries[own].predicted_class == row["class"]:
@@ -187,6 +206,8 @@ def join_rows(arrays, rows, start, shift, room):  # noqa: PLR0911, PLR0915 - it 
         elif row.side == LABEL:
             if row.model < 0:
                 label_all(t, shift, row, i, first)
+            elif folds:
+                label_folds(t, shift, row, i, first)
             else:
                 label_named(t, shift, row, i, first)
         else:

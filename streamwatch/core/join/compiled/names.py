@@ -23,7 +23,7 @@ class NumberedNames(dict[str, int]):
     So a stream of ever new names takes no more memory than the entries that carry them.
     """
 
-    __slots__ = ("_changed", "_crowded", "_free", "names", "version")
+    __slots__ = ("_changed", "_crowded", "_free", "assigned", "names", "version")
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,6 +34,8 @@ class NumberedNames(dict[str, int]):
         """Names by number; replaced by a new list when numbers change their names."""
         self.version = 0
         """How many times numbers were released."""
+        self.assigned: list[int] = []
+        """Numbers assigned since `version` changed, in order; released ones are reused in any order."""
 
     def __missing__(self, name: str) -> int:
         if self._free:
@@ -44,6 +46,7 @@ class NumberedNames(dict[str, int]):
             self.names.append(name)
         self[name] = number
         self._changed.add(number)
+        self.assigned.append(number)
         return number
 
     def take_changed(self) -> dict[int, str | None]:
@@ -72,6 +75,11 @@ class NumberedNames(dict[str, int]):
         self._free = [number for number in range(len(self.names)) if number not in names]
         self._changed.clear()
         self.version += 1
+        self.assigned.clear()
+
+    def assigned_since(self, version: int, count: int) -> list[int]:
+        """Numbers assigned after the first `count` ones of a version; all numbers if it is another by now."""
+        return self.assigned[count:] if version == self.version else list(self.values())
 
     @property
     def crowded(self) -> bool:
@@ -95,6 +103,7 @@ class NumberedNames(dict[str, int]):
         self._free += released.tolist()
         self._crowded = max(MIN_NAMES, 2 * len(self))
         self.version += 1
+        self.assigned.clear()
         return released
 
 

@@ -34,9 +34,13 @@ def release_names(
         _release_classes(arrays, names, outside, order.records())
     if names.models.crowded:
         placed = np.flatnonzero(arrays.activity["place"] == PLACED).astype(np.int32)
+        awaited = np.flatnonzero(arrays.partners["known_since"] >= 0).astype(np.int32)
         cold = [] if outside is None else outside.models()
-        used = used_entries(arrays)["model"], order.records()["model"]
-        for number in names.models.release_all_but((*used, placed, *cold)).tolist():
+        needed = [used_entries(arrays)["model"], order.records()["model"], placed, awaited, *cold]
+        if len(arrays.owners):  # with folds, the models that they belong to
+            used = np.unique(np.concatenate(needed))
+            needed.append(arrays.owners[used[used >= 0]])
+        for number in names.models.release_all_but(needed).tolist():
             reset_activity(arrays.activity, number)
     if names.segments.crowded:
         entries = used_entries(arrays)
@@ -56,7 +60,9 @@ def _release_classes(arrays: Arrays, names: JoinNames, outside: ColdEntries | No
         known = np.empty(0, np.int32)
     cold = [] if outside is None else outside.classes()
     of_held = (held[name] for name in ("true_class", "predicted_class", "label_at_prediction"))
-    names.classes.release_all_but((entries["predicted_class"], trues, known, last, assumed, *of_held, *cold))
+    streams = arrays.streams["label"], arrays.streams["before"]
+    needed = (entries["predicted_class"], trues, known, last, assumed, *streams, *of_held, *cold)
+    names.classes.release_all_but(needed)
 
 
 def used_entries(arrays: Arrays) -> Records:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from streamwatch.core.join.compiled.layout import Arrays
 from streamwatch.core.join.compiled.names import JoinNames
+from streamwatch.core.join.compiled.pairing import PairOrder
 from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.words import copied
 
 
-def take_outcomes(arrays: Arrays, names: JoinNames) -> OutcomeBatch:
-    """Hand over the outcomes since the last call, and drop scores that are not needed any more."""
+def take_outcomes(arrays: Arrays, names: JoinNames, order: PairOrder) -> OutcomeBatch:
+    """Hand over the outcomes and pairs since the last call, and drop scores that are not needed any more."""
     totals = arrays.totals
     records = copied(arrays.outcomes[: int(totals["outcomes"][0])])
     discarded = int(totals["discarded"][0])
-    totals["outcomes"] = totals["discarded"] = 0
+    paired = int(totals["pairs"][0])
+    pairs = order.ordered(arrays.pairs[:paired], names.models) if paired else None
+    totals["outcomes"] = totals["discarded"] = totals["pairs"] = 0
     scores: dict[int, dict[str, float]] = {}
     segments: dict[int, int] = {}
     held = names.scores
@@ -25,4 +28,4 @@ def take_outcomes(arrays: Arrays, names: JoinNames) -> OutcomeBatch:
         scores = held.take(numbers)
         held.take(arrays.discarded[:discarded].tolist())
     named = names.models.names, names.classes.names
-    return OutcomeBatch(records, *named, scores, names.segments.names, segments)
+    return OutcomeBatch(records, *named, scores, names.segments.names, segments, pairs)

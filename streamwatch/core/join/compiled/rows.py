@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Skipped
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Skipped, WrongFold
 from streamwatch.core.join.compiled.layout import (
     LABEL,
     NO_TIME,
@@ -29,8 +29,8 @@ _SIDES: Final[dict[type[object], int]] = {
     NullRecord: NOTHING,
     Skipped: NOTHING,
     Invalid: NOTHING,
+    WrongFold: NOTHING,
 }
-"""`WrongFold` is missing: models that predict in folds are joined row by row."""
 
 
 class RowBuilder:

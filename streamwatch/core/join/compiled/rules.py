@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.jit import hot, inner
+from streamwatch.core.join.compiled.folding import owner_of
 from streamwatch.core.join.compiled.layout import (
     EARLY_LABELS,
     LABEL_COLUMNS,
@@ -35,7 +36,7 @@ from streamwatch.core.join.compiled.leaving import (
     resolve,
     stop_waiting,
 )
-from streamwatch.core.join.compiled.table import allocate_entry, append
+from streamwatch.core.join.compiled.table import allocate_entry, append, first_of
 from streamwatch.core.join.compiled.waiting import add_dedup_entry, enqueue, is_alive
 from streamwatch.core.join.entry import (
     EARLY,
@@ -62,10 +63,11 @@ def result_of(e, true_class):
 
 
 @hot
-def find_in_chain(entries, totals, first, model):
+def find_in_chain(entries, totals, first, model, owner):
     """Find the entry of (id, model), its waiting label, the label for all models, and the end of the chain.
 
-    Returns -1 for each that does not exist. The first is a prediction or a dedup entry.
+    Returns -1 for each that does not exist. The first is a prediction or a dedup entry. The waiting label of
+    a fold is that of its model, the `owner`; any other model owns itself.
     """
     own = early = bare = last = -1
     x = first
@@ -73,11 +75,11 @@ def find_in_chain(entries, totals, first, model):
         e = entries[x]
         if e.model < 0:
             bare = x
-        elif e.model == model:
-            if e.state == EARLY:
+        elif e.state in (EARLY, RETAINED):
+            if e.model == owner:
                 early = x
-            elif e.state == PENDING or is_alive(totals, e):
-                own = x
+        elif e.model == model and (e.state == PENDING or is_alive(totals, e)):
+            own = x
         last = x
         x = np.int64(e.next)
     return own, early, bare, last
@@ -136,7 +138,7 @@ def refuse(t, shift, row, i, early, bare, last):
     t.entries[x].predicted_class = row["class"]
     limits, settled = t.limits[0], t.settled
     add_dedup_entry(t.entries, totals, t.generations, counters, limits, settled, x, OVER_LIMIT, row.record_ms)
-    if early >= 0:
+    if early >= 0 and t.entries[early].state == EARLY and t.entries[early].model == row.model:
         take_early(t, shift, early, OVER_LIMIT)
     if bare >= 0:
         record_match(t, bare, OVER_LIMIT)
@@ -161,15 +163,21 @@ def accept(t, shift, row, i, early, bare, last):
     e.label_at_prediction = a.last_label
     if t.limits[0].numbered:
         e.label_at_prediction = counters.predictions_accepted & NUMBER_BITS
+    first = first_of(t.slots[i])
     if early >= 0:
         true_class = entries[early].true_or_scores
-        resolve(t, x, true_class, own_time(entries[early].record_ms, entries[early].timestamp_ms), record_ms)
-        take_early(t, shift, early, JOINED)
+        label_ms = own_time(entries[early].record_ms, entries[early].timestamp_ms)
+        resolve(t, x, first, true_class, label_ms, record_ms)
+        if entries[early].state == EARLY:
+            label_model = entries[early].model
+            take_early(t, shift, early, JOINED)
+            if label_model != row.model:
+                keep_for_folds(t, shift, row, i, x, label_model, true_class, label_ms)
         if bare >= 0:
             record_match(t, bare, result_of(entries[bare], true_class))
     elif bare >= 0:
         label_ms = own_time(entries[bare].record_ms, entries[bare].timestamp_ms)
-        resolve(t, x, entries[bare].true_or_scores, label_ms, record_ms)
+        resolve(t, x, first, entries[bare].true_or_scores, label_ms, record_ms)
         record_match(t, bare, JOINED)
     else:
         enqueue(entries, totals, PREDICTIONS, x)
@@ -204,7 +212,7 @@ def label_named(t, shift, row, i, first):
     """Process a label with a model (`JoinRules.label_named`)."""
     entries, counters = t.entries, t.counters[0]
     count_in(counters, WITH_MODEL, row.topic, ACCEPTED_LABELS)
-    own, early, bare, last = find_in_chain(entries, t.totals[0], first, row.model)
+    own, early, bare, last = find_in_chain(entries, t.totals[0], first, row.model, row.model)
     existing = own if own >= 0 else early if early >= 0 else bare
     if existing < 0:
         hold_label(t, shift, row, i, last, WITH_MODEL, EARLY)
@@ -213,7 +221,55 @@ def label_named(t, shift, row, i, first):
     count(counters, WITH_MODEL, row.topic, result)
     if result == JOINED:
         stop_waiting(t, PREDICTIONS, own)
-        resolve(t, own, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
+        resolve(t, own, first, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
+
+
+@inner
+def keep_for_folds(t, shift, row, i, last, model, true_class, label_ms):
+    """Keep a label with a model that met a fold for its other folds (`WaitingLabels.keep_for_folds`)."""
+    totals = t.totals[0]
+    x = new_entry(t.slots, t.entries, totals, i, last, row, label_ms, RETAINED)
+    t.entries[x].model = model
+    t.entries[x].true_or_scores = true_class
+    t.entries[x].topic = 0
+    totals.retained += 1
+    enqueue(t.entries, totals, RETAINED_LABELS, x)
+    if totals.early + totals.retained > t.limits[0].max_labels:
+        evict_labels(t, shift)
+
+
+@inner
+def label_folds(t, shift, row, i, first):
+    """Process a label with a model that may predict in folds (`JoinRules.label_folds`)."""
+    entries, totals, counters = t.entries, t.totals[0], t.counters[0]
+    count_in(counters, WITH_MODEL, row.topic, ACCEPTED_LABELS)
+    label_ms = own_time(row.record_ms, row.timestamp_ms)
+    result = ORPHAN
+    folded = False
+    last = -1
+    x = first
+    while x >= 0:
+        e = entries[x]
+        if e.model >= 0 and e.state not in (EARLY, RETAINED) and t.owners[e.model] == row.model:
+            if e.state == PENDING:
+                result = JOINED
+                folded = folded or e.model != row.model
+                stop_waiting(t, PREDICTIONS, x)
+                resolve(t, x, first, row["class"], label_ms, row.record_ms)
+            elif is_alive(totals, e):
+                result = min(result, result_of(e, row["class"]))
+        last = x
+        x = np.int64(e.next)
+    if result == ORPHAN:
+        _, early, bare, _ = find_in_chain(entries, totals, first, row.model, row.model)
+        existing = early if early >= 0 else bare
+        if existing < 0:
+            hold_label(t, shift, row, i, last, WITH_MODEL, EARLY)
+            return
+        result = result_of(entries[existing], row["class"])
+    count(counters, WITH_MODEL, row.topic, result)
+    if folded:
+        keep_for_folds(t, shift, row, i, last, row.model, row["class"], label_ms)
 
 
 @hot
@@ -226,14 +282,14 @@ def label_all(t, shift, row, i, first):
     x = first
     while x >= 0:
         e = entries[x]
-        if e.state in (UNMATCHED, RETAINED):
+        if e.state in (UNMATCHED, RETAINED) and e.model < 0:
             count(counters, WITHOUT_MODEL, row.topic, result_of(e, row["class"]))
             return
         if e.state == PENDING:
             result = JOINED
             stop_waiting(t, PREDICTIONS, x)
-            resolve(t, x, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
-        elif e.state != EARLY and is_alive(totals, e):
+            resolve(t, x, first, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
+        elif e.state not in (EARLY, RETAINED) and is_alive(totals, e):
             result = min(result, result_of(e, row["class"]))
         last = x
         x = np.int64(e.next)
@@ -250,7 +306,7 @@ def withdraw(t, row, first):
     x = first
     while x >= 0:
         e = t.entries[x]
-        if e.state == PENDING and (row.model < 0 or row.model == e.model):
+        if e.state == PENDING and (row.model < 0 or row.model == owner_of(t, e.model)):
             discard_scores(t.totals[0], t.discarded, e.true_or_scores)
             end_without_label(t, x, WITHDRAWN, row.record_ms)
             t.counters[0].predictions_withdrawn += 1

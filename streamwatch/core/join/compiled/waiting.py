@@ -82,7 +82,7 @@ def rotate_generations(entries, totals, generations, counters, limits, share):
     if totals.closed_entries + totals.open_entries > limits.max_dedup_entries:
         if totals.closed == 0:
             close(totals, generations)
-        counters.dedup_entries_evicted += drop(entries, totals, generations)
+        counters.dedup_entries_evicted += drop(entries, totals, generations, counters)
 
 
 @inner
@@ -94,10 +94,12 @@ def close(totals, generations):
     g.newest_ms = totals.open_newest_ms
     g.first = totals.open_first
     g.last = totals.open_last
+    g.partners = totals.open_partners
     totals.closed += 1
     totals.closed_entries += totals.open_entries
     totals.open_entries = 0
     totals.open_newest_ms = -1
+    totals.open_partners = 0
     totals.open_first = -1
     totals.open_last = -1
     totals.generation += 1
@@ -105,13 +107,14 @@ def close(totals, generations):
 
 
 @inner
-def drop(entries, totals, generations):
+def drop(entries, totals, generations, counters):
     """Drop the oldest generation, whose entries are freed later bit by bit; return their number."""
     g = generations[totals.closed_start % generations.shape[0]]
     totals.closed_start += 1
     totals.closed -= 1
     totals.closed_entries -= g.count
     totals.floor = g.number + 1
+    counters.pairs_expired += max(0, g.partners)
     if g.first >= 0:
         if totals.dead_last >= 0:
             entries[totals.dead_last].later = g.first
@@ -122,7 +125,7 @@ def drop(entries, totals, generations):
 
 
 @inner
-def pass_dedup_time(entries, totals, generations, limits, clock_ms):
+def pass_dedup_time(entries, totals, generations, counters, limits, clock_ms):
     """Close the open generation if it is old enough, and drop expired ones (`DedupIndex.pass_time`)."""
     totals.dedup_clock_ms = clock_ms
     if totals.open_entries == 0:
@@ -133,7 +136,7 @@ def pass_dedup_time(entries, totals, generations, limits, clock_ms):
         newest_ms = generations[totals.closed_start % generations.shape[0]].newest_ms
         if clock_ms // 1000 < deadline(newest_ms, limits.dedup_horizon_ms):
             return
-        drop(entries, totals, generations)
+        drop(entries, totals, generations, counters)
 
 
 @inner

@@ -11,12 +11,15 @@ from streamwatch.core.join.compiled.join import DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.compiled.outside.overflow import Overflow
 from streamwatch.core.join.compiled.outside.spec import OverflowSpec
 from streamwatch.core.records import no_records
-from streamwatch.core.specs import JoinSpec
+from streamwatch.core.specs import ComparisonSpec, JoinSpec
 
 _ENOUGH = 5_000
 """Number of ids for which hash table and entries have to grow."""
 _TABLE = OverflowSpec(0, 4, ColdSpec(fanout=2))
-_SOON = JoinSpec(horizon_ms=10_000, early_horizon_ms=10_000, dedup_horizon_ms=10_000)
+_COMPARED = (ComparisonSpec("warm-up", ("*",)),)
+_SOON = JoinSpec(
+    horizon_ms=10_000, early_horizon_ms=10_000, dedup_horizon_ms=10_000, assume="a", comparisons=_COMPARED
+)
 
 
 def warm_up_join() -> None:

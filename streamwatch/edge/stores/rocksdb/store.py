@@ -83,9 +83,9 @@ class RocksStore:
             if manifest is not None and manifest.in_columns:
                 raise StateRefused(
                     f"the state in {spec.directory} is kept in columns, and these settings join row by row: "
-                    "set `join.order: resolution`, `join.conflicts: first`, no `monitors.comparisons`, "
-                    "no `folds`, and some `state.join_memory_megabytes`, or name another directory in "
-                    "`state.directory` to start afresh; nothing was changed"
+                    "set `join.order: resolution`, `join.conflicts: first` and some "
+                    "`state.join_memory_megabytes`, or name another directory in `state.directory` to start "
+                    "afresh; nothing was changed"
                 )
             return cls(database, spec)
 

@@ -6,11 +6,13 @@ import copy
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 
-from streamwatch.core.events import Invalid
+from streamwatch.core.events import Invalid, Prediction, WrongFold
+from streamwatch.core.fold_names import fold_name
 from streamwatch.core.join.compiled import join as compiled_join
 from streamwatch.core.join.compiled import names
 from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from streamwatch.core.pipelines.pipeline import Pipeline
+from streamwatch.core.pipelines.state import decoded
 from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.memory import MemoryStore
@@ -88,17 +90,36 @@ class Joined:
             [each for each in self.pipeline.families() if each.name != "join_entries"],
             self.pipeline.prediction_details(),
             self.pipeline._registers.snapshot(),
+            decoded(self.pipeline.snapshot()).pairing,
+            {m: (s.label, s.before) for m, s in decoded(self.pipeline.snapshot()).fold_streams.items()},
         )
 
 
 def a_case(chance):
     """What both are told: settings, events, where reading began."""
-    spec = replace(a_spec(chance), comparisons=(), folds=False)
+    spec = a_spec(chance)
+    if spec.order == "prediction_time":
+        spec = replace(spec, comparisons=())
     events = a_script(chance, LENGTH)
     for event in events:
         if isinstance(event, Invalid):
             event.model = chance.choice([None, "m", "n", "o", "unknown"])
-    return spec, events, chance.choice([None, 0, 3000])
+    start_ms = chance.choice([None, 0, 3000])
+    if chance.random() < 0.4:
+        spec = replace(
+            spec, folds=True, folds_share_stream=chance.random() < 0.5, max_models=chance.choice([1, 3, 5, 9])
+        )
+        events = [folded(event, chance) for event in events]
+    return spec, events, start_ms
+
+
+def folded(event, chance):
+    """Return the event: a prediction of m or o is of a fold, and an invalid record may be of a wrong one."""
+    if isinstance(event, Prediction) and event.model != "n" and chance.random() < 0.9:
+        event.model = fold_name(event.model, chance.randrange(3))
+    elif isinstance(event, Invalid) and chance.random() < 0.2:
+        return WrongFold(event.record_ms)
+    return event
 
 
 class Columns:

@@ -42,7 +42,8 @@ def test_it_is_the_same_with_little_room_and_with_names_that_are_released():
 @given(cases(), st.sampled_from([None, 0, 3000]))
 def test_every_counter_and_outcome_equals_a_naive_join_after_every_event(case, start_ms):
     spec, events = case
-    spec = replace(spec, comparisons=(), folds=False, conflicts="first")
+    compared = spec.comparisons if spec.order == "resolution" else ()
+    spec = replace(spec, comparisons=compared, conflicts="first")
     stream = Stream(spec)
     stream.pipeline = ColumnPipeline(spec, stream.monitors, digest_bytes)
     stream.pipeline.start_ms = start_ms
@@ -58,17 +59,12 @@ def test_every_counter_and_outcome_equals_a_naive_join_after_every_event(case, s
     assert stream.monitors.retired == naive.retired_after_outcomes()
 
 
-def test_models_that_are_compared_are_not_its_business():
-    compared = JoinSpec(comparisons=(ComparisonSpec("a", ("b",)),))
-    with pytest.raises(ValueError, match="compares no models, got comparisons"):
+def test_models_compared_in_the_order_of_predictions_are_not_its_business():
+    compared = JoinSpec(comparisons=(ComparisonSpec("a", ("b",)),), order="prediction_time")
+    with pytest.raises(ValueError, match="expected order 'resolution' with comparisons"):
         ColumnPipeline(compared, Stream().monitors, digest_bytes)
 
 
 def test_predictions_that_are_revised_are_not_its_business():
     with pytest.raises(ValueError, match="must be 'first', got 'last'"):
         ColumnPipeline(JoinSpec(conflicts="last"), Stream().monitors, digest_bytes)
-
-
-def test_models_that_predict_in_folds_are_not_its_business():
-    with pytest.raises(ValueError, match="knows no folds"):
-        ColumnPipeline(JoinSpec(folds=True), Stream().monitors, digest_bytes)

@@ -23,7 +23,7 @@ from streamwatch.core.join.compiled.durable.packed import pack_dedup, pack_waiti
 from streamwatch.core.join.compiled.durable.waiting_log import RUN_ROWS
 from streamwatch.core.join.compiled.layout import ENTRY, NO_TIME
 from streamwatch.core.join.compiled.names import NumberedNames, NumberedSegments, NumberedTopics
-from streamwatch.core.join.entry import EXPIRED, PENDING, RESOLVED, JoinEntry
+from streamwatch.core.join.entry import PENDING, RESOLVED, JoinEntry
 
 _GROWN: Final = 65_536
 _ENCODER = msgspec.msgpack.Encoder()
@@ -57,8 +57,7 @@ class RowPacker:
             if record.segments is not None:
                 self._values[self._count] = self._segments.number(record.segments)
             waits, classes = record.state < RESOLVED, self._classes
-            # The assumed class of an expired prediction is used by comparisons only.
-            true_class = "" if record.state in {PENDING, EXPIRED} else record.true_class
+            true_class = "" if record.state == PENDING else record.true_class
             own_ms = record.timestamp_ms if waits else None
             self._entries[self._count] = (
                 low,

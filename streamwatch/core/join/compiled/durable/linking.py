@@ -28,7 +28,7 @@ def link(slots: Any, entries: Any, totals: Any, count: int, shift: Any) -> int:
     Returns
     -------
     int
-        `count`, or the first entry whose id and model an earlier entry has.
+        `count`, or the first entry whose id and model an earlier entry has, both labels or both predictions.
     """
     t = totals[0]
     for x in range(count):
@@ -37,7 +37,8 @@ def link(slots: Any, entries: Any, totals: Any, count: int, shift: Any) -> int:
         last = -1
         other = first_of(slots[i])
         while other >= 0:
-            if entries[other]["model"] == e.model:
+            waits = EARLY <= entries[other]["state"] < RESOLVED
+            if entries[other]["model"] == e.model and waits == (EARLY <= e.state < RESOLVED):
                 return x
             last = other
             other = entries[other]["next"] + 0

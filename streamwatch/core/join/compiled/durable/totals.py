@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from streamwatch.core.join.compiled.layout import (
     GENERATION,
     GENERATIONS_KEPT,
+    NEVER_MS,
     NO_TIME,
     PREDICTIONS,
     TOTALS,
@@ -19,7 +20,9 @@ from streamwatch.core.join.compiled.layout import (
 from streamwatch.core.join.compiled.prediction_order import OrderTotals
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.dedup import DedupState, Generation
+from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.join.models import JoinModelsState
+from streamwatch.core.join.pairing import PairingState
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,17 @@ class JoinTotals:
     oldest_pending_ms: int | None
     order: OrderTotals
     clock_ms: int
+    pairing: PairingState = field(default_factory=PairingState)
+    fold_streams: dict[str, Stream] = field(default_factory=dict[str, Stream])
 
 
 def totals_of(
-    arrays: Arrays, join_models: JoinModelsState, counters: JoinCounters, order: OrderTotals
+    arrays: Arrays,
+    join_models: JoinModelsState,
+    counters: JoinCounters,
+    order: OrderTotals,
+    pairing: PairingState,
+    fold_streams: dict[str, Stream],
 ) -> JoinTotals:
     """Totals, counters and models that a commit writes in addition to the entries."""
     t = arrays.totals[0]
@@ -65,6 +75,8 @@ def totals_of(
         None if oldest < 0 else int(arrays.entries["record_ms"][oldest]),
         order,
         int(t["clock_ms"]),
+        pairing,
+        fold_streams,
     )
 
 
@@ -99,6 +111,8 @@ def restored_totals(
         passed_ms=totals.passed_ms,
         clock_ms=totals.clock_ms,
         used=count,
+        pair_generation=-1,
+        partners_ms=NEVER_MS,
     )
 
 

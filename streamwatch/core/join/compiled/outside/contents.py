@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from streamwatch.core.join.compiled.cold.entries import ColdEntries
 from streamwatch.core.join.compiled.cold.spec import ColdSpec
 from streamwatch.core.join.compiled.cold.store import ColdChanges, RunStore
+from streamwatch.core.join.compiled.layout import NEVER_MS
 from streamwatch.core.join.compiled.outside.scores import OutsideScores
 from streamwatch.core.join.compiled.outside.table import WAITING_QUEUES, Table
-
-_NEVER_MS: Final = 2**62
 
 
 class OutsideContents:
@@ -56,4 +53,4 @@ class OutsideContents:
         cold_ms = table.arrays.totals["cold_ms"][0]
         for queue in WAITING_QUEUES:
             oldest_ms = self.cold.oldest_ms(queue)
-            cold_ms[queue] = _NEVER_MS if oldest_ms is None else oldest_ms
+            cold_ms[queue] = NEVER_MS if oldest_ms is None else oldest_ms

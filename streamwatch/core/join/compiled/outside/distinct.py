@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry
-from streamwatch.core.join.compiled.layout import Records
 
 
 @entry
@@ -27,9 +26,10 @@ def write_distinct(lows, highs, order, low, high):
     return n
 
 
-def distinct_ids(rows: Records) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Halves of the digests of the distinct ids in rows `ROW` (n,), ordered by `low`."""
-    lows, highs = rows["low"].copy(), rows["high"].copy()
+def distinct_ids(
+    lows: NDArray[np.uint64], highs: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Halves of the distinct ones of these digests, (n,), ordered by `low`."""
     low, high = np.empty_like(lows), np.empty_like(highs)
     count: int = write_distinct(lows, highs, np.argsort(lows), low, high)
     return low[:count], high[:count]

@@ -43,13 +43,15 @@ class Guests:
         """Whether a guest has scores."""
         self._score_numbers = np.zeros(0, np.int32)
 
-    def load(self, table: Table, rows: Records) -> Iterator[Work]:
-        """Load all entries of the ids of these rows into the table."""
+    def load(self, table: Table, rows: Records, due: Records) -> Iterator[Work]:
+        """Load all entries of the ids of these rows, and of these entries, into the table."""
         cold = self._outside.cold
         if not cold.runs:
             return
         self._outside.drop_generations(int(table.arrays.totals["floor"][0]))
-        low, high = distinct_ids(rows[rows["side"] < NOTHING])
+        taken = rows[rows["side"] < NOTHING]
+        lows = np.concatenate([taken["low"], due["low"]])
+        low, high = distinct_ids(lows, np.concatenate([taken["high"], due["high"]]))
         if not len(low):
             return
 

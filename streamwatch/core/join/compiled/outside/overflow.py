@@ -12,6 +12,7 @@ from streamwatch.core.join.compiled.cold.entries import ColdEntries
 from streamwatch.core.join.compiled.cold.store import ColdChanges, RunStore
 from streamwatch.core.join.compiled.layout import PREDICTIONS, Records
 from streamwatch.core.join.compiled.outside.contents import OutsideContents
+from streamwatch.core.join.compiled.outside.due import due_predictions
 from streamwatch.core.join.compiled.outside.evicting import TableEviction
 from streamwatch.core.join.compiled.outside.guests import Guests
 from streamwatch.core.join.compiled.outside.loading import load_oldest
@@ -106,8 +107,12 @@ class Overflow:
             yield from self.load_oldest(table, PREDICTIONS)
 
     def load_guests(self, table: Table, rows: Records) -> Iterator[Work]:
-        """Load all entries of the ids of these rows into the table, as guests."""
-        return self._guests.load(table, rows)
+        """Load all entries of the ids of these rows into the table, as guests.
+
+        Also those of the ids that fall due meanwhile, if what expires may have pairs.
+        """
+        due = due_predictions(table, rows, self._spec.loaded_at_once)
+        return self._guests.load(table, rows, due)
 
     def record_guest_changes(self, table: Table) -> None:
         """Record in the runs which guests are gone, and which labels were matched."""
