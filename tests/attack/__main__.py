@@ -1,4 +1,4 @@
-"""`make attack`: every attack on the HTTP server and by records, and what it did to health and memory."""
+"""`make attack`: attacks on the HTTP server, by records, schemas and envelopes, and what they did."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.attack import dead_letters
+from tests.attack import dead_letters, envelopes, schemas
 from tests.attack.batches import fuzz, told
 from tests.attack.http import ATTACKS
 from tests.attack.reading import BATCHES, read_hostile
@@ -20,13 +20,15 @@ HEADER = (
 )
 MUTATED_RECORDS = 1_000_000
 DEAD_LETTERS = 100_000
+HOSTILE_SCHEMAS = 100_000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--factor", type=float, default=1.0, help="how much of each attack's usual size")
     parser.add_argument("--models", type=int, default=2_000)
-    parser.add_argument("--only", choices=("http", "batches", "records", "dead-letters"), help="one kind")
+    kinds = ("http", "batches", "records", "dead-letters", "schemas", "envelopes")
+    parser.add_argument("--only", choices=kinds, help="one kind")
     asked = parser.parse_args()
     failed = 0
     if asked.only in (None, "http", "batches"):
@@ -43,6 +45,14 @@ def main() -> None:
         written = asyncio.run(dead_letters.attack(round(DEAD_LETTERS * asked.factor), seed=1))
         print(dead_letters.told(written))  # noqa: T201
         failed += len(written.differences)
+    if asked.only in (None, "schemas"):
+        hostile = asyncio.run(schemas.attack(round(HOSTILE_SCHEMAS * asked.factor), seed=1))
+        print(schemas.told(hostile))  # noqa: T201
+        failed += len(hostile.faults)
+    if asked.only in (None, "envelopes"):
+        enveloped = envelopes.attack(round(MUTATED_RECORDS * asked.factor), seed=1)
+        print(envelopes.told(enveloped))  # noqa: T201
+        failed += len(enveloped.faults)
     sys.exit(failed > 0)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from io import BytesIO
 from typing import Any, Final, NamedTuple, cast
@@ -107,7 +107,7 @@ class AvroReader:
             raise SchemaUnusable(f"is no Avro schema: {error}"[:300]) from None
         _Cost(named).check(parsed["fields"][0]["type"])
         self._schema = parsed
-        self._read = fastavro.schemaless_reader
+        self._read: Callable[..., Any] = fastavro.schemaless_reader
 
     def to_json(self, value: bytes, start: int, preface: bytes | None) -> bytes:
         """Write a value as JSON text; raises Undecodable."""
