@@ -20,6 +20,7 @@ class FakeSchemas:
     """Schemas that are at hand while the test says so."""
 
     waiting: str | None = None
+    problem: str | None = None
     missing_of: frozenset[Partition] = frozenset({P, L})
     """Partitions whose records need what is not at hand while something is waited for."""
     asked: list[Mapping[Partition, Sequence[Record]]] = field(default_factory=list)

@@ -85,6 +85,11 @@ class Schemas(Protocol):
     """Schemas by which records were written, loaded before the records are decoded."""
 
     @property
+    def problem(self) -> str | None:
+        """Reason why schemas cannot be had just now; None while they can."""
+        ...
+
+    @property
     def waiting(self) -> str | None:
         """What records wait for; None while nothing does, or not for long."""
         ...
