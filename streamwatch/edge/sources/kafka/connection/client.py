@@ -55,14 +55,18 @@ class Client:
             raise KafkaConnectionError("the client is closed")
         return asked.result()
 
+    async def end_start(self, seconds: float) -> None:
+        """Let a start whose wait was given up come to its end, so long at most: what it made can be closed."""
+        if self._starting is not None:
+            await attempted(self._starting, seconds)
+
     async def close(self, seconds: float) -> None:
         """Close the client for good, within about `seconds`: nobody opens a connection over it again."""
 
         async def refuse(*_: object, **__: object) -> NoReturn:
             raise KafkaConnectionError("the client is closed")
 
-        if self._starting is not None:
-            await attempted(self._starting, seconds / 3)
+        await self.end_start(seconds / 3)
         self._client._get_conn = refuse  # noqa: SLF001 - it makes one for whoever asks, be it closed
         for asked in self._asked:
             asked.cancel()

@@ -42,7 +42,7 @@ def tasks() -> set[asyncio.Task[Any]]:
 
 async def settled(before: set[asyncio.Task[Any]]) -> None:
     """Wait until only the tasks of before are left, and collect what nobody holds."""
-    async with asyncio.timeout(60.0):
+    async with asyncio.timeout(20.0):
         while tasks() - before:
             await asyncio.wait(tasks() - before)
     gc.collect()
