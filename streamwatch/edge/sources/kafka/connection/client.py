@@ -22,6 +22,7 @@ class Client:
         self._client = client
         self._starting: asyncio.Future[None] | None = None
         self._asked: set[asyncio.Future[Any]] = set()
+        self._closed = False
 
     async def start(self, start: Awaitable[None]) -> None:
         """Wait for the start, which goes on until `close` if the wait is given up.
@@ -39,9 +40,11 @@ class Client:
         TimeoutError
             No answer has come.
         KafkaConnectionError
-            The client was closed meanwhile.
+            The client is closed, or was closed meanwhile.
         """
         asked = asyncio.ensure_future(question)
+        if self._closed:
+            asked.cancel()
         self._asked.add(asked)
         try:
             async with asyncio.timeout(seconds):
@@ -56,7 +59,7 @@ class Client:
         return asked.result()
 
     async def end_start(self, seconds: float) -> None:
-        """Let a start whose wait was given up come to its end, so long at most: what it made can be closed."""
+        """Let a start that nobody waits for come to its end, so long at most: what it made can be closed."""
         if self._starting is not None:
             await attempted(self._starting, seconds)
 
@@ -66,6 +69,7 @@ class Client:
         async def refuse(*_: object, **__: object) -> NoReturn:
             raise KafkaConnectionError("the client is closed")
 
+        self._closed = True
         await self.end_start(seconds / 3)
         self._client._get_conn = refuse  # noqa: SLF001 - it makes one for whoever asks, be it closed
         for asked in self._asked:
