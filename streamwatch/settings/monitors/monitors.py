@@ -126,7 +126,7 @@ class MonitorsSection(Section):
     max_classes: Annotated[int, Bounded("max_classes", least=2, most=65_000)] = 1_000
     """Maximum number of classes per model. Further classes count as __other__."""
     max_series: Annotated[int, Bounded("max_series", least=100)] = 200_000
-    """Maximum number of time series in /metrics, enough for 500 models of 20 classes (25 MB a scrape). Beyond
+    """Maximum number of time series in /metrics, enough for 500 models of 20 classes (20 MB a scrape). Beyond
     it, the least needed series of each model are left out, rare classes first (`series_dropped`); what rules
     and dashboards read stays."""
 
