@@ -83,7 +83,8 @@ class RocksStore:
             if manifest is not None and manifest.in_columns:
                 raise StateRefused(
                     f"the state in {spec.directory} is kept in columns, and these settings join row by row: "
-                    "set `join.order: resolution`, `join.conflicts: first` and some "
+                    "set `join.conflicts: first`, no `monitors.comparisons` with "
+                    "`join.order: prediction_time`, and some "
                     "`state.join_memory_megabytes`, or name another directory in `state.directory` to start "
                     "afresh; nothing was changed"
                 )

@@ -33,7 +33,7 @@ def test_comparisons_switched_on_over_a_state_pair_what_is_resolved_from_then_on
     for _ in range(40):
         spec, events, start_ms = a_case(chance)
         roomy = {"max_dedup_entries": 1_000, "max_pending": 1_000, "max_models": 3, "horizon_ms": 20_000}
-        spec = replace(spec, comparisons=(), dedup_horizon_ms=20_000, **roomy)
+        spec = replace(spec, comparisons=(), order="resolution", dedup_horizon_ms=20_000, **roomy)
         compared = replace(spec, comparisons=(ComparisonSpec("m", ("n", "o")),))
         rows = Joined(lambda monitors, spec=spec: Pipeline(spec, monitors), start_ms)
         columns = Joined(lambda monitors, spec=spec: ColumnPipeline(spec, monitors, digest_bytes), start_ms)
