@@ -39,7 +39,7 @@ from streamwatch.core.predictions.label_delays.register import (
     _KeptClass,
     _RegisterState,
 )
-from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec, RegisterSpec
+from streamwatch.core.specs import JoinSpec, MonitorsSpec, RegisterSpec
 from streamwatch.edge.stores.rocksdb import RocksSpec
 
 TEN = MonitorsSpec(max_models=10, max_classes=20)
@@ -89,7 +89,7 @@ def test_limits_of_registers_are_what_they_grow_with() -> None:
 
 
 def test_segments_wait_as_combinations_only_where_they_are_joined_in_columns() -> None:
-    rows = JoinSpec(comparisons=(ComparisonSpec("a", ("b",)),))
+    rows = JoinSpec(conflicts="last")
     monitors = replace(TEN, registers=(SegmentsSpec(),))
     assert [part.what[:9] for part in register_parts(rows, monitors)] == ["20,000 va", "400,000 v"]
     assert len(list(register_parts(JoinSpec(), monitors))) == 3
