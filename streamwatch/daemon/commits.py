@@ -144,7 +144,7 @@ class Commits:
 
     @property
     def overdue(self) -> str | None:
-        """Why evaluated records have not become durable within three intervals; None if they have."""
+        """Reason for which evaluated records are not durable after three intervals; None if they are."""
         since = self._evaluated_at if self._committing is None else self._committing
         if since is None:
             return None

@@ -95,7 +95,7 @@ class Polls:
         return await self._polled(stop)
 
     def last_of(self, poll: Poll) -> Sequence[Poll]:
-        """What was set aside of partitions whose logs are gone as of a poll.
+        """Records set aside of partitions whose logs are gone as of a poll.
 
         No schema of it can be waited for any longer: what comes next is of another log.
         """
@@ -150,7 +150,7 @@ class Polls:
         aside.needed.update(needed)
 
     async def _returned(self) -> Poll | None:
-        """What was set aside of partitions whose schemas are all at hand by now."""
+        """Records set aside of partitions whose schemas are all at hand by now."""
         assert self._schemas is not None  # noqa: S101 - nothing is set aside without
         needed = {partition: aside.needed for partition, aside in self._aside.items()}
         missing = await self._schemas.missing(needed, wait=False)
@@ -160,7 +160,7 @@ class Polls:
         return polls[0] if polls else None
 
     def _given_back(self, partitions: Collection[Partition]) -> Sequence[Poll]:
-        """What was set aside of these, as it was delivered."""
+        """Records set aside of these, as it was delivered."""
         pieces = {partition: self._aside.pop(partition).pieces for partition in sorted(partitions)}
         polls: list[Poll] = []
         for number in range(max(map(len, pieces.values()), default=0)):

@@ -34,7 +34,7 @@ class Committing(MetricsProvider, Protocol):
 
     @property
     def overdue(self) -> str | None:
-        """Why evaluated records have not been committed for long; None if they have."""
+        """Reason for which evaluated records have not been committed for long; None if they have."""
         ...
 
 

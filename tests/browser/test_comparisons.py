@@ -58,7 +58,7 @@ async def test_the_page_has_champion_challengers_by_lead_discordance_and_q_over_
     await expect(page).to_have_title("Comparisons · streamwatch")
 
     for second in range(1, 6):
-        grown(comparisons, 400)
+        grown(comparisons, 480)
         publish(second)
     group = page.locator(".comparison")
     await expect(group.locator("h2").first).to_have_text(f"Champion {CHAMPION}")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from streamwatch.core.estimators.comparisons.observe import observe
+from streamwatch.core.estimators.comparisons.observe import lay_out, observe
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.forgetting.adwin import SMALL_OUTCOMES
 from streamwatch.core.estimators.kernel import admission, fold, numbering, reading
@@ -37,6 +37,7 @@ ENTRIES: tuple[Any, ...] = (
     admission.claim_block,
     numbering.number,
     numbering.remember,
+    lay_out,
     observe,
     late_labels.observe,
     last_boundary,

@@ -19,7 +19,7 @@ class DeadLetters(Protocol):
 
     @property
     def problem(self) -> str | None:
-        """Why queued records cannot be written at the moment, in words; None where they can."""
+        """Reason for which queued records cannot be written at the moment, in words; None where they can."""
         ...
 
     def put(self, record: Record, reason: str) -> None:

@@ -91,7 +91,7 @@ class Schemas(Protocol):
 
     @property
     def waiting(self) -> str | None:
-        """What records wait for; None while nothing does, or not for long."""
+        """Words for what records wait for; None while nothing does, or not for long."""
         ...
 
     async def needed(self, records: Mapping[Partition, Sequence[Record]]) -> NeededSchemas:

@@ -44,7 +44,7 @@ class RejectedRecords:
 
     @property
     def problem(self) -> str | None:
-        """Why dead letters wait to be written; None if they do not."""
+        """Reason for which dead letters wait to be written; None if they do not."""
         return None if self._dead_letters is None else self._dead_letters.problem
 
     async def deliver(self, *, only_if_full: bool = False) -> None:

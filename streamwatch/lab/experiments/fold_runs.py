@@ -106,7 +106,7 @@ def noisy(evaluated: Evaluated, share: float, seed: int) -> Evaluated:
 
 
 class Spread(NamedTuple):
-    """What tests of difference have to go by, as means over runs."""
+    """Numbers that tests of difference go by, as means over runs."""
 
     lead: float
     """Accuracy of the first classifier minus that of the second."""

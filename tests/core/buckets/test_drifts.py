@@ -37,5 +37,5 @@ def falling(ids: int) -> Log:
 def test_a_fall_is_told_by_buckets_as_by_one_process(signal: str) -> None:
     follows = DriftWeightedSpec(drift_signal=signal, reference="m" if signal == "reference" else "")
     spec = replace(SPEC, drift_weighted=(follows,), verdict_outcomes=1_000)
-    one = check(falling(1_500), JOIN, spec, Random(1), ended=True)
+    one = check(falling(3_000), JOIN, spec, Random(1), ended=True)
     assert {alarm.detector for alarm in one.alarms} >= {"page_hinkley", "adwin", "verdict"}

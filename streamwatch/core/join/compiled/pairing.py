@@ -149,7 +149,7 @@ def most_pairs(t, first, everyone):
 
 
 class Relations:
-    """Which models are compared with which, by model number, as far as names are numbered.
+    """Models that are compared with each other, by model number, as far as names are numbered.
 
     Comparisons of one champion form a group, which the champion leads and its challengers follow. Two models
     are compared if one leads a group that the other follows (`specs.champion_of` says which is the champion).

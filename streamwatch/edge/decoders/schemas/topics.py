@@ -48,7 +48,7 @@ class TopicSchemas:
 
     @property
     def waiting(self) -> str | None:
-        """What records wait for; None while nothing does, or not for long."""
+        """Words for what records wait for; None while nothing does, or not for long."""
         return self._cache.waiting
 
     async def needed(self, records: Mapping[Partition, Sequence[Record]]) -> NeededSchemas:

@@ -138,7 +138,7 @@ class DeadLetterTopic:
 
     @property
     def problem(self) -> str | None:
-        """Why dead letters wait, during a `flush` of which an attempt has failed; else None."""
+        """Reason for which dead letters wait, during a `flush` of which an attempt has failed; else None."""
         if self._error is None:
             return None
         return f"{len(self._waiting)} dead letters wait for topic {self._topic}: {self._error}"
