@@ -23,9 +23,9 @@ from streamwatch.lab.streams.simulated import BLOCK, DelaySpec, StreamSpec, bloc
 from tests.core.join.join_stream import DAY, Stream
 from tests.deploy.rules import RULE_FILES, names_in, rules
 
-STREAM = StreamSpec(seed=3, models=2, drift_every=6_000, delay=DelaySpec(never=0.0))
-"""`stable-v1` is right nine times in ten, `drifting-v2` is worse than the previous label from 6,000 on."""
-DAYS, A_DAY = 5, 2_000
+STREAM = StreamSpec(seed=3, models=2, drift_every=12_000, delay=DelaySpec(never=0.0))
+"""`stable-v1` is right nine times in ten, `drifting-v2` is worse than the previous label from 12,000 on."""
+DAYS, A_DAY = 10, 2_000
 SAMPLES_A_DAY = 8
 HELD_MINUTES = 20
 """For so long Prometheus sees each sample: alerts wait at most 15 minutes before they fire."""
