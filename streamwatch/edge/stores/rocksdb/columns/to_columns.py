@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from streamwatch.core.fold_names import SEPARATOR
 from streamwatch.core.join.compiled.durable.from_rows import RowPacker
 from streamwatch.edge.stores.errors import StateRefused
 from streamwatch.edge.stores.rocksdb.directory.database import Database
@@ -30,7 +31,7 @@ def bring_into_columns(database: Database) -> None:
     Raises
     ------
     StateRefused
-        If outcomes wait in it for the order of their predictions.
+        If outcomes wait in it for the order of their predictions, or models predicted in folds.
     """
     manifest = manifest_of(database)
     if manifest is None or not manifest.commits:
@@ -42,8 +43,14 @@ def bring_into_columns(database: Database) -> None:
                 "`join.order: resolution` cannot go on from in columns: set `state.join_memory_megabytes: 0` "
                 "for a start that releases them, or name another directory in `state.directory`"
             )
+        known = all_names_of(database, manifest)
+        if any(SEPARATOR in name for name in known):
+            raise StateRefused(
+                f"the state in {database.directory} has models in folds, joined row by row, which cannot go on "
+                "in columns: name another directory in `state.directory` to begin anew"
+            )
         _remove(database, "columns")
-        names = Names(all_names_of(database, manifest))
+        names = Names(known)
         codec = ChainCodec(names, manifest.horizon_ms, manifest.early_horizon_ms, manifest.floor)
         packer = RowPacker()
         for key, value in database.items("entries"):
