@@ -46,8 +46,8 @@ def bring_into_columns(database: Database) -> None:
         known = all_names_of(database, manifest)
         if any(SEPARATOR in name for name in known):
             raise StateRefused(
-                f"the state in {database.directory} has models in folds, joined row by row, which cannot go on "
-                "in columns: name another directory in `state.directory` to begin anew"
+                f"the state in {database.directory} has models in folds, joined row by row, which cannot go "
+                "on in columns: name another directory in `state.directory` to begin anew"
             )
         _remove(database, "columns")
         names = Names(known)
