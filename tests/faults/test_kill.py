@@ -21,7 +21,6 @@ import pytest
 from streamwatch.assembly.state import state_opening
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.alerting.outbox import Entry
-from streamwatch.core.join.entry import EXPIRED
 from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
 from streamwatch.core.pipelines.state import decoded
 from streamwatch.daemon import State
@@ -301,7 +300,7 @@ def what_is_revised_is_counted(state: State, replay: Replay, traffic: Traffic) -
 def in_columns(rows):
     """Rows of `alive` as the compiled join has them; ids are digests already."""
     return sorted(
-        (key.encode("latin-1"), model, state, predicted_class, "" if state == EXPIRED else true_class)
+        (key.encode("latin-1"), model, state, predicted_class, true_class)
         for key, model, state, predicted_class, true_class in rows
     )
 
