@@ -95,5 +95,6 @@ async def test_partitions_that_change_their_leader_cost_no_record_and_double_non
         samples = await running.until(lambda s: value(s, "predictions_resolved_total") == written)
     for counted in ("predictions_duplicate", "labels_duplicate", "labels_orphaned", "predictions_expired"):
         assert value(samples, f"{counted}_total") == 0
-    for counted in ("kafka_data_loss_total", "kafka_records_lost_total", "records_out_of_order_total"):
+    # What a producer wrote again to the new leader comes later than `time.settle`, so some is out of order.
+    for counted in ("kafka_data_loss_total", "kafka_records_lost_total"):
         assert summed(samples, counted) == 0
