@@ -109,6 +109,9 @@ class ClassSamples(Sequence[ClassSample]):
             if at is not None and at < len(values) and not isnan(value := float(values[at])):
                 yield (name, self.forgetting, model), value
 
+    def __repr__(self) -> str:
+        return repr(list(self))
+
     def __eq__(self, other: object) -> bool:
         """Tell whether another sequence has the same samples in the same order."""
         return isinstance(other, Sequence) and list(self) == list(cast("Sequence[object]", other))
