@@ -58,13 +58,13 @@ async def test_the_page_has_champion_challengers_by_lead_discordance_and_q_over_
     await expect(page).to_have_title("Comparisons · streamwatch")
 
     for second in range(1, 6):
-        grown(comparisons, 480)
+        grown(comparisons, 500)
         publish(second)
     group = page.locator(".comparison")
     await expect(group.locator("h2").first).to_have_text(f"Champion {CHAMPION}")
     rows = group.get_by_role("region", name="Challengers, by lead").locator("tbody tr")
     await expect(rows.locator("th")).to_have_text([BEST, EQUAL])  # as text: a name is never markup
-    await expect(rows.nth(0)).to_contain_text("2,000")
+    await expect(rows.nth(0)).to_contain_text("2,500")
     assert await rows.locator(".badge").all_inner_texts() == ["Better", "Open"]
     asked = f"{server.url}/api/v1/comparisons"
     async with aiohttp.ClientSession() as session, session.get(asked) as answer:
@@ -76,12 +76,12 @@ async def test_the_page_has_champion_challengers_by_lead_discordance_and_q_over_
         assert f"{found['champion_error_ratio'] * 100:.1f}%" in cells
         assert f"{found['q']:+.3f}".replace("-", "−").replace("+0.000", "0.000") in cells
 
-    # On 5 times 400 ids: of ten, two are the best one's alone; three are each other's.
+    # On 5 times 500 ids: of ten, two are the best one's alone; three are each other's.
     matrix = group.get_by_role("region", name="Ids on which only one is right").locator("tbody tr")
     assert await matrix.all_inner_texts() == [
-        f"{CHAMPION}\t\t0\t600",
-        f"{BEST}\t400\t\t–",
-        f"{EQUAL}\t600\t–\t",
+        f"{CHAMPION}\t\t0\t750",
+        f"{BEST}\t500\t\t–",
+        f"{EQUAL}\t750\t–\t",
     ]
     chart = group.locator("figure", has=page.get_by_role("heading", name="Q over time"))
     await expect(chart.locator(".canvas")).to_have_attribute("aria-label", re.compile(EQUAL))
