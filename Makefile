@@ -87,7 +87,7 @@ attack: .cache/stamp-dev  ## hostile clients, records, receivers and names again
 	$(RUN)/python -m pytest tests/attack tests/integration/test_kafka_damage.py tests/browser/test_hostile_names.py tests/settings/test_secrets.py
 
 soak: .cache/stamp-dev  ## half an hour and ten million events: memory must not grow
-	$(RUN)/python -m tests.faults.soak --picture docs/pictures/soak.png
+	$(RUN)/python -m tests.faults.soak --new-models --picture docs/pictures/soak.png
 
 pictures: .cache/stamp-dev  ## the README's pictures and screenshots, made anew
 	$(RUN)/python -m tests.bench.drift_picture docs/pictures/drift.png

@@ -6,12 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streamwatch.lab.evaluator import Evaluator
-    from streamwatch.lab.frames import replay
+    from streamwatch.history.evaluator import Evaluator
+    from streamwatch.history.frames import replay
 
 __version__ = "0.1.0"
 __all__ = ["Evaluator", "__version__", "replay"]
-_PLACES = {"Evaluator": "streamwatch.lab.evaluator", "replay": "streamwatch.lab.frames"}
+_PLACES = {"Evaluator": "streamwatch.history.evaluator", "replay": "streamwatch.history.frames"}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from river.metrics.base import ClassificationMetric
 
-from streamwatch.lab.evaluator import Evaluator
+from streamwatch.history.evaluator import Evaluator
 
 
 class Watch(ClassificationMetric):

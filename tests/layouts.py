@@ -15,7 +15,7 @@ import sys
 import time
 from dataclasses import replace
 
-from streamwatch.core.buckets.columns.warming import warm_up_buckets
+from streamwatch.core.buckets.histories import warm_up_buckets
 from streamwatch.core.estimators.detectors.cusum import CusumSpec
 from streamwatch.core.estimators.detectors.ddm import DdmSpec
 from streamwatch.core.estimators.detectors.ewma import EwmaSpec
@@ -25,10 +25,10 @@ from streamwatch.core.estimators.detectors.kswin import KswinSpec
 from streamwatch.core.estimators.detectors.stepd import StepdSpec
 from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
 from streamwatch.core.estimators.warming import warm_up
-from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join, warm_up_overflow
-from streamwatch.core.merge.warming import warm_up_merge
+from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
+from streamwatch.core.merge.merge import warm_up_merge
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
-from streamwatch.core.predictions.warming import warm_up_predictions
+from streamwatch.core.predictions.registers import warm_up_predictions
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     AdwinSpec,
@@ -40,9 +40,9 @@ from streamwatch.core.specs import (
     SlidingSpec,
 )
 from streamwatch.edge.decoders.scanner.reader import compile_reader
-from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.lab.outcome_rows.warming import warm_up_rows
+from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
+from streamwatch.history.outcome_rows.warming import warm_up_rows
 
 TINY = MonitorsSpec((LandmarkSpec(),), (), (), max_models=1, max_classes=4, per_class="landmark")
 """The landmark alone."""

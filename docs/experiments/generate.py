@@ -1,4 +1,4 @@
-"""Write docs/papers.md and docs/testbed.md, and their pictures, from the experiments of `streamwatch lab`.
+"""Write docs/papers.md and docs/testbed.md, and their pictures, from the experiments of `streamwatch.papers`.
 
 python -m docs.experiments.generate [--seed N]      write both pages and the pictures (minutes)
 python -m docs.experiments.generate --only NAME     write one experiment's part of docs/papers.md anew, or
@@ -15,13 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from streamwatch.lab.experiments.catalogue import KINDS as EXPERIMENTS
-from streamwatch.lab.experiments.drawing import draw_figure
-from streamwatch.lab.experiments.markdown import markdown
-from streamwatch.lab.experiments.result import Effort, Experiment, Figure, Line, Panel
-from streamwatch.lab.streams.draws import draw
-from streamwatch.lab.streams.testbed import KINDS
-from streamwatch.lab.streams.testbed.kind import StreamKind
+from streamwatch.papers.catalogue import KINDS as EXPERIMENTS
+from streamwatch.papers.drawing import draw_figure
+from streamwatch.papers.result import Effort, Experiment, Figure, Line, Panel, markdown
+from streamwatch.papers.streams.gaussians import draw
+from streamwatch.papers.streams.testbed import KINDS, StreamKind
 
 DOCS = Path(__file__).parents[1]
 MOA = DOCS.parent / ".cache" / "moa" / "libs"
@@ -54,7 +52,7 @@ def part(kind: Experiment, seed: int) -> None:
 
     result = kind.run(Effort(seed, recording=ELEC2, said=said, moa=MOA if MOA.is_dir() else None))
     said("")
-    lines = [f"## {kind.title}", "", f"{kind.source}. `streamwatch lab {kind.name}`", ""]
+    lines = [f"## {kind.title}", "", f"{kind.source}. `python -m streamwatch.papers {kind.name}`", ""]
     for table in result.tables:
         lines += [markdown(table)]
     for figure in result.figures:
@@ -99,8 +97,8 @@ def testbed_page() -> str:
         (
             "The testbed has nine streams that drift in known ways, by Cervantes, Gagné, Isasi and "
             "Parizeau. The optimal classifier of every instance is known, so you can use them to test "
-            "classifiers and drift detectors. `streamwatch lab testbed NSGT -o nsgt.csv` writes one of "
-            "them, from a seed and of any length."
+            "classifiers and drift detectors. `python -m streamwatch.papers testbed NSGT -o nsgt.csv` writes "
+            "one of them, from a seed and of any length."
         ),
         "",
         (

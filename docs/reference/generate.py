@@ -32,9 +32,11 @@ from streamwatch.core.metrics import (
     STATE,
     Metric,
 )
-from streamwatch.core.series import PREFIX
-from streamwatch.edge.web.routes.openapi import document as api_document
+from streamwatch.core.metrics.series import PREFIX
+from streamwatch.edge.web.openapi import document as api_document
 from streamwatch.settings import example
+from streamwatch.settings.keys_of_settings import keys
+from streamwatch.settings.table_of_changes import RULES, Case
 
 FOLDER = Path(__file__).parent
 HEAD = "<!-- Made from the code by `make generated`. -->\n"
@@ -132,6 +134,47 @@ The following is the output of `streamwatch config example`: every key with its 
 {example().rstrip()}
 ```
 """
+
+
+_CHANGES = """\
+History of records is not kept, so a change of a setting on a state that exists is one of five things.
+`streamwatch check` says which, setting by setting, before it happens; `streamwatch run` does the same
+and logs it (`setting_changed`). If a change is refused, `run` ends with exit code 2 and names the command
+that helps.
+
+| what becomes of the state | |
+|---|---|
+| **goes on** | nothing that is kept depends on the setting |
+| **from now on** | what was counted stays; what comes follows the new value |
+| **begins anew** | that part alone begins with no outcomes; everything else goes on |
+| **converted at start** | the first start under the new value converts what is kept |
+| **refused** | `run` does not start; what waits or was counted could not be gone on with |
+
+Where several cases are listed, the first one that applies counts. An evaluation epoch is shown on the
+page and in the API with its time, the settings that began it, and the number of outcomes evaluated before."""
+
+
+def changes_page() -> str:
+    """What a change of each setting does to a state that exists."""
+    lines = ["# Changes of settings", "", _CHANGES]
+    by_section: dict[str, list[str]] = {}
+    for key in keys():
+        by_section.setdefault(key.partition(".")[0], []).append(key)
+    for section, of_section in by_section.items():
+        lines += ["", f"## {section}", "", "| setting | what becomes of the state |", "|---|---|"]
+        alike: dict[tuple[Case, ...], list[str]] = {}
+        for key in of_section:
+            alike.setdefault(RULES[key], []).append(key)
+        for cases, several in alike.items():
+            told = "; ".join(map(_case, cases))
+            lines.append(f"| {', '.join(f'`{key}`' for key in several)} | {told} |")
+    return "\n".join(lines) + "\n"
+
+
+def _case(case: Case) -> str:
+    when = f"{_cell(case.when)}: " if case.when else ""
+    helps = f"; `{case.command}` helps" if case.command else ""
+    return f"{when}**{case.change}**, {case.what}{helps}"
 
 
 def cli_page() -> str:
@@ -232,6 +275,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "catalogue.md": catalogue_page,
     "settings.md": settings_page,
+    "changes.md": changes_page,
     "cli.md": cli_page,
     "api.md": api_page,
 }

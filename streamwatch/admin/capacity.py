@@ -2,34 +2,387 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Final
 
-from streamwatch.admin.model_room import Part, model_bytes
-from streamwatch.admin.register_room import register_parts
-from streamwatch.admin.series_room import model_series
+from streamwatch.admin.kafka_check import CheckResult, size_text
+from streamwatch.core.estimators import catalogue, registers
 from streamwatch.core.estimators.comparisons.table import comparison_bytes
-from streamwatch.core.past import past_bytes
+from streamwatch.core.estimators.kernel.layout import layout_of
+from streamwatch.core.estimators.kernel.shadow import shadow_words
+from streamwatch.core.estimators.memory import HEADER
+from streamwatch.core.estimators.past import past_bytes
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec, bytes_of
+from streamwatch.core.estimators.registers.late_labels.register import LATE_LABELS_BYTES, LateLabelsSpec
+from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
+from streamwatch.core.estimators.registers.prediction_clock.spec import table_spec as table_of_clock
+from streamwatch.core.estimators.registers.probabilities.observe import empty
+from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
+from streamwatch.core.estimators.registers.revisions import REVISIONS_BYTES, RevisionsSpec
+from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
+from streamwatch.core.estimators.registers.segments.observe import CANDIDATES
+from streamwatch.core.join.names import MOST_SEGMENTS
+from streamwatch.core.metrics import ALARMS, COMPARISONS, JOIN, Metric, metrics_of
+from streamwatch.core.metrics.series_budget import RESERVE
+from streamwatch.core.metrics.table import is_needed, main_forgetting
+from streamwatch.core.predictions.early_hints import EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.observe import CLASSES, EARLY
+from streamwatch.core.predictions.label_delays import LabelDelaysSpec
+from streamwatch.core.predictions.label_delays.register import BUCKETS
+from streamwatch.core.predictions.sampled_labels import SAMPLED_LABELS_BYTES, SampledLabelsSpec
+from streamwatch.core.predictions.sampled_labels.state import CLASSES as SAMPLED_CLASSES
+from streamwatch.core.predictions.sampled_labels.state import OPPONENTS
 from streamwatch.core.specs import (
     COLUMN_ENTRY_BYTES,
     OUTSIDE_ENTRY_BYTES,
+    AdwinSpec,
     JoinSpec,
     MonitorsSpec,
-    columns_suffice,
     join_entries,
+    side_bytes,
 )
+from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.edge.stores.rocksdb import RocksSpec
+from streamwatch.edge.stores.rocksdb.database import size_on_disk
+from streamwatch.edge.stores.rocksdb.opening import holder, read_format, require_schema, strangers_in
 from streamwatch.edge.web.routes.history import MAX_VALUES
 
-# Resident bytes each: measured over 200,000 of them with ids of 36 characters (260 to 295), and raised for
-# ids of 128 and for the doubling of a dictionary.
+# The memory of one model's estimators, and how a consumer of memory or disk is named.
+
+
+BLOCK_ROWS = 22
+BLOCKS_PER_ROW = 6
+"""An ADWIN window of 2^31 outcomes keeps counts of at most this many large buckets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One consumer of memory or disk at its limit."""
+
+    what: str
+    bytes: int
+
+
+def model_bytes(spec: MonitorsSpec) -> int:
+    """One model that has seen `max_classes` classes and never drifted: record, ring, counts, buckets."""
+    layout = layout_of(spec)
+    span = 1 << (layout.max_classes - 1).bit_length()
+    buckets = len(layout.windows) * BLOCK_ROWS * BLOCKS_PER_ROW * 4 * (HEADER + 3 * span)
+    shadow = 8 * shadow_words(min(layout.shadow_classes, layout.max_classes))
+    ring = layout.ring.itemsize * layout.ring_size
+    return layout.model.itemsize + ring + 24 * layout.columns * span + buckets + shadow
+
+
+# The memory, and likewise the disk, that registers of models and of predictions may take.
+
+
+NAME_BYTES: Final = 200
+"""Name of a class or of a segment's value, and its place in a dictionary."""
+VALUE_BYTES: Final = 600
+"""What is counted of a segment's value beside its estimates, its name, and where it is found."""
+CANDIDATE_BYTES: Final = 400
+"""A value that is counted, with its name, and that of one that is not needed any more."""
+COMBINATION_BYTES: Final = 600
+"""Text of the values of all segments of a prediction, its number, and what it was last read as."""
+STRETCH_BYTES: Final = 600
+"""What the counts of a stretch of label delays take with its place in a dictionary: 557 were measured."""
+UNSETTLED_BYTES: Final = 16
+"""An outcome held back for detectors in prediction time."""
+_STRETCHES: Final = 2 * BUCKETS - 1
+"""Of prediction time, behind the newest record and ahead of it."""
+
+
+def register_parts(join: JoinSpec, monitors: MonitorsSpec) -> Iterator[Part]:
+    """Say what each register of the settings takes at its limit, in memory and on disk alike."""
+    models = monitors.max_models
+    for spec in monitors.registers:
+        match spec:
+            case LateLabelsSpec():
+                yield Part(
+                    f"late labels of {models:,} models (monitors.max_models)", models * LATE_LABELS_BYTES
+                )
+            case ProbabilitiesSpec():
+                yield Part(
+                    f"probabilities of {models:,} models (monitors.max_models, probabilities)",
+                    models * probabilities_bytes(spec, monitors.max_classes),
+                )
+            case RevisionsSpec():
+                yield Part(f"revisions of {models:,} models (monitors.max_models)", models * REVISIONS_BYTES)
+            case CohortsSpec():
+                yield Part(
+                    f"verdicts by cohorts of {models:,} models (monitors.max_models, max_classes)",
+                    models * bytes_of(spec.max_classes + 1),
+                )
+            case SegmentsSpec():
+                yield from _segments(spec)
+            case PredictionClockSpec():
+                yield Part(
+                    f"outcomes held back for detectors in prediction time, {models:,} models "
+                    f"(monitors.max_models, max_unsettled)",
+                    models * (UNSETTLED_BYTES * spec.max_unsettled + model_bytes(table_of_clock(spec, 1))),
+                )
+            case _:
+                raise TypeError(f"expected a register whose memory is known, got {spec!r}")
+    yield from _prediction_parts(join)
+
+
+def _prediction_parts(join: JoinSpec) -> Iterator[Part]:
+    """Say what each register of predictions takes."""
+    for spec in join.prediction_registers:
+        match spec:
+            case EarlyHintsSpec():
+                yield Part(
+                    f"early hints of {spec.max_models:,} models (monitors.early_hints.max_models)",
+                    spec.max_models * EARLY_HINTS_BYTES,
+                )
+            case LabelDelaysSpec():
+                yield Part(
+                    f"label delays of {join.max_models:,} models (monitors.max_models)",
+                    join.max_models * label_delays_bytes(spec),
+                )
+            case SampledLabelsSpec():
+                yield Part(
+                    f"sampled labels of {spec.max_models:,} models (monitors.max_models)",
+                    spec.max_models * (SAMPLED_LABELS_BYTES + SAMPLED_CLASSES * NAME_BYTES),
+                )
+            case _:
+                raise TypeError(f"expected a register of predictions whose memory is known, got {spec!r}")
+
+
+def probabilities_bytes(spec: ProbabilitiesSpec, max_classes: int) -> int:
+    """Bytes of a model whose outcomes have had scores of `max_classes` classes."""
+    kept = empty(spec)
+    kept.make_room(max_classes, spec.max_auc_classes)
+    arrays = (kept.state, kept.landmark, kept.fading, kept.windows, kept.ring, kept.labels, kept.scores)
+    return sum(array.nbytes for array in (*arrays, kept.reliability, kept.curve))
+
+
+EARLY_HINTS_BYTES: Final = EARLY.itemsize + CLASSES * NAME_BYTES
+"""Bytes of one model."""
+
+
+def label_delays_bytes(spec: LabelDelaysSpec) -> int:
+    """Bytes of a model with all its predicted classes, predictions in every stretch of time."""
+    return (spec.max_classes + 1) * (_STRETCHES * STRETCH_BYTES + NAME_BYTES)
+
+
+def _segments(spec: SegmentsSpec) -> Iterator[Part]:
+    """Rows of the table that all models share, and the values that predictions wait with."""
+    limits = "monitors.segments.max_total, max_values"
+    yield Part(
+        f"{spec.max_total:,} values of segments, {spec.max_classes:,} classes each ({limits}, max_classes)",
+        spec.max_total * (model_bytes(table_spec(spec)) + VALUE_BYTES),
+    )
+    # Others are counted only where a segment has as many values of its own as it may.
+    others = spec.max_total // spec.max_values * CANDIDATES
+    yield Part(
+        f"{others:,} values of segments that are counted to come in the place of others ({limits})",
+        others * CANDIDATE_BYTES,
+    )
+    yield Part(
+        f"{MOST_SEGMENTS:,} combinations of segments' values that predictions wait with",
+        MOST_SEGMENTS * COMBINATION_BYTES,
+    )
+
+
+def reachable(spec: SegmentsSpec, segments: int, models: int) -> SegmentsSpec:
+    """Lower the limit of all values together to what so many models with so many segments can reach."""
+    return replace(spec, max_total=min(spec.max_total, models * segments * (spec.max_values + 1)))
+
+
+# Series of a scrape if every limit is reached: what fits `monitors.max_series`, and what would go.
+
+
+OF_NO_MODEL: Final = 2_000
+"""Series allowed for topics, partitions, receivers and the process."""
+_REASONS: Final = ("one", "two")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSeries:
+    """Number of series of one model, at most, by part."""
+
+    needed: int
+    """Read by rules and dashboards."""
+    other: int
+    forgetting: int
+    """Under forgettings beside the main one."""
+    segment: int
+    """Of values of segments, and of folds."""
+    of_class: int
+    """Of one class."""
+    classes: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        fixed = self.needed + self.other + self.forgetting + self.segment
+        return fixed + self.of_class * self.classes
+
+
+def model_series(
+    spec: MonitorsSpec, segments: int = 0, folds: int = 0, *, sampled: bool = False
+) -> ModelSeries:
+    """Count the series of a model that has all there can be, and as many classes as are allowed.
+
+    Parameters
+    ----------
+    spec
+        Estimators and limits.
+    segments
+        Number of segments that mappings name.
+    folds
+        Number of folds of every model; 0 where none predicts in folds.
+    sampled
+        Whether predictions say with which probability their label is asked for.
+    """
+    main = main_forgetting([each.name for each in spec.forgetting]) or ""
+    needed = other = forgetting = segment = of_class = 0
+    kept = sum(each.max_values + 1 for each in spec.registers if isinstance(each, SegmentsSpec))
+    for metric in _metrics(spec, sampled=sampled):
+        width = len(metric.bounds) + 3 if metric.kind == "histogram" else 1
+        if "class" in metric.labels:
+            of_class += width if spec.per_class else 0
+            continue
+        if "value" in metric.labels:
+            segment += width * segments * kept
+            continue
+        if "fold" in metric.labels:
+            segment += width * folds * (len(spec.forgetting) if "forgetting" in metric.labels else 1)
+            continue
+        named = [label for label in metric.labels if label not in {"model", "segment"}]
+        for values in product(*(_values(spec, metric, label) for label in named)):
+            labels = dict(zip(named, values, strict=True))
+            if is_needed(metric.name, labels, main):
+                needed += width
+            elif labels.get("forgetting", main) == main:
+                other += width
+            else:
+                forgetting += width
+    return ModelSeries(needed, other, forgetting, segment, of_class, spec.max_classes)
+
+
+def _metrics(spec: MonitorsSpec, *, sampled: bool) -> Iterable[Metric]:
+    """Metrics of every model."""
+    yield from metrics_of(catalogue.MEASURES, catalogue.BOUNDS, catalogue.BASELINES, catalogue.PER_CLASS)
+    kept = {type(each) for each in spec.registers}
+    yield from (metric for kind in registers.KINDS if kind.spec in kept for metric in kind.metrics)
+    yield from (
+        metric
+        for metric in (*JOIN, *ALARMS)
+        if "model" in metric.labels and (sampled or not metric.name.startswith("sampled_"))
+    )
+
+
+def _values(spec: MonitorsSpec, metric: Metric, label: str) -> Iterable[str]:
+    """Values of a label in the series of one model."""
+    if label == "forgetting":
+        adwin_only = metric.name == "adwin_window_outcomes"
+        return [each.name for each in spec.forgetting if isinstance(each, AdwinSpec) or not adwin_only]
+    if label == "detector":
+        clocks = [each for each in spec.registers if isinstance(each, PredictionClockSpec)]
+        detectors = [*spec.detectors, *(detector for each in clocks for detector in each.detectors)]
+        return [each.name for each in detectors]
+    if label == "opponent" and metric.name.startswith(("sampled_", "cohort_")):
+        return OPPONENTS  # those whose answers are fixed at the prediction
+    known: dict[str, Iterable[str]] = {
+        "bound": [each.name for each in catalogue.BOUNDS],
+        "baseline": [each.name for each in catalogue.BASELINES],
+        "opponent": spec.opponents,
+        "side": ("better", "worse"),
+        "stage": ("begun", "recovered", "not_recovered"),
+        "severity": ("critical", "warning"),
+        "reason": _REASONS,
+    }
+    return known[label]
+
+
+def least_series(spec: MonitorsSpec) -> int:
+    """Least `max_series` under which nothing is left out that rules and dashboards read."""
+    return OF_NO_MODEL + spec.max_models * model_series(spec).needed
+
+
+def too_few_series(spec: MonitorsSpec) -> str | None:
+    """Say why a limit is too small for what rules and dashboards read; None if it is not."""
+    least = least_series(spec)
+    if spec.max_series >= least:
+        return None
+    return (
+        f"monitors.max_series: expected at least {least:,} for {spec.max_models:,} models "
+        f"(monitors.max_models) of {model_series(spec).needed} series that rules and dashboards read, got "
+        f"{spec.max_series:,}: raise it, or lower monitors.max_models"
+    )
+
+
+def check_series(
+    spec: MonitorsSpec, segments: int = 0, folds: int = 0, *, sampled: bool = False
+) -> CheckResult:
+    """Tell how many series the limits allow, and what would go."""
+    problem = too_few_series(spec)
+    if problem is not None:
+        return CheckResult(problem, good=False)
+    each = model_series(spec, segments, folds, sampled=sampled)
+    compared = len(_comparison_values(spec)) * spec.max_comparisons if spec.comparisons else 0
+    total = OF_NO_MODEL + compared + spec.max_models * each.total
+    limit = f"monitors.max_series is {spec.max_series:,}"
+    parts = (
+        f"{each.needed} of each of {spec.max_models:,} models (monitors.max_models) stay: rules read them",
+        f"{each.other + each.forgetting} more of each model, {each.forgetting} of them of more forgettings",
+        *([f"{each.segment:,} of values of segments and folds of each model"] if each.segment else []),
+        f"{each.of_class} of each of {each.classes:,} classes (monitors.max_classes, per_class)",
+    )
+    if total <= spec.max_series:
+        return CheckResult(f"series: at most {total:,}; {limit}", good=True, details=parts)
+    return CheckResult(
+        f"series: {total:,}, if every limit is reached at once; {limit}, what is beyond is left out of "
+        "/metrics (never of the API)",
+        good=True,
+        details=(*parts, *_what_goes(spec, each, compared)),
+    )
+
+
+def _comparison_values(spec: MonitorsSpec) -> list[str]:
+    """One entry for each series of a pair."""
+    sizes = {"forgetting": len(spec.forgetting), "side": 2}
+    return [
+        metric.name
+        for metric in COMPARISONS
+        for _ in range(sizes.get(next((label for label in metric.labels if label in sizes), ""), 1))
+    ]
+
+
+def _what_goes(spec: MonitorsSpec, each: ModelSeries, compared: int) -> list[str]:
+    """Say what a model keeps if all models have all series."""
+    room = int(spec.max_series * (1 - RESERVE)) - OF_NO_MODEL - compared
+    left = max(0, room // spec.max_models - each.needed)
+    said: list[str] = []
+    for what, count, size in (
+        ("further series", each.other, 1),
+        ("series under further forgettings", each.forgetting, 1),
+        ("series of values of segments and folds", each.segment, 1),
+        ("classes", each.classes if each.of_class else 0, each.of_class),
+    ):
+        kept = min(count, left // size) if size else 0
+        left -= kept * size
+        if kept < count:
+            said.append(f"then each model keeps {kept:,} of {count:,} {what}")
+    beside = each.needed + each.other + each.forgetting + each.segment
+    fitting = (spec.max_series - OF_NO_MODEL - compared) // (beside + 20 * each.of_class)
+    return [*said, f"{fitting:,} models of 20 classes have all their series"]
+
+
 PROCESS_BYTES = 270_000_000
-OBJECT_BYTES = 420
 ENTRY_BYTES = 160
-"""Of the compiled join: 64 and up to 26 in its table, and 64 more while entries move to twice the room."""
-HOT_BYTES = 1_200
-"""An id with the predictions of three models and their label: 990 were measured, 550 with those of one."""
-REORDERED_BYTES = 240
-"""An outcome held for its order: 120 in arrays that are doubled when they are full."""
+"""Of the join: 64 and up to 26 in its table, and 64 more while entries move to twice the room."""
+REORDERED_BYTES = 250
+"""An outcome held for its order: 124 in arrays that are doubled when they are full."""
+PAIR_BYTES = 24
+"""A pair of a held outcome: 12, in a pool that is doubled. Of a champion, an id has fewer than outcomes."""
 SERIES_BYTES = 600
 """Value, label texts and the last rendering of one series."""
 SAMPLE_BYTES = 200
@@ -39,11 +392,8 @@ CLASS_BYTES = 40
 
 HISTORY_BYTES = 4 * MAX_VALUES
 
-# Bytes on disk each, after compaction (tests/bench/store.py); a label that waits is kept as a prediction is.
-DISK_PENDING_BYTES = DISK_LABEL_BYTES = 50
-DISK_DEDUP_ENTRY_BYTES = 45
-DISK_COLUMN_BYTES = 40
-"""Bytes of any entry of the compiled join (tests/bench/packed.py, tests/bench/cold.py)."""
+DISK_ENTRY_BYTES = 40
+"""Bytes on disk of any entry of the join (tests/bench/packed.py, tests/bench/cold.py)."""
 DISK_OUTCOME_BYTES = 100
 """Bytes of an outcome in the journal, or waiting for its order."""
 UNMERGED = 0.5
@@ -52,20 +402,12 @@ UNMERGED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class DiskSpec:
-    """State on disk: memory does not grow with what is pending, unless it is joined in columns."""
+    """State on disk."""
 
     store: RocksSpec
-    commit_events: int
     journal_outcomes: int
-    in_columns: bool = False
-    """Whether the join is compiled, and has entries in a table in memory."""
-    table_entries: int = 0
-    """So many of them; the others lie on disk."""
-
-    @property
-    def uncommitted(self) -> int:
-        """Events that may wait for a commit: reading goes on while one is flushed."""
-        return 2 * self.commit_events
+    table_entries: int
+    """Number of the join's entries in its table in memory; the others lie on disk."""
 
 
 def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = None) -> list[Part]:
@@ -86,11 +428,12 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
         Part("the recent past of models, for the status page", HISTORY_BYTES),
         *_pasts(monitors),
         *register_parts(join, monitors),
-        *(_all_in_memory(join) if disk is None else _hot(join, disk)),
+        *(_all_in_memory(join) if disk is None else _table(join, disk)),
     ]
     if join.order == "prediction_time":
         held = f"{join.max_reordered:,} outcomes held for their order (join.max_reordered)"
-        parts.append(Part(held, join.max_reordered * REORDERED_BYTES))
+        each = REORDERED_BYTES + PAIR_BYTES * len({compared.champion for compared in join.comparisons})
+        parts.append(Part(held, join.max_reordered * each))
     return sorted(parts, key=lambda part: -part.bytes)
 
 
@@ -118,7 +461,7 @@ def _pasts(monitors: MonitorsSpec) -> list[Part]:
 
 
 def _all_in_memory(join: JoinSpec) -> list[Part]:
-    each = ENTRY_BYTES if columns_suffice(join) else OBJECT_BYTES
+    each = ENTRY_BYTES + 2 * side_bytes(join)
     return [
         Part(f"{join.max_pending:,} pending predictions (join.max_pending)", join.max_pending * each),
         Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * each),
@@ -129,32 +472,21 @@ def _all_in_memory(join: JoinSpec) -> list[Part]:
     ]
 
 
-def _hot(join: JoinSpec, disk: DiskSpec) -> list[Part]:
-    """Ids in memory: those touched last, those due next of three kinds, those of the next commits."""
-    store = disk.store
-    blocks = Part(
-        "blocks read from disk, and what is to be written", store.cache_bytes + store.write_buffer_bytes
-    )
-    if disk.in_columns:
-        entries = join_entries(join)
-        # More than the limit may be in it while a batch is joined: a table doubles when it is full.
-        table = min(entries, 2 * disk.table_entries)
-        outside = max(0, entries - disk.table_entries)
-        return [
-            Part(f"{table:,} entries of the join (state.join_memory_megabytes)", table * COLUMN_ENTRY_BYTES),
-            Part(f"filters of {outside:,} entries on disk (limits of join)", outside * OUTSIDE_ENTRY_BYTES),
-            blocks,
-        ]
+def _table(join: JoinSpec, disk: DiskSpec) -> list[Part]:
+    """Entries in the table, filters of the others, and what RocksDB keeps in memory."""
+    store, entries = disk.store, join_entries(join)
+    # More than the limit may be in it while a batch is joined: a table doubles when it is full.
+    table = min(entries, 2 * disk.table_entries)
+    outside = max(0, entries - disk.table_entries)
     return [
         Part(
-            f"{store.cache_entries:,} ids served from memory (state.cache_entries), and those due next",
-            (store.cache_entries + 3 * store.expiry_cache_entries) * HOT_BYTES,
+            f"{table:,} entries of the join (state.join_memory_megabytes)",
+            table * (COLUMN_ENTRY_BYTES + side_bytes(join)),
         ),
+        Part(f"filters of {outside:,} entries on disk (limits of join)", outside * OUTSIDE_ENTRY_BYTES),
         Part(
-            f"{disk.uncommitted:,} events between commits (2 x state.commit_events)",
-            disk.uncommitted * OBJECT_BYTES,
+            "blocks read from disk, and what is to be written", store.cache_bytes + store.write_buffer_bytes
         ),
-        blocks,
     ]
 
 
@@ -162,14 +494,13 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
     """Disk with every bounded thing at its bound, the largest first."""
     models = monitors.max_models
     held = join.max_reordered if join.order == "prediction_time" else 0
-    each = (DISK_PENDING_BYTES, DISK_LABEL_BYTES, DISK_DEDUP_ENTRY_BYTES)
-    pending, label, dedup = (DISK_COLUMN_BYTES,) * 3 if disk.in_columns else each
+    each = DISK_ENTRY_BYTES
     parts = [
-        Part(f"{join.max_pending:,} pending predictions (join.max_pending)", join.max_pending * pending),
-        Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * label),
+        Part(f"{join.max_pending:,} pending predictions (join.max_pending)", join.max_pending * each),
+        Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * each),
         Part(
             f"{join.max_dedup_entries:,} resolved predictions remembered (join.max_dedup_entries)",
-            join.max_dedup_entries * dedup,
+            join.max_dedup_entries * each,
         ),
         *_comparisons(monitors),
         *_pasts(monitors),
@@ -184,3 +515,111 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
     parts.append(Part("what is overwritten and not merged away yet", unmerged))
     parts.append(Part("the write-ahead log", 2 * disk.store.write_buffer_bytes))
     return sorted(parts, key=lambda part: -part.bytes)
+
+
+# Check of room for `streamwatch check`: the worst case in memory and on disk, and where state is to lie.
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of memory and disk."""
+
+    join: JoinSpec
+    monitors: MonitorsSpec
+    disk: DiskSpec | None
+    """State on disk; None where it is in memory."""
+    directory: Path
+    """Of the state on disk."""
+    min_free_bytes: int
+    """Reading pauses while less is free on the disk."""
+
+
+def check_worst_case(limits: Limits) -> CheckResult:
+    """The most memory the limits allow; told, not judged, unless this machine has less."""
+    return _worst("memory", worst_case(limits.join, limits.monitors, limits.disk))
+
+
+def check_worst_case_disk(limits: Limits, disk: DiskSpec) -> CheckResult:
+    """The most disk the limits allow."""
+    return _worst("disk", worst_case_disk(limits.join, limits.monitors, disk))
+
+
+def _worst(what: str, parts: Sequence[Part]) -> CheckResult:
+    total = sum(part.bytes for part in parts)
+    return CheckResult(
+        f"worst-case {what}: {size_text(total)}, if every limit is reached at once",
+        good=True,
+        details=tuple(f"{size_text(part.bytes):>8}  {part.what}" for part in parts),
+    )
+
+
+def check_state(limits: Limits) -> Sequence[CheckResult]:
+    """Check for a state that can be gone on from or room to begin one, and what may become of it."""
+    disk = limits.disk
+    if disk is None:
+        return [CheckResult("state in memory: a restart reads the topics again", good=True)]
+    directory = limits.directory
+    try:
+        found = state_dir_status(directory)
+    except (StateRefused, OSError) as error:
+        return [CheckResult(str(error), good=False), check_worst_case_disk(limits, disk)]
+    nearest = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        problem = f"state.directory: {nearest} cannot be written by user {os.getuid()}"
+        return [CheckResult(problem, good=False), check_worst_case_disk(limits, disk)]
+    worst = check_worst_case_disk(limits, disk)
+    free, least = shutil.disk_usage(nearest).free, limits.min_free_bytes
+    if free < least:
+        short = (
+            f"state.directory: {size_text(free)} are free on the disk of {nearest}, "
+            f"reading pauses below {size_text(least)} (state.min_free_megabytes)"
+        )
+        return [CheckResult(short, good=False), worst]
+    details = [
+        f"{size_text(free)} are free; reading pauses below {size_text(least)} (state.min_free_megabytes)"
+    ]
+    largest = sum(part.bytes for part in worst_case_disk(limits.join, limits.monitors, disk))
+    room = free + found.bytes - least
+    if largest > room:
+        details.append(
+            f"less than the worst case: reading would pause when the state takes {size_text(room)}"
+        )
+    return [CheckResult(f"state in {directory}: {found.said}", good=True, details=tuple(details)), worst]
+
+
+@dataclass(frozen=True, slots=True)
+class StateDirStatus:
+    """State of a state directory before a start."""
+
+    said: str
+    bytes: int = 0
+
+
+def state_dir_status(directory: Path) -> StateDirStatus:
+    """Look at a directory from the outside; nothing is opened.
+
+    Raises
+    ------
+    StateRefused
+        If a daemon could not begin or go on there.
+    """
+    if not directory.exists():
+        return StateDirStatus("begins anew")
+    written = read_format(directory)
+    if written is None:
+        strangers = strangers_in(directory)
+        if strangers and not (directory / "LOCK").exists():
+            raise StateRefused(
+                f"state.directory: {directory} is not empty and holds no state (there is {min(strangers)!r})"
+            )
+        return StateDirStatus("begins anew")
+    try:
+        require_schema(directory, written.schema)
+    except StateRefused as error:
+        raise StateRefused(f"state.directory: {error}") from error
+    size = size_on_disk(directory)
+    said = f"goes on from {written.identity}, {size_text(size)}"
+    process = holder(directory)
+    if process is not None:
+        said += f"; in use by process {process} now" if process else "; in use now"
+    return StateDirStatus(said, size)

@@ -1,11 +1,17 @@
-"""Check of Kafka for `streamwatch check`: whether it answers, and what each topic carries."""
+"""Checks of Kafka for `streamwatch check`: brokers, topics, schemas, and what mappings make of records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
 
-from streamwatch.admin.check_result import CheckResult
-from streamwatch.core.events import Side
+from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, Partition, Prediction, Side
+from streamwatch.core.join.caveats import CAUSE, CHANGE, SHOWN, Repeats, are_scores
+from streamwatch.core.ports import Record, Schemas, Source
+from streamwatch.edge.decoders.mapping import REASONS
 from streamwatch.edge.sources.kafka import (
     KafkaUnreachable,
     ReadDenied,
@@ -15,6 +21,29 @@ from streamwatch.edge.sources.kafka import (
     probe_writing,
 )
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
+
+# One line of `streamwatch check`, and how it writes sizes.
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """Result of one check."""
+
+    what: str
+    good: bool
+    details: tuple[str, ...] = ()
+
+
+def size_text(count: float) -> str:
+    """Bytes for a person."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1_000:
+            return f"{count:.0f} {unit}"
+        count /= 1_000
+    return f"{count:.1f} GB"
+
+
+# Check of Kafka for `streamwatch check`: whether it answers, and what each topic carries.
 
 
 async def check_kafka(
@@ -55,3 +84,178 @@ async def _check_topics(spec: KafkaSpec, sides: Mapping[str, Side]) -> Sequence[
             for topic, side in sides.items()
         ),
     ]
+
+
+# Check of payloads for `streamwatch check`: what the mappings make of the first records of each topic.
+
+
+SAMPLE_RECORDS: Final = 100
+"""Records of a topic that are looked at."""
+SAMPLE_SECONDS: Final = 20.0
+"""How long records are waited for."""
+FEWEST_SCORES: Final = 10
+"""Different decimal fractions in a sample that are taken for scores."""
+
+
+class Decoding(Protocol):
+    """A decoder, as far as a sample needs it."""
+
+    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
+        """Decode each record with its stamp."""
+        ...
+
+
+async def first_records(
+    source: Source, topics: Sequence[str], monotonic: Callable[[], float] = time.monotonic
+) -> Mapping[str, Sequence[Record]]:
+    """Read the first records of topics; fewer, or none, where there are no more or time is up.
+
+    Raises
+    ------
+    Whatever ends the source's reading for good.
+    """
+    found: dict[str, list[Record]] = {topic: [] for topic in topics}
+    deadline = monotonic() + SAMPLE_SECONDS
+    await source.start({}, {})
+    try:
+        while monotonic() < deadline:
+            poll = await source.poll()
+            for partition, records in poll.records.items():
+                here = found[partition.topic]
+                here += [records[i] for i in range(min(len(records), SAMPLE_RECORDS - len(here)))]
+            full = {topic for topic, records in found.items() if len(records) >= SAMPLE_RECORDS}
+            source.pause(frozenset(partition for partition in poll.partitions if partition.topic in full))
+            left = [state for partition, state in poll.partitions.items() if partition.topic not in full]
+            if poll.partitions and all(state.caught_up for state in left):
+                break
+    finally:
+        await source.stop()
+    return found
+
+
+def check_payload(
+    topic: str,
+    place: str | None,
+    records: Sequence[Record],
+    decoder: Decoding,
+    *,
+    revised: bool = False,
+) -> CheckResult:
+    """Say what the mapping of a topic makes of its first records.
+
+    Parameters
+    ----------
+    topic
+        The topic's name.
+    place
+        Where predicted classes are looked for; None on a topic of labels.
+    records
+        The sample.
+    decoder
+        Decodes it.
+    revised
+        Whether predictions of an id with another class are meant to be there, as `join.conflicts` says.
+    """
+    if not records:
+        return CheckResult(f"topic {topic}: empty, nothing to decode", good=True)
+    decoded = decoder.decode_all(records, [record.timestamp for record in records])
+    events = [
+        event for each in decoded for event in (each.events if isinstance(each, EventGroup) else (each,))
+    ]
+    reasons = Counter(event.reason for event in events if isinstance(event, Invalid))
+    classes = dict.fromkeys(event.predicted_class for event in events if isinstance(event, Prediction))
+    details = [f"{count} × {reason}: {REASONS[reason]}" for reason, count in reasons.most_common()]
+    counts = {
+        "predictions": sum(isinstance(event, Prediction) for event in events),
+        "predictions with a label probability": sum(
+            isinstance(event, Prediction) and event.label_probability is not None for event in events
+        ),
+        "labels": sum(isinstance(event, Label) for event in events),
+        "invalid": reasons.total(),
+        "records skipped": sum(isinstance(each, EventGroup) and not each.events for each in decoded),
+    }
+    told = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "only null records"
+    scores = are_scores(list(classes), FEWEST_SCORES)
+    if scores:
+        shown = ", ".join(list(classes)[:SHOWN])
+        details.append(
+            f"predicted classes are scores ({shown}, …): write prediction: {{score: {place}, threshold: 0.5, "
+            "above: fraud, below: legit} with the classes of your labels"
+        )
+    repeated = repeated_of(events, revised=revised)
+    details += repeated
+    good = not scores and not repeated and (not events or reasons.total() < len(events))
+    what = f"topic {topic}: {told} in the first {len(records)} records"
+    return CheckResult(what, good=good, details=tuple(details))
+
+
+def repeated_of(events: Iterable[Event], *, revised: bool) -> Sequence[str]:
+    """Say which models repeat ids in the events of a sample, and what to change."""
+    repeats = Repeats()
+    for event in events:
+        if isinstance(event, Prediction):
+            repeats.add(event)
+    found = repeats.many(revised=revised)
+    return [f"model {each.model} {each.said}; {CAUSE}. Change {CHANGE}" for each in found]
+
+
+# Check of formats with schemas for `streamwatch check`: the registry answers, and a sample decodes.
+
+
+REGISTRY_SECONDS: Final = 20.0
+_HINT: Final = "where records name no schema, settings do: format: {type: avro, schema_file: event.avsc}"
+
+
+async def check_schemas(
+    formats: Mapping[str, str],
+    samples: Mapping[str, Sequence[Record]],
+    decoders: Mapping[str, Decoding],
+    schemas: Schemas | None,
+    monotonic: Callable[[], float] = time.monotonic,
+    *,
+    revised: bool = False,
+) -> Sequence[CheckResult]:
+    """Fetch the schemas of samples and decode them.
+
+    Parameters
+    ----------
+    formats
+        Names of formats, by topic.
+    samples
+        Records, by topic.
+    decoders
+        Decoders, by topic.
+    schemas
+        Fetches schemas; None where none has to be fetched.
+    monotonic
+        Seconds that never go back.
+    revised
+        As of `check_payload`.
+    """
+    if schemas is not None:
+        delivered = {Partition(topic, 0): records for topic, records in samples.items()}
+        deadline = monotonic() + REGISTRY_SECONDS
+        needed = await schemas.needed(delivered)
+        while await schemas.missing(needed):
+            if schemas.problem is not None or monotonic() >= deadline:
+                return [CheckResult(schemas.waiting or "schema registry: no answer in time", good=False)]
+    return [
+        _decoded(topic, formats[topic], samples[topic], decoders[topic], revised=revised) for topic in formats
+    ]
+
+
+def _decoded(
+    topic: str, name: str, records: Sequence[Record], decoder: Decoding, *, revised: bool
+) -> CheckResult:
+    if not records:
+        return CheckResult(f"topic {topic}: {name}, empty: nothing to decode", good=True)
+    decoded = decoder.decode_all(records, [record.timestamp for record in records])
+    by_record = [each.events if isinstance(each, EventGroup) else (each,) for each in decoded]
+    reasons = Counter(event.reason for events in by_record for event in events if isinstance(event, Invalid))
+    good = sum(not any(isinstance(event, Invalid) for event in events) for events in by_record)
+    details = [f"{count} × {reason}: {REASONS[reason]}" for reason, count in reasons.most_common()]
+    if "schema_missing" in reasons:
+        details.append(_HINT)
+    what = f"topic {topic}: {name}, {good} of {len(records)} records of a sample were decoded"
+    repeated = repeated_of((event for events in by_record for event in events), revised=revised)
+    return CheckResult(what, good=good > 0 and not repeated, details=(*details, *repeated))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -13,28 +16,26 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.outbox import Entry
 from streamwatch.core.alerting.rules import AlarmsSpec
-from streamwatch.core.commit.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
-from streamwatch.core.commit.outcome_columns import read
-from streamwatch.core.commit.sections import spec_of
 from streamwatch.core.estimators.comparisons.set import ComparisonSet, without
-from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Alarm, Outcome
-from streamwatch.core.join.compiled.durable.restoring import WaitingEntries, read_values
-from streamwatch.core.join.compiled.layout import PREDICTIONS
-from streamwatch.core.join.compiled.outside.examining import entries_outside, examine
-from streamwatch.core.join.compiled.outside.overflow import Overflow
-from streamwatch.core.join.compiled.outside.spec import OverflowSpec
+from streamwatch.core.estimators.past import MINUTE_S, NONE, NOTHING, STRETCH, PastView
+from streamwatch.core.estimators.set import EstimatorSet, decode
+from streamwatch.core.events import Alarm, Outcome, model_of
+from streamwatch.core.join.cold.contents import entries_outside, examine
+from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
+from streamwatch.core.join.durable.restoring import WaitingEntries, read_values
+from streamwatch.core.join.layout import PREDICTIONS
 from streamwatch.core.merge import MergeProgress
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.pipelines.pipeline import Pipeline
-from streamwatch.core.series import Family
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.pipeline.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
+from streamwatch.core.pipeline.journal import JournalPosition, read, unfolded
+from streamwatch.core.pipeline.pipeline import Pipeline, PipelineState, decoded
+from streamwatch.core.pipeline.sections import settings_of_estimators, spec_of
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.daemon import MERGE, POSITIONS, SourcePositions, decode_positions, restored_progress
 from streamwatch.daemon.alerting import ALARMS
 from streamwatch.edge.keys import digest_bytes
-from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.reading.runs_read import ReadRuns
-from streamwatch.edge.stores.rocksdb.reading.verify import Faults
+from streamwatch.edge.stores.kind import StateDamaged
+from streamwatch.edge.stores.rocksdb.inspect import Inspection, ReadRuns
 
 SECTIONS = (PIPELINE, ESTIMATORS, SETTINGS, POSITIONS)
 """Without these nobody goes on from a commit."""
@@ -42,7 +43,6 @@ SECTIONS = (PIPELINE, ESTIMATORS, SETTINGS, POSITIONS)
 UNREADABLE = (ValueError, LookupError, TypeError)
 """What decoders raise about bytes that are not theirs."""
 
-_SETTINGS = msgspec.msgpack.Decoder(tuple[bytes, dict[str, str]])
 _KEPT = msgspec.msgpack.Decoder(ModelCheckpoint)
 _ENTRY = msgspec.msgpack.Decoder(Entry)
 
@@ -54,6 +54,22 @@ def decoding(what: str, faults: Faults) -> Generator[None]:
         yield
     except UNREADABLE as error:
         faults.add(f"{what} cannot be decoded ({type(error).__name__}: {error})")
+
+
+class Faults:
+    """Faults: the first finds in words, and how many there are."""
+
+    SHOWN: Final = 5
+
+    def __init__(self) -> None:
+        self.named: list[str] = []
+        self.count = 0
+
+    def add(self, what: str) -> None:
+        """One more."""
+        self.count += 1
+        if self.count <= self.SHOWN:
+            self.named.append(what)
 
 
 class _Nobody:
@@ -76,31 +92,25 @@ class _Nobody:
         return []
 
 
-def pipeline_of(state: Inspection) -> Pipeline:
-    """Join without entries, counters and record time as the last commit left them, in columns or not.
-
-    Raises DecodeError and KeyError.
-    """
-    pipeline = Pipeline(JoinSpec(), _Nobody())
-    pipeline.restore(state.sections[PIPELINE])
-    pipeline.order.take_back(dict(state.items("held")))
-    return pipeline
+def pipeline_state_of(state: Inspection) -> PipelineState:
+    """Counters, totals and record time as the last commit left them; raises DecodeError and KeyError."""
+    return decoded(state.sections[PIPELINE])
 
 
-def check_columns(state: Inspection, faults: Faults) -> str:
-    """Restore a compiled join from its values, which compares them with each other and with its totals."""
+def check_entries(state: Inspection, faults: Faults) -> str:
+    """Restore the join from its values, which compares them with each other and with its totals."""
     sizes = [len(key) + len(value) for key, value in state.items("columns")]
-    with decoding("the entries in columns", faults):
+    with decoding("the entries of the join", faults):
         runs = ReadRuns(state)
         overflow = Overflow(runs, OverflowSpec(0), clean=False)
-        pipeline = ColumnPipeline(JoinSpec(max_models=2**20), _Nobody(), digest_bytes, overflow)
+        pipeline = Pipeline(JoinSpec(max_models=2**20), _Nobody(), digest_bytes, overflow)
         pipeline.restore(state.sections[PIPELINE], state.items("columns"))
         outside = _check_outside(runs, pipeline, overflow, faults)
         for rule in pipeline.identities():
             faults.add(rule)
-        waiting = sum(gauge(pipeline, "pending_predictions").values())
-        labels = sum(gauge(pipeline, f"labels_{name}")[()] for name in ("waiting", "retained"))
-        settled = gauge(pipeline, "dedup_entries")[()]
+        waiting = gauge(pipeline, "pending_predictions")
+        labels = sum(gauge(pipeline, f"labels_{name}") for name in ("waiting", "retained"))
+        settled = gauge(pipeline, "dedup_entries")
         return (
             f"{waiting:,.0f} predictions and {labels:,.0f} labels wait, {settled:,.0f} dedup entries, "
             f"in {len(sizes):,} values of {sum(sizes):,} bytes{outside}"
@@ -108,7 +118,7 @@ def check_columns(state: Inspection, faults: Faults) -> str:
     return f"{len(sizes):,} values of {sum(sizes):,} bytes"
 
 
-def _check_outside(runs: ReadRuns, pipeline: ColumnPipeline, overflow: Overflow, faults: Faults) -> str:
+def _check_outside(runs: ReadRuns, pipeline: Pipeline, overflow: Overflow, faults: Faults) -> str:
     """Read all entries outside the table and compare them with what is counted; in words, if any."""
     examined = examine(runs, overflow.cold.floor)
     for fault in examined.faults:
@@ -124,7 +134,7 @@ def _check_outside(runs: ReadRuns, pipeline: ColumnPipeline, overflow: Overflow,
     return f", {examined.by_queue.total():,} of them in {overflow.cold.runs} cold runs"
 
 
-def pending_in_columns(state: Inspection) -> dict[str, NDArray[np.int64]]:
+def pending_by_model(state: Inspection) -> dict[str, NDArray[np.int64]]:
     """Record times of predictions that wait, by model; raises ValueError."""
     values = read_values(state.items("columns"))
     models, record_ms = WaitingEntries(values).pending()
@@ -135,10 +145,10 @@ def pending_in_columns(state: Inspection) -> dict[str, NDArray[np.int64]]:
     return {values.models[number]: record_ms[models == number] for number in np.unique(models).tolist()}
 
 
-def gauge(pipeline: Pipeline | ColumnPipeline, name: str) -> dict[tuple[str, ...], float]:
-    """A series of the join by its labels."""
+def gauge(pipeline: Pipeline, name: str) -> float:
+    """A series of the join, or the sum of those of all models."""
     return next(
-        {labels: float(value) for labels, value in family.samples}  # pyright: ignore[reportArgumentType]
+        sum(float(value) for _, value in family.samples)  # pyright: ignore[reportArgumentType]
         for family in pipeline.join_families()
         if family.name == name
     )
@@ -179,7 +189,7 @@ def outcomes_of(value: bytes) -> Sequence[Outcome]:
 
 def estimators_of(state: Inspection) -> tuple[MonitorsSpec, Mapping[str, str]]:
     """The settings of the estimators, and the sections of their snapshots; raises ValueError, KeyError."""
-    document, sections = _SETTINGS.decode(state.sections[SETTINGS])
+    document, sections = settings_of_estimators(state.sections[SETTINGS])
     return spec_of(document)[0], sections
 
 
@@ -208,3 +218,66 @@ def check_comparisons(state: Inspection, faults: Faults) -> int:
             if restored != without(snapshot, written.keys() - now):
                 faults.add("the snapshot of comparisons is not what is restored from it")
     return len(state.sections[PAIRS])
+
+
+# The past of models as a state directory has it: counts by stretches of time.
+
+
+@dataclass(frozen=True, slots=True)
+class StatePasts:
+    """Pasts of all models at the last commit."""
+
+    days: int
+    """`monitors.history_days` of the state; 0: nothing is kept."""
+    views: Mapping[str, tuple[PastView, ...]]
+    """By model, one for each of its folds if it has any; without the journal's hits of no change."""
+
+
+def state_pasts(directory: Path) -> StatePasts:
+    """Read the past of every model, be a daemon writing to the directory or not.
+
+    Of each model, what its snapshot has and the journal's outcomes after that.
+
+    Raises
+    ------
+    StateRefused, StateFailed
+        If the state cannot be read.
+    """
+    state = Inspection(directory)
+    try:
+        return _read(state)
+    except UNREADABLE as error:
+        raise StateDamaged(
+            f"the state in {directory} cannot be decoded ({type(error).__name__}: {error}): "
+            "`streamwatch state verify` says where"
+        ) from error
+    finally:
+        state.close()
+
+
+def _read(state: Inspection) -> StatePasts:
+    if not state.manifest.commits:
+        return StatePasts(0, {})
+    days = estimators_of(state)[0].history_days
+    settled: dict[str, np.ndarray] = {}
+    behind: dict[str, JournalPosition] = {}
+    for key, value in state.items("models"):
+        name, kept = key.decode(), kept_of(value)
+        behind[name] = kept.place
+        if kept.snapshot is not None:
+            past = decode(kept.snapshot).past
+            settled[name] = NONE if past is None else np.frombuffer(past.stretches, STRETCH)
+    later: dict[str, dict[int, list[int]]] = {}
+    for _, outcomes in unfolded(list(state.journal()), behind):
+        for outcome in outcomes:
+            minutes = later.setdefault(outcome.model, {})
+            counts = minutes.setdefault(outcome.event_ms // (1_000 * MINUTE_S), [0, 0])
+            counts[0] += 1
+            counts[1] += outcome.true_class == outcome.predicted_class
+    views: dict[str, tuple[PastView, ...]] = {}
+    for name in sorted(settled.keys() | later.keys()):
+        rows = [(minute, *counts, 0) for minute, counts in later.get(name, {}).items()]
+        gathered = np.array(rows, np.int64) if rows else NOTHING
+        view = PastView(settled.get(name, NONE), gathered)
+        views[model_of(name)] = (*views.get(model_of(name), ()), view)
+    return StatePasts(days, views)

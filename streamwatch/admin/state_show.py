@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,25 +12,23 @@ import numpy as np
 
 from streamwatch.admin.state_contents import (
     estimators_of,
-    gauge,
     incidents_of,
     kept_of,
     outbox_of,
     outcomes_of,
-    pending_in_columns,
-    pipeline_of,
+    pending_by_model,
+    pipeline_state_of,
     places_of,
 )
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import EARLY_HINT
-from streamwatch.core.fold_names import model_of
-from streamwatch.core.join.entry import PENDING
-from streamwatch.edge.stores.errors import StateDamaged
-from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
+from streamwatch.core.events import model_of
+from streamwatch.core.join.models import joined_folds
+from streamwatch.edge.stores.kind import StateDamaged
+from streamwatch.edge.stores.rocksdb.inspect import Inspection
 
 AGES_SECONDS: Final = (60, 600, 3_600, 6 * 3_600, 86_400, 3 * 86_400, 7 * 86_400, 28 * 86_400)
 """Upper bounds of the ages told apart; what is older is the last share."""
-_TOLD_EVERY: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +89,7 @@ class Overview:
     bytes: Mapping[str, int]
 
 
-def overview(
-    directory: Path, *, ages: bool = True, told: Callable[[int, int], None] = lambda _done, _of: None
-) -> Overview:
+def overview(directory: Path, *, ages: bool = True) -> Overview:
     """Look at a state, be a daemon writing to it or not.
 
     Parameters
@@ -102,9 +97,7 @@ def overview(
     directory
         Of the state.
     ages
-        Also how long predictions have waited: reads every record.
-    told
-        Called meanwhile with the ids read, and about how many there are.
+        Also how long predictions have waited: reads every entry.
 
     Raises
     ------
@@ -113,7 +106,7 @@ def overview(
     """
     state = Inspection(directory)
     try:
-        return _look(state, ages=ages, told=told)
+        return _look(state, ages=ages)
     except (ValueError, LookupError) as error:
         raise StateDamaged(
             f"the state in {directory} cannot be decoded ({type(error).__name__}: {error}): "
@@ -123,22 +116,21 @@ def overview(
         state.close()
 
 
-def _look(state: Inspection, *, ages: bool, told: Callable[[int, int], None]) -> Overview:
+def _look(state: Inspection, *, ages: bool) -> Overview:
     begun = state.manifest.commits > 0
-    pipeline = pipeline_of(state) if begun else None
-    pending = gauge(pipeline, "pending_predictions") if pipeline else {}
+    pipeline = pipeline_state_of(state) if begun else None
+    join = pipeline.join if pipeline else None
+    active = {each.name: each for each in join.join_models.models} if join else {}
+    pending = {model: each.pending for model, each in joined_folds(active).items()}
     snapshots: dict[str, int | None] = {}
     for key, value in state.items("models"):
         model, snapshot = model_of(key.decode()), kept_of(value).snapshot
         so_far = snapshots.get(model)
         snapshots[model] = so_far if snapshot is None else (so_far or 0) + len(snapshot)
     clock_ms = pipeline.clock_ms if pipeline else -1
-    waits = None
-    if ages and begun:
-        in_columns = state.manifest.in_columns
-        waits = _ages_in_columns(state, clock_ms) if in_columns else _ages(state, clock_ms, told)
+    waits = _ages(state, clock_ms) if ages and begun else None
     entries = [(len(value), len(outcomes_of(value))) for _, value in state.journal()]
-    names = sorted({model for (model,) in pending} | snapshots.keys())
+    names = sorted(pending.keys() | snapshots.keys())
     owed = Counter(receiver for entry in outbox_of(state).values() for receiver in entry.attempts)
     return Overview(
         directory=str(state.directory),
@@ -151,15 +143,16 @@ def _look(state: Inspection, *, ages: bool, told: Callable[[int, int], None]) ->
         positions=_positions(state) if begun else (),
         clock_ms=clock_ms if clock_ms >= 0 else None,
         models=tuple(
-            _model(name, int(pending.get((name,), 0)), snapshots.get(name), waits, clock_ms) for name in names
+            _model(name, pending.get(name, 0), snapshots.get(name), waits, clock_ms) for name in names
         ),
         age_bounds_seconds=AGES_SECONDS,
         labels={
-            name: int(gauge(pipeline, f"labels_{name}")[()]) if pipeline else 0
-            for name in ("waiting", "unmatched", "retained")
+            "waiting": join.early if join else 0,
+            "unmatched": join.unmatched if join else 0,
+            "retained": join.retained if join else 0,
         },
-        dedup_entries=int(gauge(pipeline, "dedup_entries")[()]) if pipeline else 0,
-        order_buffer=len(pipeline.order) if pipeline else 0,
+        dedup_entries=sum(each.count for each in (*join.dedup.closed, join.dedup.opened)) if join else 0,
+        order_buffer=sum(each.held for each in active.values()),
         journal={
             "entries": len(entries),
             "outcomes": sum(count for _, count in entries),
@@ -189,33 +182,16 @@ class _Waits:
     """Record time."""
 
 
-def _ages(state: Inspection, now_ms: int, told: Callable[[int, int], None]) -> dict[str, _Waits]:
+def _ages(state: Inspection, now_ms: int) -> dict[str, _Waits]:
     """How long predictions have waited, by model."""
-    bounds_ms = [1000 * seconds for seconds in AGES_SECONDS]
-    found: dict[str, _Waits] = {}
-    about = state.estimate("entries")
-    for done, (_, chain) in enumerate(state.records(), 1):
-        for record in chain:
-            if record.state == PENDING:
-                model = model_of(record.model or "")
-                waits = found.get(model)
-                if waits is None:
-                    waits = found[model] = _Waits([0] * (len(bounds_ms) + 1), record.record_ms)
-                waits.shares[bisect_right(bounds_ms, now_ms - record.record_ms)] += 1
-                waits.oldest_ms = min(waits.oldest_ms, record.record_ms)
-        if done % _TOLD_EVERY == 0:
-            told(done, max(done, about))
-    return found
-
-
-def _ages_in_columns(state: Inspection, now_ms: int) -> dict[str, _Waits]:
-    """The same of a compiled join."""
     bounds_ms = 1000 * np.array(AGES_SECONDS)
     found: dict[str, _Waits] = {}
-    for model, record_ms in pending_in_columns(state).items():
+    for name, record_ms in pending_by_model(state).items():
         places = np.searchsorted(bounds_ms, now_ms - record_ms, side="right")
-        shares = np.bincount(places, minlength=len(bounds_ms) + 1).tolist()
-        found[model] = _Waits(shares, int(record_ms.min()))
+        shares = np.bincount(places, minlength=len(bounds_ms) + 1)
+        waits = found.setdefault(model_of(name), _Waits([0] * len(shares), int(record_ms.min())))
+        waits.shares = [before + more for before, more in zip(waits.shares, shares.tolist(), strict=True)]
+        waits.oldest_ms = min(waits.oldest_ms, int(record_ms.min()))
     return found
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from streamwatch.edge.stores.rocksdb.reading.exporting import export_state, import_state
-from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.exporting import export_state, import_state
+from streamwatch.edge.stores.rocksdb.inspect import Inspection
 
 STREAM = Path("-")
 """Standard input or output."""
@@ -29,10 +29,9 @@ def export_to(file: Path, directory: Path, told: Callable[[int, int], None]) -> 
     """
     state = Inspection(directory, closed=True)
     try:
-        about = sum(state.estimate(family) for family in ("entries", "expiry", "dedup"))
 
         def show(done: int) -> None:
-            told(done, max(done, about))
+            told(done, 0)
 
         if file == STREAM:
             return export_state(state, sys.stdout.buffer, show)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streamwatch.admin.state_check import Check, check_of, sections_of
 from streamwatch.admin.state_contents import (
-    check_columns,
+    SECTIONS,
+    Faults,
     check_comparisons,
+    check_entries,
     decoding,
     estimators_of,
     incidents_of,
@@ -20,22 +21,55 @@ from streamwatch.admin.state_contents import (
     places_of,
     progress_of,
 )
-from streamwatch.admin.state_entries import checks_of_entries
-from streamwatch.core.estimators.models.snapshot import without
-from streamwatch.edge.stores.errors import StateDamaged
-from streamwatch.edge.stores.rocksdb.reading.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.reading.verify import Faults
+from streamwatch.core.estimators.set import without
+from streamwatch.core.pipeline.sections import BEGINNINGS, Beginnings
+from streamwatch.edge.stores.kind import StateDamaged
+from streamwatch.edge.stores.rocksdb.inspect import Inspection
+
+# One check of a state, as `streamwatch state verify` tells of it; that of sections is among all of them.
 
 
-def verified(directory: Path, told: Callable[[int, int], None] = lambda _done, _of: None) -> Iterator[Check]:
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at, how much of it there is, and what is wrong with it."""
+
+    what: str
+    found: str
+    faults: tuple[str, ...] = ()
+    """The first of them."""
+    count: int = 0
+    """All of them."""
+
+    @property
+    def good(self) -> bool:
+        """Nothing is wrong with it."""
+        return self.count == 0
+
+
+def check_of(what: str, found: str, faults: Faults) -> Check:
+    """A check with the faults that it found."""
+    return Check(what, found, tuple(faults.named), faults.count)
+
+
+def sections_of(state: Inspection) -> Check:
+    """Check that every section of a commit is there, and that epochs can be read."""
+    faults = Faults()
+    for name in SECTIONS:
+        if name not in state.sections:
+            faults.add(f"the section {name!r} is missing")
+    with decoding("the section of what began anew", faults):
+        Beginnings().restore(state.sections.get(BEGINNINGS))
+    size = sum(map(len, state.sections.values()))
+    return check_of("sections", f"{len(state.sections)} of {size:,} bytes", faults)
+
+
+def verified(directory: Path) -> Iterator[Check]:
     """Check after check, as they end; a file that cannot be read ends the last one.
 
     Parameters
     ----------
     directory
         Of a state that no daemon has open; none can open it meanwhile.
-    told
-        Called meanwhile with the ids read, and about how many there are.
 
     Raises
     ------
@@ -54,7 +88,7 @@ def verified(directory: Path, told: Callable[[int, int], None] = lambda _done, _
         log = Check("write-ahead log", f"counts up to commit {state.manifest.commits}", (str(damage),), 1)
     try:
         yield log
-        yield from _checks(state, told)
+        yield from _checks(state)
     except StateDamaged as error:
         yield _damaged(error)
     finally:
@@ -65,14 +99,11 @@ def _damaged(error: StateDamaged) -> Check:
     return Check("files", "cannot all be read", (str(error),), 1)
 
 
-def _checks(state: Inspection, told: Callable[[int, int], None]) -> Iterator[Check]:
-    if state.manifest.in_columns:
-        faults = Faults()
-        yield check_of("entries in columns", check_columns(state, faults), faults)
-        yield sections_of(state)
-    else:
-        yield from checks_of_entries(state, told)
+def _checks(state: Inspection) -> Iterator[Check]:
     if state.manifest.commits:
+        faults = Faults()
+        yield check_of("entries", check_entries(state, faults), faults)
+        yield sections_of(state)
         yield _models(state)
         faults = Faults()
         yield check_of("comparisons", f"{check_comparisons(state, faults):,} bytes", faults)
@@ -98,6 +129,8 @@ def _models(state: Inspection) -> Check:
         for key, value in state.items("models"):
             model = key.decode()
             with decoding(f"what is kept of model {model!r}", faults):
+                if not model:
+                    raise ValueError("expected the name of a model, got an empty one")
                 kept = kept_of(value)
                 if kept.place.commit > state.manifest.commits:
                     faults.add(f"model {model!r} is of commit {kept.place.commit}, later than the last")

@@ -2,17 +2,105 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import ssl
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import Final
 
-from streamwatch.assembly.receivers import build_receivers
+import msgspec
+from yarl import URL
+
 from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.notification import IncidentAlarm, Notification, ToldHint, identify
+from streamwatch.core.alerting.outbox import Delivered, Receiver
 from streamwatch.core.alerting.rules import EARLY_HINT, AlarmRule, AlarmsSpec
-from streamwatch.core.events import VERDICT
-from streamwatch.daemon.deliveries.deliveries import Deliveries
-from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
+from streamwatch.core.events import VERDICT, Alarm
+from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
+from streamwatch.edge.outgoing import refused
+from streamwatch.edge.receivers import KINDS, EndpointSpec, HttpReceiver, ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers.http import meaning
+from streamwatch.edge.receivers.webhook import key_of
 from streamwatch.settings import Settings, SettingsError
+from streamwatch.settings.alerts import ReceiverSection
 from streamwatch.telemetry import Telemetry
+
+# Receivers of notifications, as the `alerts` section names them.
+
+
+def build_receivers(settings: Settings) -> list[HttpReceiver]:
+    """Every configured receiver; secrets are read from their files here.
+
+    Raises
+    ------
+    SettingsError
+        A URL or a secret cannot be used; the text shows neither.
+    """
+    external_url = settings.alerts.external_url or ""
+    return [_receiver(section, i, external_url) for i, section in enumerate(settings.alerts.receivers)]
+
+
+def _receiver(section: ReceiverSection, index: int, external_url: str) -> HttpReceiver:
+    place = f"alerts.receivers[{index}]"
+    kind = KINDS.get(section.type)
+    if kind is None:
+        raise SettingsError(f"{place}.type: expected one of {', '.join(KINDS)}, got {section.type!r}")
+    spec = EndpointSpec(
+        name=section.name,
+        url=_url(section, kind, place),
+        timeout_seconds=section.timeout / 1000,
+        severities=None if section.severities is None else frozenset(section.severities),
+        ca_file=_authorities(section, place),
+    )
+    options = ReceiverOptions(
+        external_url=external_url,
+        keys=_keys(section, place),
+        routing_key=section.read_routing_key() or "",
+        labels=dict(section.labels),
+        repeat_interval_ms=section.repeat_interval,
+    )
+    return kind.build(spec, options)
+
+
+def _url(section: ReceiverSection, kind: ReceiverKind, place: str) -> str:
+    text = section.read_url() or kind.default_url
+    key = "url_file" if section.url_file else "url"
+    try:
+        url = URL(text)
+        good = url.scheme in {"http", "https"} and bool(url.host) and bool(url.port)
+    except ValueError:
+        good = False
+    if not good:
+        raise SettingsError(f"{place}.{key}: expected http://… or https://… with a host (not shown)")
+    if refused(URL(text).host or ""):
+        raise SettingsError(
+            f"{place}.{key}: {URL(text).host} is a link-local address, which is never spoken to"
+        )
+    return text
+
+
+def _keys(section: ReceiverSection, place: str) -> list[bytes]:
+    keys: list[bytes] = []
+    for number, secret in enumerate(section.read_secrets()):
+        try:
+            keys.append(key_of(secret))
+        except ValueError as error:
+            inline = len(section.secrets)
+            where = f"secrets[{number}]" if number < inline else f"secrets_files[{number - inline}]"
+            raise SettingsError(f"{place}.{where}: {error}") from None
+    return keys
+
+
+def _authorities(section: ReceiverSection, place: str) -> str | None:
+    if section.ca_file is None:
+        return None
+    try:
+        ssl.create_default_context(cafile=section.ca_file)
+    except ssl.SSLError:
+        raise SettingsError(f"{place}.ca_file: expected PEM certificates in {section.ca_file}") from None
+    return str(section.ca_file)
 
 
 def alarms_spec(settings: Settings) -> AlarmsSpec:
@@ -72,3 +160,108 @@ def build_deliveries(settings: Settings, telemetry: Telemetry) -> Deliveries:
     alerts = settings.alerts
     spec = DeliverySpec(give_up_after_ms=alerts.give_up_after, max_pending=alerts.max_pending)
     return Deliveries(build_receivers(settings), spec, telemetry.emit)
+
+
+# Test notifications, sent to receivers by `streamwatch alerts test`.
+
+
+_TEST_MODEL: Final = "streamwatch-test"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Result of a test notification at one receiver."""
+
+    receiver: str
+    host: str
+    milliseconds: int
+    problem: str | None
+    """Why it was not delivered; None if it was."""
+
+
+async def try_receivers(
+    settings: Settings, only: str | None = None, *, hint: bool = False
+) -> AsyncIterator[Trial]:
+    """Send a test notification to each receiver, and that it is over, so that nothing stays open.
+
+    It is of an alarm, or of an early `hint`.
+
+    One that is reminded of open alarms hears nothing more, and ends it by itself some minutes later: ended at
+    once, it would reach nobody behind an Alertmanager, which waits to see what belongs together.
+
+    Raises
+    ------
+    SettingsError
+        As `build_receivers`, or `only` is none of them.
+    """
+    receivers: Sequence[Receiver] = build_receivers(settings)
+    names = [receiver.name for receiver in receivers]
+    if only is not None and only not in names:
+        raise SettingsError(
+            f"--receiver: expected one of {', '.join(names) or '(none configured)'}, got {only!r}"
+        )
+    for receiver in receivers:
+        if only in {None, receiver.name}:
+            now_ms = time.time_ns() // 1_000_000
+            yield await _try(receiver, test_hint(now_ms) if hint else test_notification(now_ms), now_ms)
+
+
+def _over(firing: Notification, now_ms: int) -> Notification:
+    """The notification that a test is over."""
+    hint = firing.hint
+    if hint is not None:
+        hint = msgspec.structs.replace(hint, ended_at_ms=now_ms, reason="stands_no_longer")
+    return msgspec.structs.replace(
+        firing,
+        id=identify("resolved", firing.id),
+        kind="resolved",
+        parts=tuple(
+            msgspec.structs.replace(part, ended_at_ms=now_ms, reason="back_to_level") for part in firing.parts
+        ),
+        hint=hint,
+    )
+
+
+async def _try(receiver: Receiver, firing: Notification, now_ms: int) -> Trial:
+    began = time.monotonic()
+    await receiver.open()
+    try:
+        answer = await receiver.deliver(firing, now_ms)
+        milliseconds = round(1000 * (time.monotonic() - began))
+        if isinstance(answer, Delivered) and receiver.repeat_interval_seconds is None:
+            answer = await receiver.deliver(_over(firing, now_ms), now_ms)
+    finally:
+        await receiver.close()
+    problem = None if isinstance(answer, Delivered) else meaning(answer.reason)
+    return Trial(receiver.name, receiver.host, milliseconds, problem)
+
+
+def test_notification(now_ms: int) -> Notification:
+    """An alarm nobody need act on, of a model that does not exist."""
+    alarm = Alarm(_TEST_MODEL, "test", 1, 1_000, now_ms, 50.5, 50.0, 0.1, 0.3, 1_000.0)
+    name = identify("firing", "test", now_ms)
+    return Notification(
+        id=name,
+        kind="firing",
+        severity="info",
+        issued_ms=now_ms,
+        incident=name,
+        parts=(IncidentAlarm(alarm, "info", now_ms, alarm.before, now_ms),),
+        news=(alarm.detector,),
+        test=True,
+    )
+
+
+def test_hint(now_ms: int) -> Notification:
+    """An early hint nobody need look at, of a model that does not exist."""
+    active = ActiveHint(1, now_ms, "test", more=True, before=0.1, now=0.3)
+    name = identify("firing", "test hint", now_ms)
+    return Notification(
+        id=name,
+        kind="firing",
+        severity="info",
+        issued_ms=now_ms,
+        incident=name,
+        test=True,
+        hint=ToldHint(_TEST_MODEL, active),
+    )

@@ -11,17 +11,16 @@ from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.http import build_server
 from streamwatch.assembly.results import build_results_daemon
 from streamwatch.assembly.schemas import build_schema_cache, topic_schemas
-from streamwatch.assembly.state import consume_loop_spec
+from streamwatch.assembly.state import consume_loop_spec, warm_up_run
 from streamwatch.assembly.topics import build_topics
-from streamwatch.assembly.warming import warm_up_run
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic
-from streamwatch.daemon.deliveries.deliveries import Deliveries
+from streamwatch.daemon.deliveries import Deliveries
+from streamwatch.edge.process import Supervisor
 from streamwatch.edge.sources import KINDS as SOURCES
 from streamwatch.edge.sources.kafka import ReadingEnded, TopicsMissing
-from streamwatch.edge.stores.errors import StateRefused
-from streamwatch.edge.supervisor import Supervisor
-from streamwatch.edge.web.listening import ListenError
+from streamwatch.edge.stores.kind import StateRefused
+from streamwatch.edge.web.connections import ListenError
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import Telemetry
 
@@ -41,6 +40,8 @@ def build_daemon(
     topics: Mapping[str, Topic] | None = None,
     reading: ConsumeLoopSpec | None = None,
     deliveries: Deliveries | None = None,
+    *,
+    discard: bool = False,
 ) -> Daemon:
     """Everything `streamwatch run` needs.
 
@@ -54,6 +55,8 @@ def build_daemon(
         Shown every report beside the HTTP server.
     topics, reading, deliveries
         Used instead of what the settings ask for: a test looks over the daemon's shoulder with them.
+    discard
+        Whether state in memory may leave behind a state on disk.
 
     Raises
     ------
@@ -68,10 +71,14 @@ def build_daemon(
     topics = topics or build_topics(settings, cache)
     deliveries = deliveries or build_deliveries(settings, telemetry)
     reading = reading or consume_loop_spec(
-        settings, topics, telemetry, deliveries, schemas=topic_schemas(cache, topics)
+        settings, topics, telemetry, deliveries, schemas=topic_schemas(cache, topics), discard=discard
     )
     source = SOURCES["kafka"].build(
-        specs.kafka_spec(settings.kafka), list(topics), telemetry.emit, reading.offset_metadata
+        specs.kafka_spec(settings.kafka),
+        list(topics),
+        telemetry.emit,
+        reading.offset_metadata,
+        lambda: reading.offset_metadata.topics_since_ms,
     )
     status = DaemonStatus(source, telemetry, (deliveries,), schemas=reading.schemas)
     server = build_server(settings.http, status, telemetry, monitors)

@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from streamwatch.admin.capacity import DiskSpec
-from streamwatch.admin.capacity_check import Limits, check_state, check_worst_case
-from streamwatch.admin.check_result import CheckResult
-from streamwatch.admin.kafka_check import check_kafka
-from streamwatch.admin.payload_check import check_payload, first_records
-from streamwatch.admin.register_room import reachable
-from streamwatch.admin.schema_check import check_schemas
-from streamwatch.admin.series_room import check_series
-from streamwatch.assembly import specs, topic_properties
-from streamwatch.assembly.mappings import mappings_of
-from streamwatch.assembly.registers import segment_names
-from streamwatch.assembly.topics import build_topics
+from streamwatch.admin.capacity import (
+    DiskSpec,
+    Limits,
+    check_series,
+    check_state,
+    check_worst_case,
+    reachable,
+)
+from streamwatch.admin.kafka_check import (
+    CheckResult,
+    check_kafka,
+    check_payload,
+    check_schemas,
+    first_records,
+)
+from streamwatch.assembly import specs
+from streamwatch.assembly import topics as topic_properties
+from streamwatch.assembly.changes import check_changes
+from streamwatch.assembly.specs import segment_names
+from streamwatch.assembly.topics import build_topics, mappings_of
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.ports import Record
-from streamwatch.daemon.processing.topic import Topic
-from streamwatch.edge.decoders.mapping import places_of
-from streamwatch.edge.decoders.places import notation
+from streamwatch.daemon.merged_records import Topic
+from streamwatch.edge.decoders.mapping import notation, places_of
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
 from streamwatch.edge.sources import KINDS as SOURCES
 from streamwatch.edge.sources.kafka import ReadingEnded, TopicsMissing
@@ -54,8 +61,14 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
             if isinstance(event, SchemaRejected)
         ),
         *check_state(limits),
+        *check_changes(settings),
         check_worst_case(limits),
-        check_series(monitors, len(segment_names(settings)), settings.folds.k if monitors.folds else 0),
+        check_series(
+            monitors,
+            len(segment_names(settings)),
+            settings.folds.k if monitors.folds else 0,
+            sampled=specs.labels_sampled(settings),
+        ),
     ]
 
 
@@ -124,7 +137,7 @@ async def _check_formats(
 
 def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
     """What the namespaces of ids are, and which models are evaluated as one across several of them."""
-    spaces = sorted(set(topic_properties.namespaces(settings.topics).values()))
+    spaces = sorted(set(topic_properties.namespaces_by_topic(settings.topics).values()))
     if len(spaces) == 1:
         return []
     told = ["models are named across namespaces: records of one name are evaluated as one model"]
@@ -157,8 +170,6 @@ def disk_spec(settings: Settings) -> DiskSpec | None:
         return None
     return DiskSpec(
         specs.rocks_spec(settings),
-        specs.commit_events(settings),
         state.journal_outcomes,
-        specs.joins_in_columns(settings),
         specs.overflow_spec(settings).entries,
     )

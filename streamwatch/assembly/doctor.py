@@ -13,17 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from streamwatch.admin.doctor.examination import examine
-from streamwatch.admin.doctor.facts import Configured, Facts, MetricSamples, SampledTopic, read
-from streamwatch.admin.doctor.finding import Finding
+from streamwatch.admin.doctor.facts import Configured, Facts, Finding, MetricSamples, SampledTopic, read
+from streamwatch.admin.doctor.rules import examine
 from streamwatch.assembly import specs
 from streamwatch.assembly.replay import recorded_topics
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction, Skipped, WrongFold
-from streamwatch.core.join.repeats import Repeats
+from streamwatch.core.join.caveats import Repeats
 from streamwatch.core.ports import Record
-from streamwatch.edge.sources.kafka.checking.sample import sample
-from streamwatch.lab.inspection.joined import events_of
-from streamwatch.lab.recordings.fitting import RecordedTopic
+from streamwatch.edge.sources.kafka.checking import sample
+from streamwatch.history.recordings.lines import RecordedTopic
+from streamwatch.inspection.joined import events_of
 from streamwatch.settings import Settings
 
 SAMPLED = 1_000

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from streamwatch.core.series_budget import Cut, SeriesBudget
+from streamwatch.core.metrics.series_budget import Cut, SeriesBudget
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.access import Access
-from streamwatch.edge.web.limits import HttpLimits
+from streamwatch.edge.web.connections import HttpLimits
+from streamwatch.edge.web.openapi import OpenApiExporter
+from streamwatch.edge.web.openapi.paths import ApiIndexExporter
 from streamwatch.edge.web.page import StatusPage, docs_page
 from streamwatch.edge.web.ports import Health
-from streamwatch.edge.web.routes.alarms import AlarmsExporter
-from streamwatch.edge.web.routes.comparison_history import ComparisonHistory
-from streamwatch.edge.web.routes.comparisons import ComparisonsExporter
-from streamwatch.edge.web.routes.folds import FoldsExporter
-from streamwatch.edge.web.routes.health import HealthExporter
-from streamwatch.edge.web.routes.history import HistoryExporter
-from streamwatch.edge.web.routes.json_api import JsonExporter
-from streamwatch.edge.web.routes.openapi import OpenApiExporter
-from streamwatch.edge.web.routes.openapi.index import ApiIndexExporter
+from streamwatch.edge.web.routes.comparisons import ComparisonsExporter, FoldsExporter
+from streamwatch.edge.web.routes.history import ComparisonHistory, HistoryExporter, PastExporter
+from streamwatch.edge.web.routes.json_api import AlarmsExporter, HealthExporter, JsonExporter
 from streamwatch.edge.web.routes.overview import OverviewExporter
-from streamwatch.edge.web.routes.past import PastExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.edge.web.routes.stream import OverviewStream
 from streamwatch.edge.web.server import HttpServer

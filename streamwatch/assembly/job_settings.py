@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from streamwatch.assembly import topic_properties
+from streamwatch.assembly import topics as topic_properties
+from streamwatch.assembly.specs import labels_sampled
 from streamwatch.settings import Settings, SettingsError
 
 
@@ -31,8 +32,8 @@ REFUSALS: Sequence[Refusal] = (
     ),
     Refusal(
         "join.conflicts",
-        lambda settings: settings.join.conflicts != "first",
-        "expected first with Spark: predictions are revised by the daemon only",
+        lambda settings: settings.join.conflicts == "last",
+        "expected first or both with Spark: predictions are revised by the daemon only",
     ),
     Refusal(
         "monitors.early_hints",
@@ -43,6 +44,11 @@ REFUSALS: Sequence[Refusal] = (
         "monitors.label_delays",
         lambda settings: settings.monitors.label_delays,
         "expected false with Spark: predictions are told to estimates as they arrive by the daemon only",
+    ),
+    Refusal(
+        "topics.predictions.mapping.label_probability",
+        labels_sampled,
+        "expected none with Spark: predictions are told to estimates as they arrive by the daemon only",
     ),
 )
 

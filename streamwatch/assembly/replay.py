@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from streamwatch.assembly import specs, topic_properties
-from streamwatch.assembly.mappings import envelopes_of, mappings_of
+from streamwatch.assembly import specs
+from streamwatch.assembly import topics as topic_properties
+from streamwatch.assembly.topics import envelopes_of, mappings_of
 from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
 from streamwatch.edge.decoders.mapping import (
     InValue,
@@ -15,13 +16,12 @@ from streamwatch.edge.decoders.mapping import (
     Places,
     SidedMapping,
     TimestampUnit,
+    notation,
     parse_places,
     places_of,
 )
-from streamwatch.edge.decoders.places import notation
 from streamwatch.edge.keys import id_keys
-from streamwatch.lab.recordings.csv_rows import CsvColumns
-from streamwatch.lab.recordings.fitting import RecordedTopic
+from streamwatch.history.recordings.lines import CsvColumns, RecordedTopic
 from streamwatch.settings import Settings, SettingsError
 
 FIELDS = ("id", "model", "prediction", "label", "timestamp", "scores")
@@ -56,7 +56,7 @@ def recorded_topics(
     places = {name: f"value.{column}" for name, column in (columns or {}).items()}
     if unknown := places.keys() - set(FIELDS):
         raise SettingsError(f"--columns: expected fields of {', '.join(FIELDS)}, got {', '.join(unknown)}")
-    spaces = topic_properties.namespaces(settings.topics)
+    spaces = topic_properties.namespaces_by_topic(settings.topics)
     mappings, envelopes = mappings_of(settings.topics), envelopes_of(settings.topics)
     folds = specs.folds_scheme(settings)
     topics: dict[str, RecordedTopic] = {}

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from streamwatch.assembly import specs, topic_properties
+from streamwatch.assembly import specs
+from streamwatch.assembly import topics as topic_properties
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
 from streamwatch.assembly.http import build_server
-from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.commit.batch import RecoveredState
-from streamwatch.core.commit.checkpoint import PIPELINE, RestoreReport
+from streamwatch.core.alerting.outbox import check_entries
+from streamwatch.core.buckets.contract import BucketsSpec
 from streamwatch.core.estimators.warming import warm_up
+from streamwatch.core.pipeline.checkpoint import PIPELINE, RestoreReport
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, CommitSpec, ConsumeLoopSpec, Daemon, DaemonStatus, State
 from streamwatch.daemon.alerting import ALARMS, Alerting
-from streamwatch.daemon.deliveries.deliveries import Deliveries
-from streamwatch.daemon.results.checkpoint import RESULTS, ResultsCheckpoint, told_of
-from streamwatch.daemon.results.processor import ResultsProcessor
+from streamwatch.daemon.deliveries import Deliveries
+from streamwatch.daemon.results import RESULTS, ResultsCheckpoint, ResultsProcessor, told_of
 from streamwatch.daemon.source_positions import POSITIONS, DataLossTotals, SourcePositions, decode_positions
+from streamwatch.edge.process import Supervisor
 from streamwatch.edge.sources import KINDS as SOURCES
-from streamwatch.edge.stores.errors import StateRefused
+from streamwatch.edge.stores.kind import StateRefused, damage_named
 from streamwatch.edge.stores.space import FreeSpace
-from streamwatch.edge.supervisor import Supervisor
 from streamwatch.settings import Settings, SettingsError
+from streamwatch.settings.table_of_changes import RULES
 from streamwatch.telemetry import Telemetry
 
 _MOST_BYTES = 67_108_864
@@ -38,12 +39,10 @@ def buckets_spec(settings: Settings) -> BucketsSpec:
     Raises
     ------
     SettingsError
-        Predictions may be revised, which buckets do not know.
+        The last of conflicting predictions counts, which buckets do not know.
     """
-    if settings.join.conflicts != "first":
-        raise SettingsError(
-            f"join.conflicts: expected first where Spark evaluates, got {settings.join.conflicts}"
-        )
+    if settings.join.conflicts == "last":
+        raise SettingsError("join.conflicts: expected first or both where Spark evaluates, got last")
     return BucketsSpec(
         sides=topic_properties.sides(settings.topics),
         join=specs.join_spec(settings),
@@ -94,7 +93,7 @@ def _reading(
     settings: Settings, spec: BucketsSpec, telemetry: Telemetry, told: Deliveries
 ) -> ConsumeLoopSpec:
     section = settings.state
-    commits = CommitSpec(section.commit_interval / 1_000, specs.commit_events(settings))
+    commits = CommitSpec(section.commit_interval / 1_000, section.commit_events)
     opening = results_opening(settings, spec, telemetry, told)
     if not specs.store_kind(settings).durable:
         return ConsumeLoopSpec(opening, commits)
@@ -108,12 +107,13 @@ def results_opening(
 ) -> Callable[[], State]:
     """A function that opens the state: who was told of what, and up to which batch."""
 
+    @damage_named(settings.state.directory)
     def open_state() -> State:
         kind = specs.store_kind(settings)
         store = kind.open(specs.rocks_spec(settings))
         try:
             saved = store.load()
-            require_source(settings, saved)
+            require_source(settings, saved.sections)
             checkpoint = ResultsCheckpoint(told_of(saved.sections.get(RESULTS)), saved.commits)
             kept = saved.sections.get(POSITIONS)
             counts = (
@@ -125,6 +125,7 @@ def results_opening(
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
                 book.restore(saved.sections[ALARMS])
+            check_entries(saved.outbox)
         except BaseException:
             store.close()
             raise
@@ -135,13 +136,15 @@ def results_opening(
     return open_state
 
 
-def require_source(settings: Settings, saved: RecoveredState) -> None:
-    """Raise StateRefused if a state is that of a daemon with another source."""
+def require_source(settings: Settings, sections: Mapping[str, bytes]) -> None:
+    """Raise StateRefused if a state is that of a daemon with another source; `sections` are the state's."""
     other = {"kafka": RESULTS, "results": PIPELINE}[settings.source]
-    if other in saved.sections:
+    if other in sections:
+        (case,) = RULES["source"]
         raise StateRefused(
             f"source: expected the one with which the state in {settings.state.directory} was made, got "
-            f"{settings.source!r}: set another state.directory"
+            f"{settings.source!r}: {case.change}, {case.what}: set it back, set another state.directory, or "
+            f"run `{case.command}`"
         )
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from yarl import URL
 
-from streamwatch.daemon.processing.topic import Topic
-from streamwatch.edge.decoders.schemas.cache import SchemaCache
+from streamwatch.daemon.merged_records import Topic
+from streamwatch.edge.decoders.schemas.cache import SchemaCache, TopicSchemas, WantsSchemas
 from streamwatch.edge.decoders.schemas.client import RegistryClient
-from streamwatch.edge.decoders.schemas.spec import RegistrySpec
-from streamwatch.edge.decoders.schemas.topics import TopicSchemas, WantsSchemas
-from streamwatch.edge.outgoing.ssrf_guard import refused
+from streamwatch.edge.decoders.schemas.schema import RegistrySpec
+from streamwatch.edge.outgoing import refused
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import InternalEvent
 

@@ -11,26 +11,28 @@ from hashlib import sha256
 from threading import Event
 from typing import Final, Protocol
 
-from streamwatch.assembly import specs, topic_properties
+from streamwatch.assembly import specs
+from streamwatch.assembly import topics as topic_properties
 from streamwatch.assembly.job_settings import checkpoint_of
 from streamwatch.assembly.results import buckets_spec
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.buckets.contract import Bucket, Reader
-from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of
-from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.buckets.contract import Bucket, BucketsSpec, Reader
+from streamwatch.core.buckets.id_bucket import ColumnIdBucket
+from streamwatch.core.buckets.model_bucket import ColumnModelBucket
+from streamwatch.core.buckets.reader import ColumnReader
 from streamwatch.core.events import Partition
 from streamwatch.core.merge import arrivals_of
 from streamwatch.core.ports import Record
 from streamwatch.daemon import Topic
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.sources.kafka import TopicsMissing
-from streamwatch.edge.sources.kafka.checking.probe import KafkaUnreachable
+from streamwatch.edge.sources.kafka.checking import KafkaUnreachable
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.spark import job
-from streamwatch.spark.cuts import CutSpec
 from streamwatch.spark.job import JobSpec
 from streamwatch.spark.placement import dealt_keys
 from streamwatch.spark.processors import StageSpec
+from streamwatch.spark.reading import CutSpec
 from streamwatch.spark.sink import ResultsTopicError, SinkSpec
 from streamwatch.spark.source import SourceSpec, Split
 
@@ -69,16 +71,16 @@ class SettingsBuckets:
         if key not in _SPLITS:
             on_disk = self.settings.state.model_copy(update={"kind": "rocksdb"})  # ids are known by digests
             topics = build_topics(self.settings.model_copy(update={"state": on_disk}))
-            _SPLITS[key] = RecordSplit(topics, reader_of(self.spec, bytes_of_keys))
+            _SPLITS[key] = RecordSplit(topics, ColumnReader(self.spec, bytes_of_keys))
         return _SPLITS[key]
 
     def ids(self, number: int) -> Bucket:
         """See `Buckets`."""
-        return id_bucket_of(number, self.spec)
+        return ColumnIdBucket(number, self.spec)
 
     def models(self, number: int) -> Bucket:
         """See `Buckets`."""
-        return model_bucket_of(number, self.spec)
+        return ColumnModelBucket(number, self.spec)
 
 
 @dataclass(frozen=True, slots=True)

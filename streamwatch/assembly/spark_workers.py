@@ -16,15 +16,15 @@ from pyspark.daemon import manager
 
 import streamwatch.assembly.spark  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from streamwatch.assembly.specs import monitors_spec
-from streamwatch.core.buckets.columns.warming import warm_up_buckets
+from streamwatch.core.buckets.histories import warm_up_buckets
 from streamwatch.core.estimators.warming import warm_up
-from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join
-from streamwatch.core.merge.warming import warm_up_merge
-from streamwatch.core.predictions.warming import warm_up_predictions
+from streamwatch.core.join.warming import warm_up_commits, warm_up_join
+from streamwatch.core.merge.merge import warm_up_merge
+from streamwatch.core.predictions.registers import warm_up_predictions
 from streamwatch.edge.decoders.scanner.reader import compile_reader
-from streamwatch.edge.freed_memory import keep_freed_memory
-from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
+from streamwatch.edge.process import keep_freed_memory
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
 from streamwatch.settings import Settings
 from streamwatch.spark import holders, processors
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from streamwatch.admin.series_room import too_few_series
-from streamwatch.assembly.registers import (
-    detectors_by_model,
-    label_detectors,
-    outcome_registers,
-    prediction_registers,
-)
-from streamwatch.core.join.compiled.outside.spec import OverflowSpec
+from streamwatch.admin.capacity import too_few_series
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
+from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
+from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
+from streamwatch.core.estimators.registers.revisions import RevisionsSpec
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
+from streamwatch.core.join.cold.overflow import OverflowSpec
 from streamwatch.core.merge import MergeSpec
+from streamwatch.core.predictions.early_hints import EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.observe import BUCKETS
+from streamwatch.core.predictions.label_delays import LabelDelaysSpec
+from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.core.specs import (
+    DetectorSpec,
     FadingSpec,
     JoinSpec,
+    ModelDetectors,
     MonitorsSpec,
+    RegisterSpec,
     UtilitySpec,
-    columns_suffice,
     table_entries,
 )
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
@@ -27,14 +33,144 @@ from streamwatch.edge.stores import StoreKind
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.monitors.comparisons import comparison_specs
-from streamwatch.settings.monitors.monitors import MonitorsSection
-from streamwatch.settings.monitors.utility import CostsSection, Utility
+from streamwatch.settings.monitors import (
+    CostsSection,
+    MonitorsSection,
+    Utility,
+    comparison_specs,
+    model_detectors,
+)
 from streamwatch.settings.sections import KafkaSection, OnExpiry
 
-EVENTS_IN_COLUMNS: Final = 20_000
-EVENTS_ROW_BY_ROW: Final = 5_000
-"""Events of a commit where the settings name no number: some 10 ms of the event loop, and some 20."""
+# Settings → what is kept of every model beside its estimators, and which detectors see which order.
+
+
+def label_detectors(settings: Settings) -> tuple[DetectorSpec, ...]:
+    """Detectors that see outcomes in the order of their evaluation.
+
+    All of them with `join.order: prediction_time`, as that is the order of predictions already.
+
+    Raises
+    ------
+    SettingsError
+        The clock of predictions, and models that predict in folds.
+    """
+    monitors, clocks = settings.monitors, settings.monitors.detector_clocks
+    if "prediction" not in clocks.values() or settings.join.order == "prediction_time":
+        return monitors.detectors
+    if settings.folds.scheme is not None:
+        raise SettingsError(
+            f"monitors.detector_clocks: expected label where models predict in folds (folds.scheme), "
+            f"got {clocks}"
+        )
+    return tuple(each for each in monitors.detectors if clocks.get(each.name) != "prediction")
+
+
+def detectors_by_model(
+    monitors: MonitorsSection, detectors: tuple[DetectorSpec, ...]
+) -> tuple[ModelDetectors, ...]:
+    """Give parameters by model of some of the detectors; none where there are no such detectors."""
+    names = {each.name for each in detectors}
+    by_model = model_detectors(monitors.detectors, monitors.detectors_by_model) if detectors else ()
+    return tuple(
+        ModelDetectors(each.models, tuple(own for own in each.detectors if own.name in names))
+        for each in by_model
+    )
+
+
+def segment_names(settings: Settings) -> frozenset[str]:
+    """Names of the segments of predictions of any topic."""
+    return frozenset(
+        name
+        for topic in settings.topics.predictions
+        for mapping in topic.all_mappings
+        for name in mapping.segments
+    )
+
+
+def labels_sampled(settings: Settings) -> bool:
+    """Tell whether predictions of any topic may carry the probability with which their label is asked for."""
+    return any(
+        mapping.label_probability is not None
+        for topic in settings.topics.predictions
+        for mapping in topic.all_mappings
+    )
+
+
+def prediction_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
+    """Give what is kept of models' predictions as they arrive: they have to be those that count later."""
+    found: list[RegisterSpec] = []
+    hints = settings.monitors.early_hints
+    if settings.join.conflicts == "last":
+        for key, given, expected in (
+            ("early_hints", hints is not None, "null"),
+            ("label_delays", settings.monitors.label_delays, "false"),
+        ):
+            if given:
+                raise SettingsError(
+                    f"monitors.{key}: expected {expected} with join.conflicts: last, as it looks at "
+                    "predictions when they arrive, which others may replace"
+                )
+        if labels_sampled(settings):
+            raise SettingsError(
+                "topics.predictions.mapping.label_probability: expected none with join.conflicts: last, as "
+                "it belongs to a prediction when it arrives, which others may replace"
+            )
+    if hints is not None:
+        bucket_ms = -(-3 * settings.join.horizon // (2 * BUCKETS))  # as those of late labels
+        found.append(EarlyHintsSpec(hints.predictions, hints.delta, hints.reach, hints.max_models, bucket_ms))
+    if settings.monitors.label_delays:
+        found.append(LabelDelaysSpec(settings.join.horizon))
+    if labels_sampled(settings):
+        monitors = settings.monitors
+        found.append(SampledLabelsSpec(settings.join.horizon, monitors.confidence_delta, monitors.max_models))
+    return tuple(found)
+
+
+def shares_stream(settings: Settings) -> bool:
+    """Tell whether folds test only some ids each, and take previous labels from the stream of all."""
+    return settings.folds.scheme is not None and not settings.folds.prequential
+
+
+def outcome_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
+    """Give what is kept of every model beside its estimators."""
+    monitors = settings.monitors
+    assumes = isinstance(settings.join.on_expiry, OnExpiry)
+    found: list[RegisterSpec] = [LateLabelsSpec(settings.join.horizon, assumes)]
+    if (scores := monitors.probabilities) is not None:
+        found.append(probabilities_under(monitors.forgetting, scores.auc_outcomes, scores.max_auc_classes))
+    if segment_names(settings):
+        chosen = monitors.segments
+        found.append(
+            SegmentsSpec(
+                chosen.alpha,
+                chosen.max_values,
+                chosen.measures,
+                monitors.max_classes,
+                chosen.max_total,
+                shares_stream(settings),
+            )
+        )
+    if settings.join.conflicts == "both":
+        found.append(RevisionsSpec(settings.join.horizon, monitors.revisions.alpha))
+    label = label_detectors(settings)
+    if late := tuple(each for each in monitors.detectors if each not in label):
+        found.append(
+            PredictionClockSpec(
+                settings.join.horizon, late, detectors_by_model(monitors, late), monitors.max_unsettled
+            )
+        )
+    if monitors.cohort_verdicts:
+        found.append(
+            CohortsSpec(
+                settings.join.horizon,
+                monitors.confidence_delta,
+                monitors.verdict_outcomes,
+                by_prediction=settings.join.order == "prediction_time",
+                max_classes=monitors.max_classes,
+            )
+        )
+    return tuple(found)
 
 
 def kafka_spec(section: KafkaSection) -> KafkaSpec:
@@ -91,33 +227,18 @@ def join_spec(settings: Settings) -> JoinSpec:
         retain_unmatched=join.retain_unmatched,
         max_models=settings.monitors.max_models,
         folds=settings.folds.scheme is not None,
-        folds_share_stream=_shares_stream(settings),
+        folds_share_stream=shares_stream(settings),
         comparisons=comparison_specs(settings.monitors.comparisons),
         prediction_registers=prediction_registers(settings),
         conflicts=join.conflicts,
+        labels_sampled=labels_sampled(settings),
     )
-
-
-def joins_in_columns(settings: Settings) -> bool:
-    """Tell whether the compiled join is used: columns suffice, and on disk its table may have any room."""
-    has_room = not store_kind(settings).durable or settings.state.join_memory_megabytes > 0
-    return columns_suffice(join_spec(settings)) and has_room
 
 
 def overflow_spec(settings: Settings) -> OverflowSpec:
     """Entries of the compiled join that stay in memory, where the others go to disk."""
-    return OverflowSpec(table_entries(settings.state.join_memory_megabytes * 1_000_000))
-
-
-def commit_events(settings: Settings) -> int:
-    """Events that a commit waits for at most: a packed one costs the event loop a tenth as much for each."""
-    given = settings.state.commit_events
-    return given or (EVENTS_IN_COLUMNS if joins_in_columns(settings) else EVENTS_ROW_BY_ROW)
-
-
-def keys_are_digests(settings: Settings) -> bool:
-    """Tell whether ids are known by their digests alone: on disk, and where they are joined in columns."""
-    return store_kind(settings).durable or joins_in_columns(settings)
+    room = settings.state.join_memory_megabytes * 1_000_000
+    return OverflowSpec(table_entries(room, join_spec(settings)))
 
 
 def folds_scheme(settings: Settings) -> Scheme | None:
@@ -136,10 +257,6 @@ def folds_scheme(settings: Settings) -> Scheme | None:
             f"join.order: expected resolution with folds.prequential: false, got {settings.join.order}"
         )
     return Scheme(folds.scheme, folds.k, folds.prequential)
-
-
-def _shares_stream(settings: Settings) -> bool:
-    return settings.folds.scheme is not None and not settings.folds.prequential
 
 
 def merge_spec(settings: Settings) -> MergeSpec:
@@ -168,14 +285,8 @@ def store_kind(settings: Settings) -> StoreKind[Any]:
 
 
 def rocks_spec(settings: Settings) -> RocksSpec:
-    """Directory of the state, and how much of it is served from memory."""
-    return RocksSpec(
-        directory=settings.state.directory,
-        horizon_ms=settings.join.horizon,
-        early_horizon_ms=settings.join.early_horizon,
-        cache_entries=settings.state.cache_entries,
-        in_columns=joins_in_columns(settings),
-    )
+    """Directory of the state."""
+    return RocksSpec(settings.state.directory)
 
 
 def utilities(monitors: MonitorsSection) -> tuple[UtilitySpec, ...]:
@@ -244,7 +355,7 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         verdict_outcomes=monitors.verdict_outcomes,
         shadow_max_classes=monitors.shadow_max_classes,
         folds="" if (scheme := folds_scheme(settings)) is None else repr(scheme),
-        folds_share_stream=_shares_stream(settings),
+        folds_share_stream=shares_stream(settings),
         comparisons=comparison_specs(monitors.comparisons),
         max_comparisons=monitors.max_comparisons,
         history_days=monitors.history_days,

@@ -8,15 +8,19 @@ from dataclasses import dataclass, replace
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries, notifies_of_hints
+from streamwatch.assembly.changes import StartPlan, plan_of, require_no_refusal, require_no_state
 from streamwatch.assembly.results import require_source
-from streamwatch.core.commit.batch import RecoveredState
-from streamwatch.core.commit.checkpoint import Checkpoint, RestoreReport
+from streamwatch.core.alerting.outbox import check_entries
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.join.compiled.durable.packed import PackedError
-from streamwatch.core.join.compiled.outside.overflow import Overflow
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.pipelines.pipeline import Pipeline
-from streamwatch.core.ports import DeadLetters, Schemas, Store
+from streamwatch.core.estimators.warming import WarmUpResult, warm_up
+from streamwatch.core.join.cold.overflow import Overflow
+from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
+from streamwatch.core.merge.merge import warm_up_merge
+from streamwatch.core.pipeline.checkpoint import Checkpoint, RestoreReport
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.pipeline.sections import StartOver
+from streamwatch.core.ports import DeadLetters, RecoveredState, Schemas, Store
+from streamwatch.core.predictions.registers import warm_up_predictions
 from streamwatch.daemon import (
     MERGE,
     POSITIONS,
@@ -32,15 +36,17 @@ from streamwatch.daemon import (
     restored_progress,
 )
 from streamwatch.daemon.alerting import ALARMS, Alerting
-from streamwatch.daemon.clock import SteadyClock
-from streamwatch.daemon.deliveries.deliveries import Deliveries
-from streamwatch.daemon.processing.store_maintenance import StoreMaintenance
-from streamwatch.edge.freed_memory import return_freed_memory
+from streamwatch.daemon.batch_processor import StoreMaintenance
+from streamwatch.daemon.deliveries import Deliveries
+from streamwatch.daemon.status import SteadyClock
+from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.keys import bytes_of_keys
+from streamwatch.edge.process import return_freed_memory
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
-from streamwatch.edge.stores.errors import StateDamaged, damage_named
+from streamwatch.edge.stores.kind import damage_named
 from streamwatch.edge.stores.space import FreeSpace
 from streamwatch.settings import Settings
+from streamwatch.settings.differences import document_of
 from streamwatch.telemetry import Telemetry
 
 
@@ -61,12 +67,14 @@ def consume_loop_spec(
     deliveries: Deliveries | None = None,
     clocks: HostClocks | None = None,
     schemas: Schemas | None = None,
+    *,
+    discard: bool = False,
 ) -> ConsumeLoopSpec:
-    """Functions by which the daemon's reading loop opens and commits state."""
+    """Functions by which the daemon's reading loop opens and commits state; `discard` as `state_opening`."""
     state = settings.state
-    commits = CommitSpec(state.commit_interval / 1_000, specs.commit_events(settings))
+    commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
     dead_letters = build_dead_letters(settings, telemetry)
-    opening = state_opening(settings, topics, telemetry, deliveries, clocks, dead_letters)
+    opening = state_opening(settings, topics, telemetry, deliveries, clocks, dead_letters, discard=discard)
     loop = ConsumeLoopSpec(
         opening,
         commits,
@@ -94,10 +102,14 @@ def state_opening(
     deliveries: Deliveries | None = None,
     clocks: HostClocks | None = None,
     dead_letters: DeadLetters | None = None,
+    *,
+    discard: bool = False,
 ) -> Callable[[], State]:
     """A function that opens state where the last durable commit left it.
 
-    It raises StateRefused, or StateFailed, of the store. A test gives `clocks` of its own.
+    It raises StateRefused, or StateFailed, of the store; StateRefused, too, if settings have changed in a way
+    under which the state cannot be gone on from, or if state in memory would leave one on disk behind, unless
+    `discard` says so. A test gives `clocks` of its own.
     """
     told = deliveries or build_deliveries(settings, telemetry)
     estimators = specs.monitors_spec(settings)
@@ -107,21 +119,30 @@ def state_opening(
     host = clocks or HostClocks()
     clock = SteadyClock(host.wall_ms, host.monotonic)
 
+    @damage_named(settings.state.directory)
     def open_state() -> State:
+        if not discard:
+            require_no_state(settings)
         store = open_store(settings)
         try:
             monitors = EstimatorSet(estimators)
             saved = store.load()
-            require_source(settings, saved)
-            pipeline = (
-                ColumnPipeline(join, monitors, bytes_of_keys, build_overflow(settings, saved))
-                if specs.joins_in_columns(settings)
-                else Pipeline(join, monitors)
-            )
+            require_source(settings, saved.sections)
+            plan = plan_of(settings, saved.sections, list(saved.models)) if saved.commits else StartPlan()
+            require_no_refusal(settings, plan)
+            pipeline = Pipeline(join, monitors, bytes_of_keys, build_overflow(settings, saved))
             pipeline.start_ms = start_ms
-            checkpoint = Checkpoint(pipeline, monitors, estimators, settings.state.journal_outcomes)
-            resumed = restored(checkpoint, saved, settings) if store.durable else RestoreReport()
-            stands = decode_positions(saved.sections[POSITIONS]) if saved.commits else SourcePositions()
+            made_under = document_of(settings) if store.durable else b""
+            checkpoint = Checkpoint(
+                pipeline, monitors, estimators, settings.state.journal_outcomes, made_under
+            )
+            resumed = restored(checkpoint, saved, settings, plan.over) if store.durable else RestoreReport()
+            checkpoint.beginnings.add_topics(plan.added_topics, pipeline.clock_ms)
+            stands = (
+                decode_positions(saved.sections[POSITIONS])
+                if POSITIONS in saved.sections
+                else SourcePositions()
+            )
             stands = stands.only(topics)
             progress = restored_progress(saved.sections.get(MERGE), topics)
             clock.not_before(max(progress.running_ms.values(), default=0) - merge.max_future_ms)
@@ -141,13 +162,23 @@ def state_opening(
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
                 book.restore(saved.sections[ALARMS])
+            check_entries(saved.outbox)
         except BaseException:
             store.close()
             raise
         return_freed_memory()  # what was read of the store takes half as much again as what is kept
         hints = pipeline.active_hints if notifies_of_hints(settings) else None
         alerting = Alerting(book, told, lambda: monitors.facts, _now_ms, saved.outbox, hints)
-        return State(store, checkpoint, processor, stands, resumed, alerting)
+        return State(
+            store,
+            checkpoint,
+            processor,
+            stands,
+            resumed,
+            alerting,
+            plan.events(),
+            dict(checkpoint.beginnings.topics),
+        )
 
     return open_state
 
@@ -163,23 +194,19 @@ def build_overflow(settings: Settings, saved: RecoveredState) -> Overflow | None
         return Overflow(saved.runs, specs.overflow_spec(settings))
 
 
-def restored(checkpoint: Checkpoint, saved: RecoveredState, settings: Settings) -> RestoreReport:
-    """Go on from what a store has; raises StateDamaged where its entries are none."""
-    try:
-        with damage_named(settings.state.directory):
-            return checkpoint.restore(saved)
-    except PackedError as error:
-        raise StateDamaged(
-            f"the state in {settings.state.directory} is damaged: {error}; `streamwatch state verify` tells "
-            "what else is"
-        ) from error
+def restored(
+    checkpoint: Checkpoint, saved: RecoveredState, settings: Settings, over: StartOver | None = None
+) -> RestoreReport:
+    """Go on from what a store has, beginning `over` anew; raises StateDamaged where that is none."""
+    with damage_named(settings.state.directory):
+        return checkpoint.restore(saved, over=over)
 
 
 def build_maintenance(
-    settings: Settings, pipeline: Pipeline | ColumnPipeline, saved: RecoveredState
+    settings: Settings, pipeline: Pipeline, saved: RecoveredState
 ) -> StoreMaintenance | None:
     """Merges of the join's entries outside its table; None where there are none."""
-    if saved.runs is None or not isinstance(pipeline, ColumnPipeline):
+    if saved.runs is None:
         return None
     return StoreMaintenance(pipeline, saved.runs, settings.state.directory)
 
@@ -191,3 +218,32 @@ def open_store(settings: Settings) -> Store:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+# Compiling whatever `streamwatch run` calls before it is needed, or loading what was compiled before.
+
+
+def warm_up_run(settings: Settings, *, any_state: bool = False) -> WarmUpResult:
+    """Warm up estimators, join, merge and reader as a daemon with these settings needs them.
+
+    Parameters
+    ----------
+    settings
+        Whatever the operator chose.
+    any_state
+        Whatever `state.kind` says, warm up for all kinds: what is kept serves any of them later.
+
+    Returns
+    -------
+    Warmth
+        That of the estimators.
+    """
+    warmth = warm_up(specs.monitors_spec(settings))
+    warm_up_join()
+    warm_up_commits()
+    if any_state or specs.store_kind(settings).durable:
+        warm_up_overflow()
+    warm_up_predictions(specs.join_spec(settings).prediction_registers)
+    warm_up_merge()
+    compile_reader()
+    return warmth

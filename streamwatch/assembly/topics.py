@@ -2,19 +2,172 @@
 
 from __future__ import annotations
 
-from streamwatch.assembly import specs, topic_properties
-from streamwatch.assembly.mappings import envelopes_of, mappings_of
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from streamwatch.assembly import specs
+from streamwatch.core.events import Side
 from streamwatch.core.ports import Decoder
-from streamwatch.core.vocabulary import Vocabulary
-from streamwatch.daemon.processing.topic import Topic
+from streamwatch.core.records import Vocabulary
+from streamwatch.daemon.merged_records import Topic
+from streamwatch.edge.decoders.envelopes import KINDS as ENVELOPES
+from streamwatch.edge.decoders.envelopes import EnvelopeKind
+from streamwatch.edge.decoders.field_locations import fixed_text
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused, FormatOptions, decoder_spec
-from streamwatch.edge.decoders.formats.keys import KeyDecoder
-from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
-from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.decoders.formats.schema_decoder import KeyDecoder, SchemaDecoder
+from streamwatch.edge.decoders.mapping import (
+    ClassOfLargest,
+    ClassOfScore,
+    KindRule,
+    Places,
+    ScoreArray,
+    SidedMapping,
+    TopicMapping,
+)
 from streamwatch.edge.decoders.schemas.schema import Readers, SchemaRef, Version
 from streamwatch.edge.keys import id_keys
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.formats import FormatSection
+from streamwatch.settings.topics import (
+    FormatSection,
+    LargestSection,
+    MappingSection,
+    PredictedScoreSection,
+    ScoreArraySection,
+    ScoreSection,
+    TopicSection,
+    TopicsSection,
+)
+
+# What the settings say of each topic: side, namespace, formats.
+
+
+def sides(section: TopicsSection) -> dict[str, Side]:
+    """Sides of all topics, in the order of the settings."""
+    labels = {topic.name for topic in section.labels}
+    found: dict[str, Side] = {
+        topic.name: "both" if topic.name in labels else "prediction" for topic in section.predictions
+    }
+    for topic in section.labels:
+        found.setdefault(topic.name, "label")
+    return found
+
+
+def namespaces_by_topic(section: TopicsSection) -> dict[str, str]:
+    """The namespace of each topic's ids."""
+    return {topic.name: topic.namespace for topic in (*section.predictions, *section.labels)}
+
+
+def shared_models(section: TopicsSection) -> dict[str, list[str]]:
+    """Models that mappings name as constants in several namespaces: each is evaluated as one."""
+    found: dict[str, set[str]] = {}
+    for topic in section.predictions:
+        for mapping in topic.all_mappings:
+            if (model := fixed_text(mapping.model)) is not None:
+                found.setdefault(model, set()).add(topic.namespace)
+    return {model: sorted(spaces) for model, spaces in sorted(found.items()) if len(spaces) > 1}
+
+
+def formats_by_topic(section: TopicsSection) -> dict[str, FormatSection]:
+    """Format of each topic's records."""
+    return {topic.name: topic.format for topic in (*section.predictions, *section.labels)}
+
+
+def key_formats_by_topic(section: TopicsSection) -> dict[str, FormatSection]:
+    """Format of the keys of each topic's records."""
+    return {topic.name: topic.key_format for topic in (*section.predictions, *section.labels)}
+
+
+def schema_formats(section: TopicsSection) -> dict[str, str]:
+    """Formats of the topics that need schemas, of values or keys, in words."""
+    keys = key_formats_by_topic(section)
+    named = {
+        name: values.type if keys[name].type == "json" else f"{values.type} with keys of {keys[name].type}"
+        for name, values in formats_by_topic(section).items()
+    }
+    return {name: said for name, said in named.items() if said != "json"}
+
+
+# Mappings and envelopes of the settings → what decoders are told.
+
+
+def mappings_of(section: TopicsSection) -> dict[str, tuple[SidedMapping, ...]]:
+    """Mappings of all topics, those of predictions first."""
+    found: dict[str, tuple[SidedMapping, ...]] = {}
+    both: tuple[tuple[Literal["prediction", "label"], Sequence[TopicSection]], ...] = (
+        ("prediction", section.predictions),
+        ("label", section.labels),
+    )
+    for side, topics in both:
+        for topic in topics:
+            own = (topic_mapping(each, topic.envelope) for each in topic.all_mappings)
+            found[topic.name] = (
+                *found.get(topic.name, ()),
+                *(SidedMapping(side, mapping) for mapping in own),
+            )
+    return found
+
+
+def envelopes_of(section: TopicsSection) -> dict[str, EnvelopeKind | None]:
+    """Envelope of each topic's records.
+
+    Raises
+    ------
+    SettingsError
+        There is no such envelope.
+    """
+    return {topic.name: _envelope(topic.envelope) for topic in (*section.predictions, *section.labels)}
+
+
+def _envelope(name: str | None) -> EnvelopeKind | None:
+    if name is not None and name not in ENVELOPES:
+        raise SettingsError(f"topics: envelope: expected one of {', '.join(ENVELOPES)}, got {name!r}")
+    return None if name is None else ENVELOPES[name]
+
+
+def topic_mapping(section: MappingSection, envelope: str | None = None) -> TopicMapping:
+    """One mapping of a topic; what it does not say is as its envelope has it."""
+    kind, known = section.kind, _envelope(envelope)
+    defaults = {} if known is None else dict(known.defaults)
+    mapping = TopicMapping(
+        id=section.id,
+        model=section.model,
+        prediction=_predicted(section.prediction),
+        label=_scored(section.label) if isinstance(section.label, ScoreSection) else section.label,
+        timestamp=section.timestamp,
+        timestamp_unit=section.timestamp_unit,
+        scores=_scores(section.scores),
+        fold=section.fold,
+        label_probability=section.label_probability,
+        label_requested=section.label_requested,
+        min_label_probability=section.min_label_probability or 1.0,
+        segments=dict(section.segments),
+        classes=dict(section.classes),
+        kind=KindRule(kind.field, kind.prediction, kind.label) if kind else None,
+        when=dict(section.when),
+        optional=section.optional,
+    )
+    said = section.model_fields_set
+    unsaid: dict[str, Any] = {field: place for field, place in defaults.items() if field not in said}
+    return replace(mapping, **unsaid)
+
+
+def _scored(section: ScoreSection) -> ClassOfScore:
+    return ClassOfScore(section.score, section.threshold, section.above, section.below)
+
+
+def _predicted(
+    written: Places | PredictedScoreSection | LargestSection,
+) -> Places | ClassOfScore | ClassOfLargest:
+    if isinstance(written, LargestSection):
+        return ClassOfLargest(written.largest, written.classes)
+    if isinstance(written, PredictedScoreSection):
+        return replace(_scored(written), probability=written.probability)
+    return written
+
+
+def _scores(written: str | ScoreArraySection | None) -> str | ScoreArray | None:
+    return ScoreArray(written.array, written.classes) if isinstance(written, ScoreArraySection) else written
 
 
 def build_topics(settings: Settings, readers: Readers | None = None) -> dict[str, Topic]:
@@ -33,18 +186,18 @@ def build_topics(settings: Settings, readers: Readers | None = None) -> dict[str
         A constant or an alias in a mapping is no valid name, a format cannot be used, or dead letters go to
         a topic that is read.
     """
-    if (dead := settings.kafka.dead_letter_topic) in topic_properties.sides(settings.topics):
+    if (dead := settings.kafka.dead_letter_topic) in sides(settings.topics):
         raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {dead!r}")
-    mappings, formats = mappings_of(settings.topics), topic_properties.formats(settings.topics)
-    key_formats = topic_properties.key_formats(settings.topics)
+    mappings, formats = mappings_of(settings.topics), formats_by_topic(settings.topics)
+    key_formats = key_formats_by_topic(settings.topics)
     envelopes = envelopes_of(settings.topics)
-    namespaces, digest = topic_properties.namespaces(settings.topics), specs.keys_are_digests(settings)
+    namespaces = namespaces_by_topic(settings.topics)
     folds = specs.folds_scheme(settings)
     topics: dict[str, Topic] = {}
     vocabulary = Vocabulary()
-    for name, side in topic_properties.sides(settings.topics).items():
+    for name, side in sides(settings.topics).items():
         try:
-            keys = id_keys(namespaces[name], digest=digest)
+            keys = id_keys(namespaces[name], digest=True)
             spec = decoder_spec(name, side, mappings[name], envelopes[name], keys, vocabulary, folds)
             decoder = build_decoder(spec, formats[name], readers)
             topics[name] = Topic(side, with_keys(decoder, name, key_formats[name], readers))

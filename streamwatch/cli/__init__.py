@@ -14,7 +14,6 @@ from streamwatch.cli import (
     demo,
     doctor,
     inspect,
-    lab,
     replay,
     report,
     run,
@@ -52,7 +51,6 @@ app.command("catalogue")(catalogue.catalogue)
 app.add_typer(config.app, name="config")
 app.add_typer(alerts.app, name="alerts")
 app.add_typer(state.app, name="state")
-app.add_typer(lab.app, name="lab")
 
 
 def _version(*, asked: bool) -> None:

@@ -11,7 +11,7 @@ import typer
 from streamwatch.cli.options import EXIT_CONFIG, ConfigFile, Overrides, read_settings, refuse
 
 if TYPE_CHECKING:
-    from streamwatch.assembly.receiver_trials import Trial
+    from streamwatch.assembly.alerts import Trial
     from streamwatch.settings import Settings
 
 app = typer.Typer(
@@ -87,7 +87,7 @@ def send_test(
 
 async def _try_all(settings: Settings, receiver: str | None, *, hint: bool) -> bool:
     """Show each trial as it ends; whether all were good."""
-    from streamwatch.assembly.receiver_trials import try_receivers
+    from streamwatch.assembly.alerts import try_receivers
 
     trials = [show(trial) async for trial in try_receivers(settings, receiver, hint=hint)]
     return all(trial.problem is None for trial in trials)

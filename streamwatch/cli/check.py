@@ -11,7 +11,7 @@ import typer
 from streamwatch.cli.options import EXIT_CONFIG, ConfigFile, Overrides, read_settings
 
 if TYPE_CHECKING:
-    from streamwatch.admin.check_result import CheckResult
+    from streamwatch.admin.kafka_check import CheckResult
 
 
 def check(config: ConfigFile = None, overrides: Overrides = None) -> None:

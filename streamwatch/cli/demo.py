@@ -44,8 +44,8 @@ def demo(
     from rich.console import Console
 
     from streamwatch.assembly.build import REFUSALS, build_from_document
-    from streamwatch.lab.demo import DemoSpec, run_demo
-    from streamwatch.lab.embedded import EmbeddedBrokerMissingError
+    from streamwatch.demo.demo import DemoSpec, run_demo
+    from streamwatch.demo.embedded import EmbeddedBrokerMissingError
 
     spec = DemoSpec(host=host, port=port, seconds=seconds, open_browser=browser, seed=seed)
     try:

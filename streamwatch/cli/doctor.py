@@ -16,7 +16,7 @@ from streamwatch.cli.options import EXIT_CONFIG, ConfigFile, Overrides, read_set
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from streamwatch.admin.doctor.finding import Finding
+    from streamwatch.admin.doctor.facts import Finding
     from streamwatch.assembly.doctor import Address
     from streamwatch.settings import Settings
 

@@ -9,23 +9,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamwatch.cli.compiling import telling_of_compiling
+from streamwatch.cli.compile import telling_of_compiling
 from streamwatch.cli.options import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamwatch.lab.replay.spec import ReplaySpec
-    from streamwatch.lab.tuning.history import History, Unfit
+    from streamwatch.history.replay.replay import ReplaySpec
+    from streamwatch.history.tuning.history import History, Unfit
 
 
 def recorded(read: Callable[[], ReplaySpec]) -> dict[str, History]:
     """Replay recordings for the outcomes of every model; what is wrong with them is refused."""
     from rich.console import Console
 
-    from streamwatch.lab.recordings.file import RecordingError
-    from streamwatch.lab.replay.replay import replay
-    from streamwatch.lab.tuning.history import Histories, outcomes_only
+    from streamwatch.history.recordings.file import RecordingError
+    from streamwatch.history.replay.replay import replay
+    from streamwatch.history.tuning.history import Histories, outcomes_only
     from streamwatch.settings import SettingsError
 
     histories = Histories()
@@ -51,12 +51,12 @@ def kept(
 
     What cannot be read is refused.
     """
-    from streamwatch.admin.state_past import state_pasts
-    from streamwatch.core.past import HOUR_S, merged
-    from streamwatch.edge.stores.errors import StateFailed, StateRefused
-    from streamwatch.edge.web.routes.past import seamless
-    from streamwatch.lab.reporting.source import ReportError
-    from streamwatch.lab.tuning.counts import counts_of, counts_of_daemon, histories_of
+    from streamwatch.admin.state_contents import state_pasts
+    from streamwatch.core.estimators.past import HOUR_S, merged
+    from streamwatch.edge.stores.kind import StateFailed, StateRefused
+    from streamwatch.edge.web.routes.history import seamless
+    from streamwatch.history.reporting.sources import ReportError
+    from streamwatch.history.tuning.history import counts_of, counts_of_daemon, histories_of
 
     try:
         if state is not None:

@@ -14,7 +14,7 @@ from streamwatch.cli.options import DEFAULT_FILE, ConfigFile, Overrides, refuse
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from streamwatch.assembly.schema_sample import PlainSamples
+    from streamwatch.assembly.inspection import PlainSamples
     from streamwatch.core.ports import Record
     from streamwatch.settings import Settings
 
@@ -117,7 +117,7 @@ def inspect(  # noqa: PLR0913  # one parameter per option
     from streamwatch.assembly.inspection import inspect as guessed
     from streamwatch.assembly.inspection import sampling_settings, sections_written
     from streamwatch.cli.inspection_page import show
-    from streamwatch.lab.inspection.printable import printable
+    from streamwatch.inspection.words import printable
     from streamwatch.settings import SettingsError
 
     if bool(topic) == bool(file):
@@ -166,7 +166,7 @@ def _put(text: str, write: Path | None) -> None:
 
 def _of_files(files: list[str], most: int) -> tuple[Mapping[str, Sequence[Record]], str]:
     from streamwatch.assembly.inspection import read_files
-    from streamwatch.lab.recordings.file import RecordingError
+    from streamwatch.history.recordings.file import RecordingError
 
     try:
         samples = read_files(files, most)
@@ -182,10 +182,9 @@ def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSa
     from rich.console import Console
     from rich.progress import Progress
 
-    from streamwatch.assembly.inspection import kafka_spec
-    from streamwatch.assembly.schema_sample import plain_samples
+    from streamwatch.assembly.inspection import kafka_spec, plain_samples
     from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing
-    from streamwatch.edge.sources.kafka.checking.sample import sample
+    from streamwatch.edge.sources.kafka.checking import sample
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("sampling", total=most * len(topics))

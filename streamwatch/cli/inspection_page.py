@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.markup import escape as markup_escape
 from rich.table import Table
 
-from streamwatch.core.join.repeats import CAUSE
-from streamwatch.edge.decoders.places import notation
-from streamwatch.lab.inspection.guessed import Choice, Guess
-from streamwatch.lab.inspection.horizon import duration_text, quantile_ms
-from streamwatch.lab.inspection.joined import JoinedSample
-from streamwatch.lab.inspection.printable import printable
+from streamwatch.core.join.caveats import CAUSE
+from streamwatch.edge.decoders.mapping import notation
+from streamwatch.inspection.guessed import Choice, Guess
+from streamwatch.inspection.guessing import duration_text, quantile_ms
+from streamwatch.inspection.joined import JoinedSample
+from streamwatch.inspection.words import printable
 
 
 def escape(text: str) -> str:

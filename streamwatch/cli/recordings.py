@@ -11,7 +11,7 @@ import typer
 from streamwatch.cli.options import refuse
 
 if TYPE_CHECKING:
-    from streamwatch.lab.replay.spec import ReplaySpec
+    from streamwatch.history.replay.replay import ReplaySpec
     from streamwatch.settings import Settings
 
 NO_KAFKA = {
@@ -71,7 +71,7 @@ def recorded_spec(
     """
     from streamwatch.assembly import specs
     from streamwatch.assembly.replay import csv_columns, recorded_topics
-    from streamwatch.lab.replay.spec import ReplaySpec
+    from streamwatch.history.replay.replay import ReplaySpec
 
     topics = recorded_topics(settings, model=model, columns=_columns(columns), unit=unit)
     if topic is not None and topic not in topics:

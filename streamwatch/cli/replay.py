@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from streamwatch.cli.compiling import telling_of_compiling
+from streamwatch.cli.compile import telling_of_compiling
 from streamwatch.cli.options import ConfigFile, Overrides, read_used_settings, refuse
 from streamwatch.cli.recordings import (
     NO_KAFKA,
@@ -90,9 +90,9 @@ def replay(  # noqa: PLR0913  # one parameter per option
     from rich.console import Console
 
     from streamwatch.assembly.replay import places_text
-    from streamwatch.lab.recordings.file import RecordingError
-    from streamwatch.lab.replay.replay import replay as evaluate
-    from streamwatch.lab.replay.tables import print_result, to_json, unusable
+    from streamwatch.history.recordings.file import RecordingError
+    from streamwatch.history.replay.replay import replay as evaluate
+    from streamwatch.history.replay.tables import print_result, to_json, unusable
     from streamwatch.settings import SettingsError
 
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamwatch.cli.compiling import telling_of_compiling
+from streamwatch.cli.compile import telling_of_compiling
 from streamwatch.cli.options import ConfigFile, Overrides, read_used_settings, refuse
 from streamwatch.cli.recordings import (
     NO_KAFKA,
@@ -23,9 +23,9 @@ from streamwatch.cli.recordings import (
 )
 
 if TYPE_CHECKING:
-    from streamwatch.lab.replay.spec import ReplaySpec
-    from streamwatch.lab.reporting.blocks import Page
-    from streamwatch.lab.reporting.source import Source
+    from streamwatch.history.replay.replay import ReplaySpec
+    from streamwatch.history.reporting.blocks import Page
+    from streamwatch.history.reporting.sources import Source
     from streamwatch.settings import Settings
 
 _TOLD = ("topics", "join", "time", "monitors")
@@ -76,11 +76,11 @@ def report(  # noqa: PLR0913  # one parameter per option
     for path in output:
         if path.suffix not in {".html", ".md"}:
             refuse(f"--output: expected a file .html or .md, got {path}")
-    from streamwatch.lab.recordings.file import RecordingError
-    from streamwatch.lab.reporting.page import page
-    from streamwatch.lab.reporting.pictures import figure_class
-    from streamwatch.lab.reporting.source import ReportError
-    from streamwatch.lab.samples import counted
+    from streamwatch.history.recordings.file import RecordingError
+    from streamwatch.history.reporting.page import page
+    from streamwatch.history.reporting.sources import ReportError
+    from streamwatch.history.reporting.writing import figure_class
+    from streamwatch.history.samples import counted
     from streamwatch.settings import SettingsError
 
     try:
@@ -105,7 +105,7 @@ def report(  # noqa: PLR0913  # one parameter per option
 
 
 def _of_daemon(url: str, token_file: Path | None, config: Path | None, overrides: list[str] | None) -> Source:
-    from streamwatch.lab.reporting.daemon import from_daemon
+    from streamwatch.history.reporting.sources import from_daemon
 
     try:
         token = None if token_file is None else token_file.read_text(encoding="utf-8").strip()
@@ -118,7 +118,7 @@ def _of_daemon(url: str, token_file: Path | None, config: Path | None, overrides
 def _of_replay(read: ReplaySpec, settings: Settings) -> Source:
     from rich.console import Console
 
-    from streamwatch.lab.reporting.recording import from_replay
+    from streamwatch.history.reporting.sources import from_replay
 
     with telling_of_compiling():
         return from_replay(read, _versions(), _yaml(settings), Console(stderr=True))
@@ -146,7 +146,7 @@ def _versions() -> dict[str, str]:
 
 
 def _write(made: Page, path: Path) -> None:
-    from streamwatch.lab.reporting.writing import html, markdown
+    from streamwatch.history.reporting.writing import html, markdown
 
     if path.suffix == ".html":
         path.write_text(html(made), encoding="utf-8")

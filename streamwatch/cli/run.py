@@ -4,12 +4,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 
 
-def run(config: ConfigFile = None, overrides: Overrides = None) -> None:
+def run(
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+    *,
+    discard: Annotated[
+        bool,
+        typer.Option("--discard", help="With state.kind=memory, leave behind the state in state.directory."),
+    ] = False,
+) -> None:
     r"""Run the daemon: read the topics, evaluate the models and serve the results.
 
     With the settings in ./streamwatch.yaml:
@@ -30,6 +40,9 @@ def run(config: ConfigFile = None, overrides: Overrides = None) -> None:
     state in state.directory. SIGTERM or Ctrl-C stops it cleanly, and the next
     start continues where it stopped.
 
+    Settings may be changed while it is stopped: `streamwatch check` tells what
+    becomes of the state, and the next start does it and logs it.
+
     Exit codes: 0 after a clean stop, 2 if settings or topics must be changed
     first, 1 for any other failure.
     """
@@ -43,11 +56,11 @@ def run(config: ConfigFile = None, overrides: Overrides = None) -> None:
     telemetry = build_telemetry(settings)
     capture_libraries(telemetry.emit)  # to the end of the process: what is left open shows itself then
     try:
-        asyncio.run(build_daemon(settings, telemetry).run())
+        asyncio.run(build_daemon(settings, telemetry, discard=discard).run())
     except REFUSALS as error:
         refuse(str(error))
     except Exception as error:
-        if not telemetry.is_json:
+        if not telemetry.is_json and not isinstance(error, MemoryError):
             raise
         telemetry.emit(crash_of(error))
         raise typer.Exit(1) from None

@@ -13,8 +13,7 @@ from streamwatch.cli.options import refuse
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from streamwatch.lab.progress import SimulationSummary
-    from streamwatch.lab.simulate import SimulationSpec
+    from streamwatch.demo.simulate import SimulationSpec, SimulationSummary
 
 
 def simulate(  # noqa: PLR0913  # one parameter per option
@@ -73,9 +72,9 @@ def simulate(  # noqa: PLR0913  # one parameter per option
 
     from rich.console import Console
 
-    from streamwatch.lab.simulate import SimulationSpec
-    from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec
-    from streamwatch.lab.topics import SimulationError
+    from streamwatch.demo.producing import SimulationError
+    from streamwatch.demo.simulate import SimulationSpec
+    from streamwatch.demo.simulated import DelaySpec, StreamSpec
 
     try:
         spec = SimulationSpec(
@@ -112,7 +111,7 @@ async def _simulate(spec: SimulationSpec, console: Console) -> SimulationSummary
     import asyncio
     import signal
 
-    from streamwatch.lab.simulate import run_simulation
+    from streamwatch.demo.simulate import run_simulation
 
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

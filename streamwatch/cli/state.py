@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from streamwatch.cli.compiling import telling_of_compiling
+from streamwatch.cli.compile import telling_of_compiling
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 
 if TYPE_CHECKING:
-    from streamwatch.admin.state_check import Check
+    from streamwatch.admin.state_verify import Check
 
 Told: TypeAlias = Callable[[int, int], None]
 
 app = typer.Typer(
-    help="Inspect, verify, export, import and migrate a state directory.",
+    help="Inspect, verify, export, import and reset a state directory.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -65,8 +65,8 @@ def show(
     from streamwatch.admin.state_show import overview
 
     place = _directory(directory, config, overrides)
-    with _refusing(), _progress("reading ids") as told:
-        seen = overview(place, ages=not quick, told=told)
+    with _refusing(), _progress("reading entries"):
+        seen = overview(place, ages=not quick)
     if as_json:
         import msgspec
 
@@ -88,9 +88,9 @@ def verify(config: ConfigFile = None, overrides: Overrides = None, directory: Di
 
         streamwatch state verify --directory /var/backups/streamwatch-state
 
-    It checks every block of every file against its checksum; compares waiting
-    entries with the index of deadlines, dedup entries with their keys, and
-    counters with the entries; decodes the journal, positions and alarms; and
+    It checks every block of every file against its checksum; restores the join
+    from its entries, and compares them with each other and with the counters;
+    decodes the journal, positions and alarms; and
     restores every model's snapshot into its estimators and saves it again. It
     changes nothing, and locks the directory against daemons meanwhile.
 
@@ -100,8 +100,8 @@ def verify(config: ConfigFile = None, overrides: Overrides = None, directory: Di
 
     place = _directory(directory, config, overrides)
     good = True
-    with _refusing(), telling_of_compiling(), _progress("reading ids") as told:
-        for check in verified(place, told):
+    with _refusing(), telling_of_compiling(), _progress("reading entries"):
+        for check in verified(place):
             _tell(check)
             good = good and check.good
     if not good:
@@ -168,29 +168,66 @@ def import_(
     typer.echo(f"imported state {identity} into {place}", err=True)
 
 
-@app.command("migrate")
-def migrate(config: ConfigFile = None, overrides: Overrides = None, directory: Directory = None) -> None:
-    """Migrate a state of an older version, as the start of a daemon would, and keep a copy.
+@app.command("reset")
+def reset(
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+    directory: Directory = None,
+    *,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="MODEL", help="Only of this model, with its folds.")
+    ] = None,
+    section: Annotated[
+        str | None,
+        typer.Option(
+            "--section",
+            metavar="SECTION",
+            help="join, estimators, comparisons, or one estimator, such as page_hinkley.",
+        ),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="The whole state, positions included.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it. Without it, nothing is changed.")] = False,
+) -> None:
+    """Begin a part of a closed state anew, on purpose, and keep the rest.
 
-    Use it before an upgrade whose first start must be quick:
+    See what would be lost if one model began anew:
 
-        streamwatch state migrate --directory /var/lib/streamwatch/state
+        streamwatch state reset --model fraud-v3
 
-    If there is nothing to migrate, the output says so.
+    Do it:
 
-    Exit codes: 0 on success, 2 if there is no state or a newer one.
+        streamwatch state reset --model fraud-v3 --yes
+
+    Let one detector of all models begin anew, or forget all that waits for
+    labels:
+
+        streamwatch state reset --section page_hinkley --yes
+        streamwatch state reset --section join --yes
+
+    Begin the whole state anew. Topics are then read from kafka.start_from:
+
+        streamwatch state reset --all --yes
+
+    A refusal of `streamwatch run` or `check` after a change of settings names
+    the form that helps. Outcomes of before are not kept, so nothing that is
+    lost comes back: export the state first if in doubt. The daemon must be
+    stopped.
+
+    Exit codes: 0 on success, 2 if there is no such part or a daemon runs.
     """
-    from streamwatch.edge.stores.rocksdb.reading.migrate import migrate_state
-
     place = _directory(directory, config, overrides)
     with _refusing():
-        done = migrate_state(place)
-    if done.copy is None:
-        typer.echo(f"nothing to do: the state in {place} already has schema {done.after}")
-    else:
-        typer.echo(
-            f"migrated {place} from schema {done.before} to {done.after}; the old state is in {done.copy}"
-        )
+        from streamwatch.assembly.reset import Reset, lost, perform
+
+        asked = Reset(model, section, everything)
+        for line in lost(place, asked):
+            typer.echo(f"{'lost' if yes else 'would be lost'}: {line}")
+        if yes:
+            with telling_of_compiling():
+                perform(place, asked)
+            typer.echo(f"the state in {place} goes on without it")
+        else:
+            typer.echo("nothing was changed: add --yes to do it")
 
 
 def _directory(directory: Path | None, config: Path | None, overrides: list[str] | None) -> Path:
@@ -210,7 +247,7 @@ def _directory(directory: Path | None, config: Path | None, overrides: list[str]
 @contextmanager
 def _refusing() -> Generator[None]:
     """End the command with what a state, a file or the disk says."""
-    from streamwatch.edge.stores.errors import StateFailed, StateRefused
+    from streamwatch.edge.stores.kind import StateFailed, StateRefused
 
     try:
         yield

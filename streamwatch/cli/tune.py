@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamwatch.cli.compiling import telling_of_compiling
+from streamwatch.cli.compile import telling_of_compiling
 from streamwatch.cli.histories import kept, recorded
 from streamwatch.cli.options import ConfigFile, Overrides, read_used_settings, refuse
 from streamwatch.cli.recordings import (
@@ -26,8 +26,8 @@ from streamwatch.cli.recordings import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from streamwatch.lab.replay.spec import ReplaySpec
-    from streamwatch.lab.tuning.history import History, Unfit
+    from streamwatch.history.replay.replay import ReplaySpec
+    from streamwatch.history.tuning.history import History, Unfit
 
 EXIT_NO_PROMISE = 1
 """Exit code where no history supports the promise."""
@@ -110,8 +110,9 @@ def tune(  # noqa: PLR0913  # one parameter per option
 
     Streams like the recording are resampled from it in blocks that preserve
     its autocorrelation, and the threshold of each detector is set as low as
-    the promise allows. The output states the expected rate with an interval,
-    and how long a drop of the accuracy by 2, 5 and 10 points goes undetected.
+    the promise allows. The output states an interval of the rate of false
+    alarms, and how long a drop of the accuracy by 2, 5 and 10 points goes
+    undetected.
 
     The recording must cover a period in which the models did not change;
     --since and --until select one. Files are read as `streamwatch replay`
@@ -127,10 +128,9 @@ def tune(  # noqa: PLR0913  # one parameter per option
 
     from rich.console import Console
 
-    from streamwatch.lab.tuning.advice import Wanted, best_of, document, tuned_models
-    from streamwatch.lab.tuning.strictness import TUNED
-    from streamwatch.lab.tuning.tables import print_tuned
-    from streamwatch.settings.durations import parse_duration
+    from streamwatch.history.tuning.advice import Wanted, best_of, document, print_tuned, tuned_models
+    from streamwatch.history.tuning.promise import TUNED
+    from streamwatch.settings.values import parse_duration
 
     kinds = [name.strip() for name in detectors.split(",")]
     if unknown := [name for name in kinds if name not in TUNED]:

@@ -1,18 +1,27 @@
-"""Events for the core and outcomes of the join: plain values, decoded and validated at the edge.
-
-Times are integers, milliseconds since the epoch. `record_ms` is the clock at the event's place in the merged
-sequence (deadlines count from it; the merge sets it when the event is released); `timestamp_ms` is the
-event's own time, where it carries one (label delay and prediction-time order use it).
-"""
+"""Events that are joined, and the names and small values that they carry."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from struct import Struct
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+# Events for the core and outcomes of the join: plain values, decoded and validated at the edge.
+#
+# Times are integers, milliseconds since the epoch. `record_ms` is the clock at the event's place in the
+# merged sequence (deadlines count from it; the merge sets it when the event is released); `timestamp_ms` is
+# the event's own time, where it carries one (label delay and prediction-time order use it).
+
 
 VERDICT = "verdict"
 """`Alarm.detector` of alarms that a verdict raised."""
+Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
+"""Name, as of a model, a class, a topic or a detector: bytes with an empty one are refused when decoded."""
 Side: TypeAlias = Literal["prediction", "label", "both"]
 """Kinds of events that a topic carries."""
 
@@ -53,6 +62,10 @@ class Prediction(msgspec.Struct, gc=False):
     """Segment values of the record by segment name (`region: eu`); None without any."""
     topic: str = ""
     """Topic of its record; empty if unknown."""
+    label_probability: float | None = None
+    """Probability with which its label is asked for, a float32; None where labels are not sampled."""
+    label_requested: bool | None = None
+    """Whether its label was asked for; None without a probability, or where nothing says it."""
 
 
 class Label(msgspec.Struct, gc=False):
@@ -137,39 +150,54 @@ def is_decodable(found: Decoded) -> bool:
 class PairedAnswer(NamedTuple):
     """Predicted class of another model on the same id, resolved with the same label."""
 
-    model: str
-    predicted_class: str
+    model: Name
+    predicted_class: Name
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A resolved prediction: predicted class and true class. Estimators are fed outcomes, in order."""
 
-    model: str
-    true_class: str
-    predicted_class: str
+    model: Name
+    true_class: Name
+    predicted_class: Name
     event_ms: int
     """Event time of the outcome: the label's own timestamp, else its record's."""
     delay_ms: int
     """Label time minus prediction time, clamped at 0."""
     assumed: bool = False
     """Whether the true class was assumed at expiry (`join.on_expiry`) instead of observed."""
-    scores: dict[str, float] | None = None
-    label_at_prediction: str | None = None
+    scores: dict[Name, float] | None = None
+    label_at_prediction: Name | None = None
     """True class of the model's latest outcome when this prediction was accepted; None before the first."""
     pairs: tuple[PairedAnswer, ...] | None = None
     """Predicted classes of models compared with this one whose predictions of the id were resolved before;
     None without any."""
-    segments: dict[str, str] | None = None
+    segments: dict[Name, Name] | None = None
     """Segment values of the prediction, by segment name; None without any."""
-    last_class: str | None = None
+    last_class: Name | None = None
     """Class predicted last before the label came, beside `predicted_class`, the first (`join.conflicts:
     both`); None if the prediction was never revised."""
+    made: int = 0
+    """Number of predictions of the model, or fold, that were accepted up to where label and prediction met in
+    the merged sequence, whatever became of them, modulo 2³².
+
+    It begins anew, at 0, when the model has retired.
+    """
+    resolved_ms: int = 0
+    """Clock of the merged sequence where label and prediction met; of an assumed outcome the deadline."""
+    waited_ms: int = 0
+    """`resolved_ms` minus the clock at the prediction's place, at least 0. Of a prediction that another took
+    the place of (`join.conflicts: last`) the first place counts."""
+    label_probability: float | None = None
+    """Probability with which the label was asked for, a float32; None where labels are not sampled."""
+    label_requested: bool | None = None
+    """Whether the label was asked for; None without a probability, or where nothing says it."""
 
 
 class Judgement(msgspec.Struct, frozen=True, gc=False):
     """A verdict on a model against an opponent, and since when it holds."""
 
-    opponent: str
+    opponent: Name
     verdict: Literal[-1, 0, 1]
     """1 better, −1 worse, 0 open."""
     since: int
@@ -207,8 +235,8 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
     and `after` are the verdicts (1, 0, −1), and `n_eff` is the number of outcomes judged.
     """
 
-    model: str
-    detector: str
+    model: Name
+    detector: Name
     ordinal: int
     """1 for the first alarm of this (model, detector)."""
     outcome: int
@@ -228,3 +256,153 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
     predicted_ms: int | None = None
     """For a detector in prediction time: time of the prediction at whose outcome it alarmed, while `outcome`
     and `event_ms` tell when the alarm was noticed. None for all others."""
+    errors: int | None = None
+    """Errors of the model among its first `outcome` outcomes. None for a verdict, a detector in prediction
+    time, and a model that predicts in folds."""
+
+
+# With which probability a label is asked for, and whether it was, as one small number.
+#
+# A prediction may carry the probability π with which its label is asked for, fixed before the label, and
+# whether it was asked for. π is the float32 nearest to what a record says, everywhere: what is computed
+# from it is the same in the daemon, in buckets and in a replay.
+#
+# The number is 0 without a probability. Otherwise its lower 29 bits are 1 + the bits of π as a float32
+# beyond those of 2⁻³²; above them stands 0 where nothing says whether the label was asked for, else 1 (no)
+# or 2 (yes).
+
+
+LEAST_PROBABILITY: Final = 1e-6
+"""Smallest probability that settings may declare."""
+MOST_SAMPLING: Final = (3 << 29) - 1
+"""Largest number."""
+_FLOAT: Final = Struct("<f")
+_BITS: Final = Struct("<I")
+_BASE: Final = 0x2F800000  # 2⁻³² as a float32
+_SHIFT: Final = 29
+_PROBABILITY: Final = (1 << _SHIFT) - 1
+_ONE: Final = 0x3F800000 - _BASE + 1
+
+
+def as_float32(probability: float) -> float:
+    """Round to the nearest float32."""
+    return _FLOAT.unpack(_FLOAT.pack(probability))[0]
+
+
+def sampling_of(probability: float | None, requested: bool | None) -> int:  # noqa: FBT001 - a field's value
+    """Number of a probability, a float32 from 2⁻³² to 1, and of whether the label was asked for."""
+    if probability is None:
+        return 0
+    (bits,) = _BITS.unpack(_FLOAT.pack(probability))
+    return (bits - _BASE + 1) | (0 if requested is None else 1 + requested) << _SHIFT
+
+
+def probability_of(sampling: int) -> float | None:
+    """Probability of a number; None without one."""
+    if sampling == 0:
+        return None
+    return _FLOAT.unpack(_BITS.pack((sampling & _PROBABILITY) - 1 + _BASE))[0]
+
+
+def requested_of(sampling: int) -> bool | None:
+    """Tell whether the label was asked for; None where nothing says it."""
+    return (None, False, True)[sampling >> _SHIFT]
+
+
+def probabilities_of(numbers: NDArray[Any]) -> NDArray[np.float64]:
+    """Probabilities of numbers, shape (n,); 0 for one without a probability."""
+    codes = numbers.astype(np.int64)
+    bits = ((codes & _PROBABILITY) - 1 + _BASE).astype(np.uint32)
+    return np.where(codes == 0, 0.0, bits.view(np.float32).astype(np.float64))
+
+
+def requests_of(numbers: NDArray[Any]) -> NDArray[np.int8]:
+    """Tell of numbers, shape (n,), whether the label was asked for: 1 yes, 0 no, −1 where nothing says it."""
+    told = numbers.astype(np.int64) >> _SHIFT
+    return np.where(told == 0, -1, told - 1).astype(np.int8)
+
+
+def is_sampling(numbers: NDArray[Any]) -> bool:
+    """Tell whether all numbers stand for something, shape (n,)."""
+    wide = numbers.astype(np.int64)
+    if ((wide < 0) | (wide > MOST_SAMPLING)).any():
+        return False
+    probability, told = wide & _PROBABILITY, wide >> _SHIFT
+    return bool(((probability <= _ONE) & ((probability > 0) | (told == 0))).all())
+
+
+# Values of segments of one prediction as one text, so that a number can stand for all of them.
+
+
+OTHER: Final = "__other__"
+"""Stands for the values of a segment that are not told apart."""
+_REMEMBERED: Final = 16_384
+_ENCODER: Final = msgspec.json.Encoder()
+_DECODER: Final = msgspec.json.Decoder(list[tuple[Name, Name]])
+
+
+def segments_text(segments: Mapping[str, str]) -> str:
+    """Write segments with their values, in their order."""
+    return _ENCODER.encode(list(segments.items())).decode()
+
+
+@lru_cache(_REMEMBERED)
+def segments_of(text: str) -> dict[str, str]:
+    """Read what `segments_text` wrote; nobody may change it.
+
+    Raises
+    ------
+    ValueError
+        If it is nothing that `segments_text` writes.
+    """
+    return dict(_DECODER.decode(text))
+
+
+def others_of(segments: Mapping[str, str]) -> dict[str, str]:
+    """The same segments with `OTHER` as the value of each."""
+    return dict.fromkeys(segments, OTHER)
+
+
+# Names under which the folds of a model are monitored: each fold as a model of its own.
+#
+# The name of fold f of model m is m, a control character that no valid name contains, and f in decimal.
+# Join, estimators, journal and store know nothing else of folds. Reports join the folds of a model; users
+# never see these names.
+
+
+SEPARATOR: Final = "\x1f"
+
+
+def fold_name(model: str, fold: int) -> str:
+    """Name of a fold."""
+    return f"{model}{SEPARATOR}{fold}"
+
+
+def model_of(name: str) -> str:
+    """Model of a fold; any other name is its own model."""
+    return name.partition(SEPARATOR)[0]
+
+
+def fold_of(name: str) -> int | None:
+    """Number of a fold; None of any other name."""
+    fold = name.partition(SEPARATOR)[2]
+    return int(fold) if fold else None
+
+
+def shown_name(name: str) -> str:
+    """Name as a person may read it."""
+    fold = fold_of(name)
+    return name if fold is None else f"{model_of(name)} (fold {fold})"
+
+
+def folds_by_model(names: Iterable[str]) -> dict[str, list[str]]:
+    """Names of the folds of each model that has any, by number."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        if SEPARATOR in name:
+            found.setdefault(model_of(name), []).append(name)
+    return {model: sorted(folds, key=_number) for model, folds in found.items()}
+
+
+def _number(name: str) -> int:
+    return fold_of(name) or 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from types import MappingProxyType
 from typing import Final, overload
@@ -10,10 +10,50 @@ from typing import Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Outcome, PairedAnswer
-from streamwatch.core.score_columns import ScoreColumns
-from streamwatch.core.segments import segments_of
-from streamwatch.core.words import taken
+from streamwatch.core.events import Outcome, PairedAnswer, probability_of, requested_of, segments_of
+from streamwatch.core.records import taken
+
+# Scores of outcomes in columns, one per class, with the interface of a mapping from number to scores.
+
+
+class ScoreColumns(Mapping[int, dict[str, float]]):
+    """Scores by number, which is the index of their row; a row without scores is not in the mapping.
+
+    Parameters
+    ----------
+    names
+        Distinct class names, in the order in which a prediction lists them; shape (k,).
+    table
+        float64 (n, k): score of each class, NaN where a prediction has none.
+    segments
+        int32 (n,): number of the segments of the prediction, -1 without any; None if no prediction has any.
+    """
+
+    __slots__ = ("names", "present", "scored", "segments", "table")
+
+    def __init__(
+        self, names: Sequence[str], table: NDArray[np.float64], segments: NDArray[np.int32] | None = None
+    ) -> None:
+        self.names = tuple(names)
+        self.table = table
+        self.segments = np.full(len(table), -1, np.int32) if segments is None else segments
+        self.present: NDArray[np.bool_] = ~np.isnan(table)
+        """Shape (n, k): whether a row has a score for a class."""
+        self.scored: NDArray[np.bool_] = np.asarray(self.present.any(axis=1))
+        """Shape (n,): whether a row has any score."""
+
+    def __getitem__(self, number: int) -> dict[str, float]:
+        if not 0 <= number < len(self.scored) or not self.scored[number]:
+            raise KeyError(number)
+        row, there = self.table[number].tolist(), self.present[number].tolist()
+        return {name: score for name, score, given in zip(self.names, row, there, strict=True) if given}
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(np.flatnonzero(self.scored).tolist())
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.scored))
+
 
 OUTCOME: Final = np.dtype(
     [
@@ -21,19 +61,27 @@ OUTCOME: Final = np.dtype(
         ("high", np.uint64),
         ("event_ms", np.int64),
         ("delay_ms", np.int64),
+        ("resolved_ms", np.int64),
+        ("waited_ms", np.int64),
         ("model", np.int32),
         ("true_class", np.int32),
         ("predicted_class", np.int32),
         ("label_at_prediction", np.int32),
         ("scores", np.int32),
         ("assumed", np.int32),
+        ("last_class", np.int32),
+        ("made", np.uint32),
+        ("sampling", np.int32),
     ],
     align=True,
 )
-"""One `Outcome`, of the id with the 128-bit digest (`low`, `high`).
+"""One `Outcome` in 88 bytes, of the id with the 128-bit digest (`low`, `high`).
 
 `model` and the classes are numbers of names, -1 for none. `scores` is the number of the prediction's scores;
 `SEGMENTS_FROM` plus the number of its segments if it has segments and no scores; or -1 with neither.
+`last_class` is 1 + the number of the class that was predicted last, beside `predicted_class`, the first
+(`join.conflicts: both`); 0 if the prediction was never revised. `sampling` is the number of
+`core.label_sampling`, 0 without a probability.
 """
 
 Pairs = NDArray[np.int32]
@@ -107,14 +155,7 @@ class OutcomeBatch(Sequence[Outcome]):
 
     def _pairs_of(self, chosen: NDArray[np.bool_ | np.int64]) -> Pairs | None:
         """Pairs of chosen outcomes, with their positions among these."""
-        if self.pairs is None:
-            return None
-        positions = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
-        place = np.full(len(self.records), -1, np.int32)
-        place[positions] = np.arange(len(positions), dtype=np.int32)
-        found = self.pairs[place[self.pairs[:, 0]] >= 0]
-        found[:, 0] = place[found[:, 0]]
-        return found[np.argsort(found[:, 0], kind="stable")]
+        return None if self.pairs is None else pairs_at(self.pairs, chosen, len(self.records))
 
     def _with(self, records: NDArray[np.void], pairs: Pairs | None) -> OutcomeBatch:
         return OutcomeBatch(
@@ -165,6 +206,11 @@ class OutcomeBatch(Sequence[Outcome]):
             [None if number < 0 else classes[number] for number in records["label_at_prediction"].tolist()],
             repeat(None) if self.pairs is None else self._answers(self.pairs),
             self.segment_values() or repeat(None, len(records)),
+            [None if number == 0 else classes[number - 1] for number in records["last_class"].tolist()],
+            records["made"].tolist(),
+            records["resolved_ms"].tolist(),
+            records["waited_ms"].tolist(),
+            *_sampling(records["sampling"]),
         )
 
     def _answers(self, pairs: Pairs) -> Iterator[tuple[PairedAnswer, ...] | None]:
@@ -187,6 +233,34 @@ class OutcomeBatch(Sequence[Outcome]):
                 return self._with(self.records[index], None)
             return self.only(np.arange(len(self.records))[index])
         return next(iter(self.only(np.array([index]))))
+
+
+def _sampling(column: NDArray[np.int32]) -> tuple[Iterable[float | None], Iterable[bool | None]]:
+    """Probabilities with which labels were asked for, and whether they were."""
+    if not column.any():
+        return repeat(None), repeat(None)
+    numbers: list[int] = column.tolist()
+    return map(probability_of, numbers), map(requested_of, numbers)
+
+
+def pairs_at(pairs: Pairs, chosen: NDArray[np.bool_ | np.int64], outcomes: int) -> Pairs:
+    """Pairs of some outcomes of a batch, with their positions among these.
+
+    Parameters
+    ----------
+    pairs
+        Pairs of the batch.
+    chosen
+        Mask, bool (n,), or different positions, int64 (m,).
+    outcomes
+        Number of outcomes n of the batch.
+    """
+    positions = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+    place = np.full(outcomes, -1, np.int32)
+    place[positions] = np.arange(len(positions), dtype=np.int32)
+    found = pairs[place[pairs[:, 0]] >= 0]
+    found[:, 0] = place[found[:, 0]]
+    return found[np.argsort(found[:, 0], kind="stable")]
 
 
 def joined_pairs(parts: Sequence[OutcomeBatch]) -> Pairs | None:

@@ -1,29 +1,247 @@
 """`RecordBatch`: records in columns. Decoders build them, the merge orders them and the join reads them.
 
-A row has the size of one cache line. An event that does not fit into one (an invalid record, a null value, a
-prediction with scores, a name beyond the vocabulary) is kept as an object in a list beside the rows, and the
-row has its index.
+A row has the size of one cache line. Scores of predictions are in columns beside the rows, and so are the
+events of a record that holds several, which is one row for as long as it waits. An event that does not fit
+into them (an invalid record, a null value, a name beyond the vocabulary) is kept as an object in a list
+beside the rows, and the row has its index.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Decoded, Event, Label, Prediction
-from streamwatch.core.segments import segments_of
-from streamwatch.core.texts import gather_texts
-from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.core.events import (
+    Decoded,
+    Event,
+    EventGroup,
+    Invalid,
+    Label,
+    Prediction,
+    Skipped,
+    segments_of,
+)
+from streamwatch.core.jit import entry
+
+if TYPE_CHECKING:
+    from streamwatch.core.ports import Record
+
+
+# `RecordScores`: scores of predictions in columns, one prediction's behind another's.
+
+
+@dataclass(frozen=True, slots=True)
+class RecordScores:
+    """Scores of n predictions, known by their numbers from 0 on.
+
+    Attributes
+    ----------
+    ends
+        int64, shape (n,): where those of each prediction end; they begin where the one's before it end.
+    classes
+        int32: number of each score's class in the vocabulary, in the order in which the record lists them.
+    values
+        float64, as long as `classes`.
+    """
+
+    ends: NDArray[np.int64]
+    classes: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def sizes(self, numbers: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Number of scores of each of the predictions with these numbers."""
+        return self.ends[numbers] - np.where(numbers > 0, self.ends[numbers - 1], 0)
+
+    def by_class(self, numbers: NDArray[np.integer], names: Sequence[str]) -> list[dict[str, float]]:
+        """Scores of predictions with these numbers, by name of the class; `names` are the vocabulary's."""
+        if not len(numbers):
+            return []
+        chosen = self.only(numbers)
+        stops: list[int] = chosen.ends.tolist()
+        named = list(map(names.__getitem__, chosen.classes.tolist()))
+        values: list[float] = chosen.values.tolist()
+        return [
+            dict(zip(named[start:stop], values[start:stop], strict=True))
+            for start, stop in zip([0, *stops], stops, strict=False)
+        ]
+
+    def only(self, numbers: NDArray[np.integer]) -> Self:
+        """Scores of predictions with these numbers, which are numbered anew in this order."""
+        sizes = self.sizes(numbers)
+        ends = np.cumsum(sizes)
+        at = np.arange(int(sizes.sum())) + np.repeat(self.ends[numbers] - ends, sizes)
+        return type(self)(ends, self.classes[at], self.values[at])
+
+    def followed_by(self, others: RecordScores) -> RecordScores:
+        """These scores and others behind them, whose numbers grow by as many as there are of these."""
+        if not len(self):
+            return others
+        return RecordScores(
+            np.concatenate([self.ends, others.ends + len(self.classes)]),
+            np.concatenate([self.classes, others.classes]),
+            np.concatenate([self.values, others.values]),
+        )
+
+
+NO_SCORES = RecordScores(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float64))
+
+
+# Texts of keys, gathered in another order by one compiled loop.
+
+
+@entry
+def gather_texts(texts: Any, starts: Any, sizes: Any, gathered: Any) -> int:
+    """Copy texts, each with the byte behind it, to `gathered`; the bytes written.
+
+    Parameters
+    ----------
+    texts
+        uint8.
+    starts, sizes
+        int64, one of each for every text: where it begins, and its bytes without the one behind it.
+    gathered
+        uint8 with room for all of them; written to.
+    """
+    place = 0
+    for i in range(len(starts)):
+        start = starts[i]
+        for j in range(sizes[i] + 1):
+            gathered[place + j] = texts[start + j]
+        place += sizes[i] + 1
+    return place
+
+
+# Names and values of segments as numbers: one vocabulary for all topics, so that columns can carry them.
+
+
+MAX_NAMES: Final = 65_536
+"""Most names of one kind that have a number; records with other names are passed on as event objects."""
+MAX_SEGMENTS: Final = 65_535
+"""Most combinations of segment values that have a number, which has 16 bits in a row."""
+
+NO_NAME: Final = -1
+"""Number of a missing name, as of a label without a model, and of one beyond the limit."""
+
+_NO_CLASSES: Final = np.empty(0, np.int32)
+
+
+class Names:
+    """Names of one kind, numbered from 0 in the order they were met; released numbers are used again.
+
+    Parameters
+    ----------
+    most
+        Most names that have a number.
+    """
+
+    def __init__(self, most: int = MAX_NAMES) -> None:
+        self._most = most
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self._free: list[int] = []
+        self._fixed: set[int] = set()
+        self._refused = self._needed = 0
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names by number: a live view, to which new names are appended; "" for a released number."""
+        return self._names
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether numbers should be released: more names were refused than the last release left."""
+        return self._refused > self._needed
+
+    def number(self, name: str) -> int:
+        """Return the number of a name, a new one for a new name; `NO_NAME` if the limit is reached."""
+        number = self._numbers.get(name, NO_NAME)
+        if number >= 0:
+            return number
+        if self._free:
+            number = self._free.pop()
+            self._names[number] = name
+        elif len(self._names) < self._most:
+            number = len(self._names)
+            self._names.append(name)
+        else:
+            self._refused += 1
+            return NO_NAME
+        self._numbers[name] = number
+        return number
+
+    def fixed_number(self, name: str) -> int:
+        """Return the number of a name as `number` does; it is never released."""
+        number = self.number(name)
+        if number >= 0:
+            self._fixed.add(number)
+        return number
+
+    def release_all_but(self, needed: NDArray[np.int64]) -> None:
+        """Release the numbers that are not in this column and not fixed; negative ones are ignored."""
+        kept = np.zeros(len(self._names), np.bool_)
+        kept[needed[needed >= 0]] = True
+        kept[list(self._fixed)] = True
+        self._free = np.flatnonzero(~kept).tolist()
+        for number in self._free:
+            self._numbers.pop(self._names[number], None)
+            self._names[number] = ""
+        self._refused, self._needed = 0, len(self._numbers)
+
+
+class Vocabulary:
+    """Numbers of the models, classes and segment values met by this process.
+
+    Attributes
+    ----------
+    models, classes
+        Names, each kind numbered on its own.
+    segments
+        Combinations of segment values, as `segments_text` writes them.
+    version
+        How many times numbers were released. Whoever remembers numbers forgets them when it changes.
+    """
+
+    __slots__ = ("classes", "models", "segments", "version")
+
+    def __init__(self, most: int = MAX_NAMES) -> None:
+        self.models = Names(most)
+        self.classes = Names(most)
+        self.segments = Names(min(most, MAX_SEGMENTS))
+        self.version = 0
+
+    def full(self) -> list[str]:
+        """List the kinds of names of which more were refused a number than the last release left."""
+        kinds = {"models": self.models, "classes": self.classes, "segments": self.segments}
+        return [kind for kind, names in kinds.items() if names.is_full]
+
+    def release_all_but(
+        self, rows: NDArray[np.void], classes_of_scores: NDArray[np.int32] = _NO_CLASSES
+    ) -> None:
+        """Release the numbers that none of these rows, of dtype `core.records.ROW`, and scores carries."""
+        self.models.release_all_but(rows["model"].astype(np.int64))
+        self.classes.release_all_but(np.concatenate([rows["class"], classes_of_scores]).astype(np.int64))
+        self.segments.release_all_but(rows["segments"].astype(np.int64) - 1)
+        self.version += 1
+
 
 PREDICTION: Final = 0
 LABEL: Final = 1
 OBJECT: Final = 2
-"""Values of the column `side`: the kind of event, or 2 for an event kept as an object."""
+SEVERAL: Final = 3
+"""Values of the column `side`: the kind of event, 2 for an event kept as an object, or 3 for a record that
+holds several events, or none."""
 
 ROW: Final = np.dtype(
     [
@@ -49,8 +267,9 @@ ROW: Final = np.dtype(
 `timestamp_ms`: the event's own time; -1 without one. `record_ms`: the record's time until the merge releases
 it, then the clock at its place in the sequence. `id_at`, `id_bytes`: start and length of the key in
 `RecordBatch.texts`. `model`, `class`: numbers in the vocabulary; the model is -1 on a label that names none.
-`object`: index in `RecordBatch.objects`; -1 if there is no object. `topic`: number in `RecordBatch.topics`,
-set by the merge. `segments`: 1 plus the number of its segments in the vocabulary; 0 without any.
+`object`: index in `RecordBatch.objects`, number of a prediction's scores in `RecordBatch.scores`, or of a
+record in `RecordBatch.elements`; -1 without any. `topic`: number in `RecordBatch.topics`, set by the merge.
+`segments`: 1 plus the number of its segments in the vocabulary; 0 without any.
 """
 
 MOST_TOPICS: Final = 256
@@ -73,6 +292,88 @@ def rows_of(words: NDArray[np.int64]) -> NDArray[np.void]:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordElements:
+    """Events of n records that hold several, or none; the records are known by their numbers from 0 on.
+
+    Attributes
+    ----------
+    ends
+        int64, shape (n,): where those of each record end; they begin where the one's before it end.
+    rows
+        One row for each event, in the order of the record: dtype `ROW`, none of them `SEVERAL`. Offset, time
+        and topic are not told by them, but by the record's row.
+    tied
+        int64, shape (n,): predictions of each record whose class shared the largest score with another.
+    """
+
+    ends: NDArray[np.int64]
+    rows: NDArray[np.void]
+    tied: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def sizes(self, numbers: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Number of events of each of the records with these numbers."""
+        return self.ends[numbers] - np.where(numbers > 0, self.ends[numbers - 1], 0)
+
+    def only(self, numbers: NDArray[np.integer]) -> Self:
+        """Copy the events of records with these numbers, which are numbered anew in this order."""
+        sizes = self.sizes(numbers)
+        ends = np.cumsum(sizes)
+        at = np.arange(int(sizes.sum())) + np.repeat(self.ends[numbers] - ends, sizes)
+        return type(self)(ends, rows_of(words_of(self.rows).take(at, axis=0)), self.tied[numbers])
+
+    def followed_by(self, others: RecordElements) -> RecordElements:
+        """These and others behind them, whose numbers grow by as many as there are of these."""
+        if not len(self):
+            return others
+        return RecordElements(
+            np.concatenate([self.ends, others.ends + len(self.rows)]),
+            rows_of(np.concatenate([words_of(self.rows), words_of(others.rows)])),
+            np.concatenate([self.tied, others.tied]),
+        )
+
+
+NO_ELEMENTS = RecordElements(np.empty(0, np.int64), np.empty(0, ROW), np.empty(0, np.int64))
+
+
+class Beside(NamedTuple):
+    """Sizes of what a batch has beside its rows: bytes of texts, and numbers of the others."""
+
+    texts: int
+    objects: int
+    scores: int
+    elements: int
+
+
+def point_behind(rows: NDArray[np.void], before: Beside) -> None:
+    """Have rows point to what they have beside them where it now stands: behind what was there before."""
+    sides, places = rows["side"], rows["object"]
+    if before.objects:
+        places[sides == OBJECT] += before.objects
+    if before.elements:
+        places[sides == SEVERAL] += before.elements
+    if before.scores:
+        places[(sides == PREDICTION) & (places >= 0)] += before.scores
+    if before.texts:
+        rows["id_at"] += before.texts
+
+
+class SpreadRecords(NamedTuple):
+    """Events of records, each in a row of its own."""
+
+    batch: RecordBatch
+    """A record without any has one row, a `Skipped`."""
+    of: NDArray[np.int64]
+    """int64, one for each row: the place of its record, which does not decrease."""
+    events: NDArray[np.int64]
+    """int64, one for each record: how many events it holds."""
+    tied: NDArray[np.int64]
+    """int64, one for each record: see `RecordElements`."""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordBatch:
     """Records in the order of one partition, or of the merged sequence.
 
@@ -88,30 +389,123 @@ class RecordBatch:
         Numbers of the names in the rows.
     topics
         Topics by number, the first "" for an unknown one; empty if rows do not tell their topic.
+    scores
+        Scores of the rows whose `side` is `PREDICTION` and that have some.
+    elements
+        Events of the rows whose `side` is `SEVERAL`; objects and scores are pointed to by their rows, too.
     """
 
     rows: NDArray[np.void]
     texts: NDArray[np.uint8] | None
-    objects: Sequence[Decoded]
+    objects: Sequence[Event]
     vocabulary: Vocabulary
     topics: Sequence[str] = ()
+    scores: RecordScores = NO_SCORES
+    elements: RecordElements = NO_ELEMENTS
 
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def beside(self) -> Beside:
+        """Sizes of what is beside the rows."""
+        texts = 0 if self.texts is None else len(self.texts)
+        return Beside(texts, len(self.objects), len(self.scores), len(self.elements))
+
+    @property
+    def only_objects(self) -> bool:
+        """Tell whether every event of a whole batch is an object, so that rows say nothing by themselves."""
+        return len(self.objects) == len(self.rows) - len(self.elements) + len(self.elements.rows)
+
     def part(self, start: int, stop: int) -> RecordBatch:
         """Select the records from `start` up to `stop`, as views of the same rows."""
-        return RecordBatch(self.rows[start:stop], self.texts, self.objects, self.vocabulary, self.topics)
+        return RecordBatch(
+            self.rows[start:stop],
+            self.texts,
+            self.objects,
+            self.vocabulary,
+            self.topics,
+            self.scores,
+            self.elements,
+        )
+
+    def with_rows(self, places: NDArray[np.integer], others: RecordBatch) -> RecordBatch:
+        """Put the rows of another batch at these places, and what it has beside them behind one's own.
+
+        Both must number names by one vocabulary, or the other have only objects.
+        """
+        before, moved, elements = self.beside, rows_of(words_of(others.rows).copy()), others.elements
+        point_behind(moved, before)
+        if len(elements):
+            elements = replace(elements, rows=rows_of(words_of(elements.rows).copy()))
+            point_behind(elements.rows, before)
+        words = words_of(self.rows).copy()
+        words[places] = words_of(moved)
+        texts = [texts for texts in (self.texts, others.texts) if texts is not None]
+        return RecordBatch(
+            rows_of(words),
+            np.concatenate(texts) if texts else None,
+            [*self.objects, *others.objects],
+            self.vocabulary,
+            self.topics,
+            self.scores.followed_by(others.scores) if len(others.scores) else self.scores,
+            self.elements.followed_by(elements) if len(elements) else self.elements,
+        )
+
+    def spread(self) -> SpreadRecords:
+        """Give each event a row of its own, with the offset, time and topic of its record."""
+        rows, count = self.rows, len(self.rows)
+        places = np.flatnonzero(rows["side"] == SEVERAL) if len(self.elements) else np.empty(0, np.intp)
+        events, tied = np.ones(count, np.int64), np.zeros(count, np.int64)
+        if not len(places):
+            return SpreadRecords(self, np.arange(count), events, tied)
+        chosen = self.elements.only(rows["object"][places])
+        events[places], tied[places] = np.diff(chosen.ends, prepend=0), chosen.tied
+        of = np.repeat(np.arange(count), np.maximum(events, 1))
+        words, records = words_of(rows).take(of, axis=0), rows["side"][of]
+        found, inner = rows_of(words), np.flatnonzero((records == SEVERAL) & (events[of] > 0))
+        words[inner] = words_of(chosen.rows)
+        for column in ("offset", "record_ms", "topic"):
+            found[column][inner] = rows[column][of[inner]]
+        batch = replace(self, rows=found, elements=NO_ELEMENTS)
+        empty = np.flatnonzero(events[of] == 0)
+        return SpreadRecords(_with_skipped(batch, empty) if len(empty) else batch, of, events, tied)
+
+    def records_of_objects(self) -> NDArray[np.intp]:
+        """Places of the records of all objects of a whole batch, in the order of the objects."""
+        rows, of = self.rows, np.empty(len(self.objects), np.intp)
+        for places, some in ((np.arange(len(rows)), rows), (self._records_of_elements(), self.elements.rows)):
+            chosen = np.flatnonzero(some["side"] == OBJECT)
+            of[some["object"][chosen]] = places[chosen]
+        return of
+
+    def _records_of_elements(self) -> NDArray[np.intp]:
+        """Place of the record of each event of those that hold several, in a whole batch."""
+        places = np.empty(len(self.elements), np.intp)
+        several = np.flatnonzero(self.rows["side"] == SEVERAL)
+        places[self.rows["object"][several]] = several
+        return np.repeat(places, np.diff(self.elements.ends, prepend=0))
+
+    def decodable(self) -> NDArray[np.bool_]:
+        """Tell which records of a whole batch could be read: not all of their events are invalid."""
+        found = np.ones(len(self.rows), np.bool_)
+        invalid = [number for number, event in enumerate(self.objects) if type(event) is Invalid]
+        if invalid:
+            events = np.ones(len(found), np.int64)
+            several = np.flatnonzero(self.rows["side"] == SEVERAL)
+            events[several] = self.elements.sizes(self.rows["object"][several])
+            count = np.bincount(self.records_of_objects()[invalid], minlength=len(found))
+            found = (count < events) | (events == 0)
+        return found
 
     def given(self) -> list[Event]:
-        """Return the event objects as they are, of a batch that has only objects and no `EventGroup`."""
-        objects = cast("Sequence[Event]", self.objects)
-        return [objects[place] for place in self.rows["object"].tolist()]
+        """Return the event objects as they are, of a batch that has only objects, each in its own row."""
+        return [self.objects[place] for place in self.rows["object"].tolist()]
 
     def events(self) -> list[Event]:
         """Convert each record to an event object, in order; `record_ms` of existing objects is updated.
 
-        The batch may have no `EventGroup`: `merge.elements.expanded` has given its events rows of their own.
+        No record may hold `SEVERAL` events: `spread` gives them rows of their own.
         """
         sides = self.rows["side"]
         count = len(sides)
@@ -138,6 +532,16 @@ class RecordBatch:
             return np.empty(0, np.intp)
         return np.flatnonzero(self.rows["side"] == OBJECT)
 
+    def scored_places(self) -> NDArray[np.intp]:
+        """Positions of the rows of predictions that have scores in columns."""
+        if not len(self.scores):
+            return np.empty(0, np.intp)
+        return np.flatnonzero((self.rows["side"] == PREDICTION) & (self.rows["object"] >= 0))
+
+    def scores_at(self, places: NDArray[np.intp]) -> list[dict[str, float]]:
+        """Return the scores of the predictions at these of the `scored_places`, by class."""
+        return self.scores.by_class(self.rows["object"][places], self.vocabulary.classes.names)
+
     def placed(self, places: NDArray[np.intp]) -> list[Event]:
         """Return the event objects of rows at these positions, `record_ms` and topic set from the rows."""
         events: list[Event] = []
@@ -148,7 +552,7 @@ class RecordBatch:
             self._topics(rows["topic"][places]),
             strict=False,
         ):
-            event = cast("Event", self.objects[number])
+            event = self.objects[number]
             event.record_ms = record_ms
             if type(event) is Prediction or type(event) is Label:
                 event.topic = topic
@@ -166,10 +570,18 @@ class RecordBatch:
             map(self.vocabulary.classes.names.__getitem__, rows["class"].tolist()),
             rows["record_ms"].tolist(),
             _present(rows["timestamp_ms"]),
-            repeat(None),
+            self._scores(rows["object"]),
             self._segments(rows["segments"]),
             self._topics(rows["topic"]),
         )
+
+    def _scores(self, column: NDArray[np.int32]) -> Iterable[dict[str, float] | None]:
+        scored = np.flatnonzero(column >= 0) if len(self.scores) else ()
+        if not len(scored):
+            return repeat(None, len(column))
+        found = np.full(len(column), None)
+        found[scored] = self.scores.by_class(column[scored], self.vocabulary.classes.names)
+        return found.tolist()
 
     def _segments(self, column: NDArray[np.uint16]) -> Iterable[dict[str, str] | None]:
         if not column.any():
@@ -202,6 +614,24 @@ class RecordBatch:
         return gathered.tobytes().decode().split(chr(SEPARATOR))[:-1]
 
 
+def _with_skipped(batch: RecordBatch, places: NDArray[np.intp]) -> RecordBatch:
+    """Make events of records, by place, that hold none; of the objects, only those of rows stay."""
+    rows, skipped = batch.rows, dict.fromkeys(places.tolist())
+    rows["side"][places] = OBJECT
+    chosen = np.flatnonzero(rows["side"] == OBJECT)
+    objects = [
+        Skipped(record_ms) if place in skipped else batch.objects[number]
+        for place, number, record_ms in zip(
+            chosen.tolist(),
+            rows["object"][chosen].tolist(),
+            rows["record_ms"][chosen].tolist(),
+            strict=True,
+        )
+    ]
+    rows["object"][chosen] = np.arange(len(objects))
+    return replace(batch, objects=objects)
+
+
 def _present(column: NDArray[Any]) -> Iterable[int | None]:
     """Replace -1, which stands for an absent value, by None."""
     if not len(column) or column.min() >= 0:
@@ -212,21 +642,143 @@ def _present(column: NDArray[Any]) -> Iterable[int | None]:
 
 
 def batch_of(
-    events: Sequence[Decoded],
+    found: Sequence[Decoded],
     offsets: NDArray[np.int64],
     record_ms: NDArray[np.int64] | int = -1,
     vocabulary: Vocabulary | None = None,
 ) -> RecordBatch:
     """Build a batch in which every event is an object, with the offsets and times of their records."""
-    rows = np.zeros(len(events), ROW)
+    rows = np.zeros(len(found), ROW)
     rows["side"] = OBJECT
-    rows["object"] = np.arange(len(events))
     rows["model"] = rows["class"] = -1
     rows["offset"] = offsets
     rows["record_ms"] = record_ms
-    return RecordBatch(rows, None, events, vocabulary or Vocabulary())
+    groups = {place: each for place, each in enumerate(found) if isinstance(each, EventGroup)}
+    objects: Sequence[Event] = [each for each in found if not isinstance(each, EventGroup)]
+    elements = NO_ELEMENTS
+    if groups:
+        places = list(groups)
+        rows["side"][places] = SEVERAL
+        rows["object"][places] = np.arange(len(places))
+        elements = _elements_of(list(groups.values()), len(objects))
+        objects += [event for group in groups.values() for event in group.events]
+    single = rows["side"] == OBJECT
+    rows["object"][single] = np.arange(np.count_nonzero(single))
+    return RecordBatch(rows, None, objects, vocabulary or Vocabulary(), elements=elements)
+
+
+def _elements_of(groups: Sequence[EventGroup], first: int) -> RecordElements:
+    """Events of groups as objects, the first of which has the given number."""
+    ends = np.cumsum([len(group.events) for group in groups])
+    rows = np.zeros(int(ends[-1]), ROW)
+    rows["side"] = OBJECT
+    rows["object"] = first + np.arange(len(rows))
+    rows["model"] = rows["class"] = -1
+    return RecordElements(ends, rows, np.array([group.tied for group in groups], np.int64))
 
 
 def no_records() -> RecordBatch:
     """Build an empty batch."""
     return RecordBatch(np.empty(0, ROW), None, (), Vocabulary())
+
+
+# Records as they were fetched: positions in one buffer; an object is made of one that somebody asks for.
+
+
+COLUMNS: Final = 10
+OFFSET, TIMESTAMP, KEY, KEY_BYTES, VALUE, VALUE_BYTES, HEADERS, HEADER_COUNT, FAULT, APPENDED = range(COLUMNS)
+"""Columns of a row: positions are indexes into the data, lengths are -1 for null.
+
+FAULT is 0 for a record that can be read. HEADERS is where the first of them begins: length and bytes of its
+name, then of its value, lengths as varints with the sign in the lowest bit. APPENDED is 1 where the broker
+set the timestamp.
+"""
+
+PADDING: Final = 64
+"""Zero bytes behind the data: those who read many bytes at once need not look where it ends."""
+
+
+class FetchedRecords(Sequence["Record"]):
+    """Records of one partition in offset order.
+
+    Parameters
+    ----------
+    data
+        uint8: bytes that the rows point into, then `PADDING` zeros.
+    rows
+        int64, shape (n, COLUMNS).
+    """
+
+    __slots__ = ("data", "rows")
+
+    def __init__(self, data: NDArray[np.uint8], rows: NDArray[np.int64]) -> None:
+        self.data = data
+        self.rows = rows
+
+    @abstractmethod
+    def record(self, row: int) -> Record:
+        """Make an object of one of them."""
+
+    @abstractmethod
+    def part(self, rows: NDArray[np.int64]) -> Self:
+        """Take some of the rows, over the same data."""
+
+    @abstractmethod
+    def over(self, data: NDArray[np.uint8], rows: NDArray[np.int64]) -> Self:
+        """The same partition's records over other data."""
+
+    @property
+    def sizes_bytes(self) -> NDArray[np.int64]:
+        """Bytes of key and value of each record: int64, shape (n,)."""
+        sizes: NDArray[np.int64] = np.maximum(self.rows[:, (KEY_BYTES, VALUE_BYTES)], 0).sum(axis=1)
+        return sizes
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of keys and values."""
+        return int(self.sizes_bytes.sum())
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Record | Self:
+        if isinstance(index, slice):
+            return self.part(self.rows[index])
+        count = len(self.rows)
+        if not -count <= index < count:
+            raise IndexError(f"record {index} of {count}")
+        return self.record(index % count)
+
+
+# Records of structured arrays moved as the words they consist of.
+#
+# numpy moves a structured array field by field: ten to thirty times the cost of its bytes. All layouts here
+# are whole words of 8 bytes, without gaps in an array.
+
+
+Records = NDArray[np.void]
+
+
+def taken(records: Records, chosen: NDArray[np.bool_ | np.integer[Any]]) -> Records:
+    """Copy some records, shape (n,), by mask or by their places, which may repeat."""
+    places = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+    return words_of_array(records).take(places, axis=0).reshape(-1).view(records.dtype)
+
+
+def copied(records: Records) -> Records:
+    """Copy records, shape (n,)."""
+    return words_of_array(records).copy().reshape(-1).view(records.dtype)
+
+
+def joined(parts: Sequence[Records]) -> Records:
+    """Copy records one after another; all of one layout, at least one part."""
+    return np.concatenate([words_of_array(part) for part in parts]).reshape(-1).view(parts[0].dtype)
+
+
+def words_of_array(records: Records) -> NDArray[np.int64]:
+    """Records as rows of words, shape (n, words): the same memory, where it has no gaps."""
+    return np.ascontiguousarray(records).view(np.int64).reshape(len(records), records.itemsize // 8)

@@ -179,26 +179,12 @@ class ComparisonSpec:
     """Patterns (fnmatch) of the others' names; the champion never counts among them."""
 
 
-def columns_suffice(join: JoinSpec) -> bool:
-    """Tell whether the compiled join supports these rules.
-
-    Of conflicting predictions it can only take the first, and it compares no models whose outcomes wait for
-    the order of predictions.
-    """
-    return join.conflicts == "first" and not (join.comparisons and join.order == "prediction_time")
-
-
-def columns_suffice_in_buckets(join: JoinSpec) -> bool:
-    """Tell whether the buckets of a distributed run support these rules in columns.
-
-    Unlike the compiled join itself, they do not put outcomes into the order of predictions, and do not carry
-    what folds need.
-    """
-    return columns_suffice(join) and join.order == "resolution" and not join.folds
-
-
 COLUMN_ENTRY_BYTES: Final = 110
 """Bytes of memory per entry of the compiled join, with its share of the hash table and of commit logs."""
+
+
+SIDE_VALUE_BYTES: Final = 4
+"""Bytes of memory of each value that settings add beside an entry."""
 
 
 OUTSIDE_ENTRY_BYTES: Final = 2
@@ -210,9 +196,17 @@ def join_entries(join: JoinSpec) -> int:
     return join.max_pending + join.max_labels + join.max_dedup_entries
 
 
-def table_entries(memory_bytes: int) -> int:
+def side_bytes(join: JoinSpec) -> int:
+    """Bytes of memory beside each entry of the compiled join for what only some settings keep of it.
+
+    Of predictions that are revised: the last class, and the note for the next commit.
+    """
+    return SIDE_VALUE_BYTES * {"first": 0, "last": 1, "both": 2}[join.conflicts]
+
+
+def table_entries(memory_bytes: int, join: JoinSpec) -> int:
     """Number of entries that the compiled join can hold in `memory_bytes`."""
-    return memory_bytes // COLUMN_ENTRY_BYTES
+    return memory_bytes // (COLUMN_ENTRY_BYTES + side_bytes(join))
 
 
 def champion_of(comparisons: Sequence[ComparisonSpec], one: str, other: str) -> str | None:
@@ -301,6 +295,8 @@ class JoinSpec:
     """Comparisons between models, whose outcomes of one id are paired."""
     prediction_registers: tuple[RegisterSpec, ...] = ()
     """Registers of predictions as they arrive, at most one of each kind (`core.predictions`)."""
+    labels_sampled: bool = False
+    """Whether predictions may tell with which probability their label is asked for."""
     conflicts: Conflicts = "first"
     """Which prediction counts if a model predicts an id again, with another class, before its label comes;
     with both, the first counts and the last class is kept beside it."""

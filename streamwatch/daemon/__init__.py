@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from streamwatch.daemon.clock import Clocks
-from streamwatch.daemon.commits import CommitSpec
+from streamwatch.daemon.batch_processor import BatchProcessor
+from streamwatch.daemon.commits import CommitSpec, State
 from streamwatch.daemon.consume_loop import ConsumeLoopSpec
 from streamwatch.daemon.daemon import Attachments, Daemon
-from streamwatch.daemon.processing.batch_processor import BatchProcessor
-from streamwatch.daemon.processing.rejected_records import RejectedRecords
-from streamwatch.daemon.processing.topic import Topic
+from streamwatch.daemon.merged_records import RejectedRecords, Topic
 from streamwatch.daemon.source_positions import (
     MERGE,
     POSITIONS,
@@ -16,8 +14,7 @@ from streamwatch.daemon.source_positions import (
     decode_positions,
     restored_progress,
 )
-from streamwatch.daemon.state import State
-from streamwatch.daemon.status import DaemonStatus
+from streamwatch.daemon.status import Clocks, DaemonStatus
 
 __all__ = [
     "MERGE",

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from streamwatch.core.alerting.book import AlarmBook, WatchedModels
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.events import Alarm
-from streamwatch.core.predictions.active_hint import ActiveHint
-from streamwatch.core.series import Family
-from streamwatch.daemon.deliveries.deliveries import Deliveries
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.telemetry import AlarmRaised, VerdictChanged
 
 _VERDICTS = {1: "better", -1: "worse", 0: "open"}

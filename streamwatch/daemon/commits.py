@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from streamwatch.core.alerting.open_incidents import details_with_incidents
+from streamwatch.core.alerting.book import details_with_incidents
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.metrics import single
-from streamwatch.core.series import Family, Report
-from streamwatch.daemon.alerting import NOTHING, AlertDecisions
-from streamwatch.daemon.giving_way import yield_to_loop
-from streamwatch.daemon.processing.turns import SCORES_PER_TURN
+from streamwatch.core.metrics.series import Family, Report
+from streamwatch.core.pipeline.checkpoint import RestoreReport
+from streamwatch.core.ports import Store
+from streamwatch.daemon.alerting import NOTHING, AlertDecisions, Alerting
+from streamwatch.daemon.merged_records import yield_to_loop
+from streamwatch.daemon.processor import Checkpointing, Processor
 from streamwatch.daemon.source_positions import (
     MERGE,
     POSITIONS,
@@ -22,7 +25,31 @@ from streamwatch.daemon.source_positions import (
     SourcePositions,
     encoded_progress,
 )
-from streamwatch.daemon.state import State
+from streamwatch.daemon.turns import SCORES_PER_TURN
+from streamwatch.edge.stores.kind import StateFailed
+from streamwatch.telemetry import InternalEvent
+
+# The store and what lives in memory beside it, opened, restored and dropped together.
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """State from an opening to a failure or the end."""
+
+    store: Store
+    checkpoint: Checkpointing
+    processor: Processor
+    source_positions: SourcePositions
+    """Positions at which reading goes on."""
+    resumed: RestoreReport
+    """Models and estimators found at the opening."""
+    alerting: Alerting | None = None
+    """Decides on notifications; None: there are none."""
+    told: Sequence[InternalEvent] = ()
+    """What the log is to say of the opening beside that: settings that have changed."""
+    topics_since_ms: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Topics that were added to the state, and the time from which each is read."""
+
 
 RELAX = 10.0
 """Committing and reporting take at most about one part in this many of the time.
@@ -287,3 +314,55 @@ class Commits:
             *self._state.processor.families(),
             *self._state.store.families(),
         ]
+
+
+# The last commit before a stop, which has a bounded time to reach the disk.
+
+
+COMMIT_SECONDS = 4.0
+"""Seconds a stop waits for the last commit to be on the disk."""
+
+
+async def finish(commits: Commits) -> None:
+    """Make durable what was read. Being cancelled gives up a poll, which is over: the disk has its time.
+
+    Raises
+    ------
+    StateFailed
+        If that takes longer than `COMMIT_SECONDS`.
+    """
+    finishing = asyncio.create_task(commits.finish())
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + COMMIT_SECONDS
+    while not finishing.done() and (left := deadline - loop.time()) > 0:
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({finishing}, timeout=left)
+    if not finishing.done():
+        finishing.cancel()
+        raise StateFailed(f"the last commit was not on the disk within {COMMIT_SECONDS:g} s")
+    finishing.result()
+
+
+# Metadata committed with advisory offsets: the identity of the state, by which a start recognises it.
+
+
+class OffsetMetadata:
+    """`state=<identity> commit=<number>` of the last durable commit; empty without one."""
+
+    def __init__(self) -> None:
+        self._identity = ""
+        self._commit = 0
+        self.topics_since_ms: Mapping[str, int] = {}
+        """Topics that were added to the state, and the time from which each is read."""
+
+    def opened(self, identity: str, commit: int) -> None:
+        """A state is open, and durable up to this commit."""
+        self._identity, self._commit = identity, commit
+
+    def durable(self, commit: int) -> None:
+        """Record the latest durable commit number."""
+        self._commit = commit
+
+    def __call__(self) -> str:
+        """The text."""
+        return f"state={self._identity} commit={self._commit}" if self._identity else ""

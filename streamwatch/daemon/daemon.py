@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from streamwatch import __version__
+from streamwatch.core.metrics.series import Report
 from streamwatch.core.ports import Sink, Source
-from streamwatch.core.series import Report
-from streamwatch.daemon.background import in_background
 from streamwatch.daemon.commits import Durable
 from streamwatch.daemon.consume_loop import ConsumeLoop, ConsumeLoopSpec
-from streamwatch.daemon.deliveries.deliveries import Deliveries
+from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.daemon.status import DaemonStatus
-from streamwatch.edge.supervisor import Supervisor
+from streamwatch.edge.process import Supervisor
 from streamwatch.telemetry import (
     KernelCompiling,
     KernelReady,
@@ -29,6 +29,38 @@ from streamwatch.telemetry import (
     Stopping,
     Telemetry,
 )
+
+# Work in a thread that does not keep the process from leaving.
+
+
+async def in_background(work: Callable[[], None]) -> None:
+    """Await `work` in a thread of its own; whoever stops waiting leaves it to itself.
+
+    The event loop's own pool is waited for at the end of a run, be it for minutes.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        error: BaseException | None = None
+        try:
+            work()
+        except BaseException as raised:  # noqa: BLE001 - it is raised where it is awaited
+            error = raised
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, error)
+
+    threading.Thread(target=run, name="background", daemon=True).start()
+    await done
+
 
 FINISH_SECONDS = 2.0
 """Seconds a stop waits for the batch at hand; a poll that hangs on a dead broker is given up then."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from streamwatch.core.events import Fingerprint, Partition
+from streamwatch.core.buckets.results import DataLoss, total_data_loss
+from streamwatch.core.events import Fingerprint, Name, Partition
+from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.merge import MergeProgress, ReleasedState
-from streamwatch.core.results import DataLoss, total_data_loss
 
 POSITIONS, MERGE = "positions", "merge"
 """Sections of a commit."""
@@ -19,7 +20,7 @@ POSITIONS, MERGE = "positions", "merge"
 class PartitionPosition(msgspec.Struct, frozen=True, array_like=True):
     """Position in one partition, and the fingerprint of its log."""
 
-    topic: str
+    topic: Name
     partition: int
     position: int
     fingerprint: Fingerprint | None = None
@@ -28,9 +29,9 @@ class PartitionPosition(msgspec.Struct, frozen=True, array_like=True):
 class DataLossTotals(msgspec.Struct, frozen=True):
     """Data loss found in the logs since the state began, up to the positions it is committed with."""
 
-    losses: Mapping[str, int] = {}
+    losses: Mapping[Name, int] = {}
     """Times a log was found changed, by cause."""
-    records_lost: Mapping[str, int] = {}
+    records_lost: Mapping[Name, int] = {}
     """Records known to be lost thereby, by cause."""
     position_unverified: int = 0
     """Times a log could not be recognised."""
@@ -90,8 +91,9 @@ class SourcePositions:
 
 
 def decode_positions(written: bytes) -> SourcePositions:
-    """Decode the positions of a commit; raises msgspec.DecodeError for other bytes."""
-    found = _DECODER.decode(written)
+    """Decode the positions of a commit; raises PackedError for other bytes."""
+    with reading(f"the section {POSITIONS!r}"):
+        found = _DECODER.decode(written)
     section = found if isinstance(found, PositionsSection) else PositionsSection(found)
     by_partition = {Partition(place.topic, place.partition): place for place in section.places}
     return SourcePositions(
@@ -114,10 +116,11 @@ def restored_progress(written: bytes | None, topics: Collection[str] | None = No
 
     Raises
     ------
-    msgspec.DecodeError
+    PackedError
         If it is none.
     """
     if written is None:
         return MergeProgress()
-    state = _MERGE_DECODER.decode(written)
+    with reading(f"the section {MERGE!r}"):
+        state = _MERGE_DECODER.decode(written)
     return MergeProgress.restored(state, {p.topic for p in state.places} if topics is None else topics)

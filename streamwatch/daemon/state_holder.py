@@ -7,14 +7,19 @@ import threading
 import time
 from collections.abc import Callable
 
-from streamwatch.core.fold_names import shown_name
-from streamwatch.daemon.commits import Commits
-from streamwatch.daemon.offset_metadata import OffsetMetadata
+from streamwatch.core.events import shown_name
+from streamwatch.daemon.commits import Commits, OffsetMetadata, State
 from streamwatch.daemon.source_positions import DataLossTotals
-from streamwatch.daemon.state import State
 from streamwatch.daemon.status import DaemonStatus
-from streamwatch.edge.stores.errors import StateFailed, StateForbidden, StateGone
-from streamwatch.telemetry import EstimatorsChanged, ModelStateDiscarded, StateLost, StateOpened, Telemetry
+from streamwatch.edge.stores.kind import StateFailed, StateForbidden, StateGone
+from streamwatch.telemetry import (
+    EstimatesBegun,
+    EstimatorsChanged,
+    ModelStateDiscarded,
+    StateLost,
+    StateOpened,
+    Telemetry,
+)
 
 STATE_GONE = "state_gone"
 """Cause under which a state that was removed while it was open is counted."""
@@ -89,12 +94,18 @@ class StateHolder:
             self._telemetry.emit(
                 StateOpened(state.checkpoint.commits, resumed.models, resumed.refolded, seconds)
             )
+        for event in state.told:
+            self._telemetry.emit(event)
+        if resumed.begun:
+            models = sorted({shown_name(name) for name in resumed.begun})
+            self._telemetry.emit(EstimatesBegun(tuple(models)))
         if resumed.restarted or resumed.dropped:
             self._telemetry.emit(EstimatorsChanged(resumed.continued, resumed.restarted, resumed.dropped))
         for model, reason in resumed.refused.items():
             self._telemetry.emit(ModelStateDiscarded(shown_name(model), reason))
         if state.store.durable:
             self._offset_metadata.opened(state.store.identity, state.checkpoint.commits)
+        self._offset_metadata.topics_since_ms = state.topics_since_ms
         return state
 
     def counts(self) -> DataLossTotals:

@@ -2,18 +2,59 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 from streamwatch import __version__
 from streamwatch.core.events import Partition
 from streamwatch.core.metrics import family, single
+from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import PartitionState, Schemas, Source
-from streamwatch.core.series import Family
-from streamwatch.daemon.process import process_families
 from streamwatch.daemon.source_positions import DataLossTotals
 from streamwatch.telemetry import Telemetry
+
+# Metrics of the process and its interpreter, under the names every exporter gives them.
+
+
+_STATM = "/proc/self/statm"
+_FDS = "/proc/self/fd"
+
+
+def process_families(started_s: float) -> Sequence[Family]:
+    """CPU time, memory, open files and start of this process; without what the system does not tell.
+
+    Parameters
+    ----------
+    started_s
+        Start of the process in seconds since the epoch.
+    """
+    interpreter = platform.python_implementation(), platform.python_version()
+    return [
+        single("process_cpu_seconds_total", time.process_time()),
+        single("process_resident_memory_bytes", _resident_bytes()),
+        single("process_start_time_seconds", started_s),
+        single("process_open_fds", _open_files()),
+        family("python_info", [(interpreter, 1.0)]),
+    ]
+
+
+def _resident_bytes() -> float | None:
+    """Resident memory in bytes; None where the system does not tell it (Linux does)."""
+    with suppress(OSError), open(_STATM, encoding="ascii") as statm:  # noqa: PTH123 - a third of Path.open's time
+        return float(int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
+    return None
+
+
+def _open_files() -> float | None:
+    """File descriptors held open, the one of this look left out; None where the system does not tell it."""
+    with suppress(OSError):
+        return float(len(os.listdir(_FDS)) - 1)  # noqa: PTH208 - names are not asked for
+    return None
 
 
 class MetricsProvider(Protocol):
@@ -137,3 +178,64 @@ class DaemonStatus:
 def lag_of(state: PartitionState) -> int | None:
     """High watermark minus position, never negative; None before the first fetch."""
     return None if state.high_watermark < 0 else max(0, state.high_watermark - state.position)
+
+
+# Clocks of the host; a correction of its time backwards counts only once it has lasted.
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Time outside the records, in milliseconds."""
+
+    host_ms: Callable[[], int]
+    """Since the epoch, by the host's clock."""
+    monotonic_ms: Callable[[], int]
+    """Of a clock that never goes back; fetches are timed by it too."""
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class SteadyClock:
+    """Milliseconds since the epoch that do not go back at once.
+
+    It bounds record timestamps from the future. A host whose clock is set back by a day would have every
+    record clamped to what was an hour from now yesterday; so what the clock said before goes on by itself. It
+    may as well have been set right, after it had been ahead: when it has said less for `BELIEVED_SECONDS`, it
+    is believed. Should it be wrong after all, the records tell (`core.merge.host_clock`).
+
+    Parameters
+    ----------
+    wall_ms
+        The host's clock.
+    monotonic
+        Seconds that never go back.
+    """
+
+    BELIEVED_SECONDS: Final = 3_600.0
+
+    def __init__(
+        self, wall_ms: Callable[[], int] = _wall_ms, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wall_ms = wall_ms
+        self._monotonic = monotonic
+        self._ahead_ms = wall_ms() - int(monotonic() * 1_000)
+        self._less_since: float | None = None
+
+    def __call__(self) -> int:
+        """Return the host's time, or what it would be had nobody set it back within the last hour."""
+        now = self._monotonic()
+        elapsed_ms = int(now * 1_000)
+        ahead_ms = self._wall_ms() - elapsed_ms
+        if ahead_ms >= self._ahead_ms:
+            self._less_since = None
+        elif self._less_since is None:
+            self._less_since = now
+        if self._less_since is None or now - self._less_since >= self.BELIEVED_SECONDS:
+            self._ahead_ms, self._less_since = ahead_ms, None
+        return self._ahead_ms + elapsed_ms
+
+    def not_before(self, at_ms: int) -> None:
+        """Raise the clock to at least this time, which records read before a restart carry."""
+        self._ahead_ms = max(self._ahead_ms, at_ms - int(self._monotonic() * 1_000))

@@ -16,9 +16,8 @@ from pydantic import (
 )
 
 from streamwatch.core.alerting.notification import SEVERITIES, Severity
-from streamwatch.settings.durations import Duration
-from streamwatch.settings.numbers import Bounded
 from streamwatch.settings.sections import Count, ReadableFile, Section, split
+from streamwatch.settings.values import Bounded, Duration
 
 TYPES = ("webhook", "alertmanager", "slack", "pagerduty")
 RESERVED = ("alertname", "detector", "model", "severity")

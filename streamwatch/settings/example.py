@@ -9,9 +9,8 @@ from typing import Any, cast
 import yaml
 from pydantic import BaseModel
 
-from streamwatch.settings.mapping import MappingSection
 from streamwatch.settings.settings import Settings
-from streamwatch.settings.topics import TopicSection
+from streamwatch.settings.topics import MappingSection, TopicSection
 
 WIDTH = 100
 INDENT = "  "

@@ -6,17 +6,59 @@ import difflib
 import re
 import types
 import typing
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
-from streamwatch.settings.kinds import OneOf, OneOrMore
-from streamwatch.settings.mapping import WRITTEN_AS
-from streamwatch.settings.monitors.estimator_kinds import DETECTOR_KINDS, FORGETTING_KINDS
-from streamwatch.settings.monitors.utility import BY_COSTS, BY_NAME
-from streamwatch.settings.renamed import said_of
+from streamwatch.settings.monitors import (
+    BY_COSTS,
+    BY_NAME,
+    DETECTOR_KINDS,
+    FORGETTING_KINDS,
+    OneOf,
+    OneOrMore,
+)
+from streamwatch.settings.topics import WRITTEN_AS
+
+# Keys that settings no longer have, and what is said of them now: errors tell it, nothing is an alias.
+
+
+RENAMED: Final[Mapping[str, str]] = {
+    "alerts.alarm_ttl": "alerts.resolve_timeout",
+    "alerts.max_alarm_age": "alerts.stale_after",
+    "alerts.outlets": "alerts.receivers",
+    "alerts.receivers.repeat": "alerts.receivers.repeat_interval",
+    "join.max_tombstones": "join.max_dedup_entries",
+    "join.tombstone_horizon": "join.dedup_horizon",
+    "kafka.on_loss": "kafka.on_data_loss",
+}
+"""Old key → new key, both from the root; indices of lists are left out."""
+
+REMOVED: Final[Mapping[str, str]] = {
+    "kafka.watermark_grace": "time.settle and time.max_hold_back set how long to wait for partitions",
+    "time.max_disorder": "records are evaluated in one order; time.settle sets how long to wait for others",
+    "state.cache_entries": "state.join_memory_megabytes sets how many entries of the join stay in memory",
+    "time.max_skew": "time.max_future sets how far ahead a timestamp may be",
+}
+"""Old key → what there is instead."""
+
+
+def said_of(path: str) -> str | None:
+    """Say what has become of a key; None for one that never was.
+
+    Parameters
+    ----------
+    path
+        From the root, with dots, without indices of lists.
+    """
+    if (new := RENAMED.get(path)) is not None:
+        return f"renamed: it is now called {new}"
+    if (instead := REMOVED.get(path)) is not None:
+        return f"no longer a setting: {instead}"
+    return None
+
 
 _FIELDS_OF_FORMS = ("id", "model", "prediction", "label", "scores")
 """Keys of a mapping whose content is written in one of several forms."""

@@ -7,9 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, SecretStr, field_validator, model_validator
 
-from streamwatch.settings.durations import Duration, Lasting
-from streamwatch.settings.numbers import Bounded
 from streamwatch.settings.sections import ReadableFile, Section, encrypted, split
+from streamwatch.settings.values import Bounded, Duration, Lasting
 
 LEAST_TOKEN = 16
 Timeout = Annotated[Duration, Lasting("100ms", "1h")]

@@ -22,8 +22,7 @@ from pydantic import (
 
 from streamwatch.core.specs import Conflicts
 from streamwatch.edge.decoders.fields import NAME, is_name
-from streamwatch.settings.durations import Duration, Lasting
-from streamwatch.settings.numbers import Bounded
+from streamwatch.settings.values import Bounded, Duration, Lasting
 
 Count = Annotated[int, Bounded(least=1)]
 
@@ -243,3 +242,74 @@ class LogSection(Section):
     """Minimum severity of the internal events that are logged: debug, info, warning or error."""
     format: Literal["auto", "json", "pretty"] = "auto"
     """Format of the log: json, pretty, or auto (pretty on a terminal, json elsewhere)."""
+
+
+# `folds`: how models that predict in folds are validated.
+
+
+class FoldsSection(Section):
+    """k-fold distributed prequential validation: several copies of each model, distinguished by `fold`."""
+
+    scheme: Literal["cross-validation", "split-validation", "bootstrap"] | None = None
+    """Scheme that decides which fold tests and which trains on an id: cross-validation, split-validation or
+    bootstrap (docs/folds). If not set, predictions that name a fold are refused."""
+    k: Annotated[int, Bounded(least=1, most=1_000)] = 10
+    """Number of folds of every model, numbered 0 to k - 1. Each fold is evaluated separately."""
+    prequential: bool = True
+    """Let every fold test every id before it trains. If false, a fold tests only where the scheme says so."""
+
+    @model_validator(mode="after")
+    def _enough(self) -> FoldsSection:
+        if self.k < 2 and self.scheme in ("cross-validation", "split-validation"):
+            raise ValueError(f"k must be at least 2 under {self.scheme}, got {self.k}")
+        return self
+
+
+# `state`: where state lives between batches, and how often it is made durable.
+
+
+class StateSection(Section):
+    """Place of the state, and how often it is committed."""
+
+    kind: Literal["rocksdb", "memory"] = "rocksdb"
+    """Where the state is kept: rocksdb (on disk, where it survives any crash) or memory (a restart reads the
+    topics again)."""
+    directory: Path = Path("streamwatch-state")
+    """Directory of the RocksDB files. It is created if it does not exist, and is never shared by two
+    daemons."""
+    commit_interval: Annotated[Duration, Lasting("1ms", "10m")] = 1_000
+    """Maximum time between commits. A commit makes what was read durable and visible."""
+    commit_events: Count = 20_000
+    """Number of waiting events that trigger an earlier commit."""
+    journal_outcomes: Count = 200_000
+    """Maximum number of outcomes to evaluate again at a start, before snapshots of the models replace
+    them."""
+    min_free_megabytes: Count = 512
+    """Free disk space below which reading pauses."""
+    join_memory_megabytes: Count = 200
+    """Memory for entries of the join, at 110 bytes each; beyond it, the oldest entries are kept on disk."""
+
+
+# `spark`: the same rules on Spark, for more events than one process takes.
+
+
+class SparkSection(Section):
+    """The job of `streamwatch spark`: the same rules on Spark Structured Streaming."""
+
+    checkpoint: str | None = None
+    """Required for Spark: where it keeps offsets and state, as a path or URL that the driver and the
+    executors can reach."""
+    results_topic: str = "streamwatch-results"
+    """Compacted topic with one partition for the results of the job. It is created if it does not exist."""
+    id_buckets: Annotated[int, Bounded(least=1, most=10_000)] = 4
+    """Number of parts into which ids are divided, each joined by a task of its own. Fixed at the first
+    start."""
+    model_buckets: Annotated[int, Bounded(least=1, most=10_000)] = 3
+    """Number of parts into which models are divided, each evaluated by a task of its own. Fixed at the first
+    start."""
+    interval: Annotated[Duration, Lasting("100ms", "1h")] = 10_000
+    """Time from the start of one batch to the start of the next, unless a batch takes longer."""
+    batch_records: Count = 500_000
+    """Number of records in a batch. It is exceeded only by records that have the same time."""
+    configuration: dict[str, str] = Field(default_factory=dict)
+    """Further configuration of Spark, such as {spark.executor.memory: 4g}."""

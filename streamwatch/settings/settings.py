@@ -11,21 +11,20 @@ from pydantic_settings import (
 )
 
 from streamwatch.settings.alerts import AlertsSection
-from streamwatch.settings.durations import PATTERN as DURATION_PATTERN
-from streamwatch.settings.durations import format_duration
-from streamwatch.settings.folds import FoldsSection
-from streamwatch.settings.formats import SchemaRegistrySection
 from streamwatch.settings.http import HttpSection
-from streamwatch.settings.monitors.monitors import MonitorsSection
+from streamwatch.settings.monitors import MonitorsSection
 from streamwatch.settings.sections import (
+    FoldsSection,
     JoinSection,
     KafkaSection,
     LogSection,
+    SparkSection,
+    StateSection,
     TimeSection,
 )
-from streamwatch.settings.spark import SparkSection
-from streamwatch.settings.state import StateSection
-from streamwatch.settings.topics import TopicsSection
+from streamwatch.settings.topics import SchemaRegistrySection, TopicsSection
+from streamwatch.settings.values import PATTERN as DURATION_PATTERN
+from streamwatch.settings.values import format_duration
 
 
 class Settings(BaseSettings):

@@ -3,13 +3,366 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    SecretStr,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
-from streamwatch.settings.formats import Format, FormatSection
-from streamwatch.settings.mapping import MappingSection
-from streamwatch.settings.sections import Section
+from streamwatch.core.events import LEAST_PROBABILITY
+from streamwatch.edge.decoders.fields import is_plain
+from streamwatch.edge.decoders.mapping import OPTIONAL, PLACE, parse_field_location
+from streamwatch.settings.sections import ReadableFile, Section
+from streamwatch.settings.values import Bounded, Duration, Lasting
+
+# The mapping of a topic's records: where each field of a prediction or label lives.
+
+
+_FIELD: Final = re.compile(r"(?!key$|topic$)[A-Za-z_]\w*")
+WRITTEN_AS: Final = ("place", "places", "score", "largest", "array")
+"""Tags of the forms in which a field is written; no keys of the file."""
+
+
+def placed(text: str) -> str:
+    """Check the notation of a place."""
+    parse_field_location(text)
+    return text
+
+
+def as_text(value: object) -> object:
+    """Classes written as numbers or booleans are meant as their text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else value
+
+
+def place_of_several(text: str) -> str:
+    """Check the notation of one of several places."""
+    parse_field_location(text.removesuffix(OPTIONAL))
+    return text
+
+
+FieldLocation = Annotated[str, AfterValidator(placed), Field(json_schema_extra={"pattern": PLACE})]
+Class = Annotated[str, BeforeValidator(as_text, json_schema_input_type=str | int | bool)]
+
+
+class ScoreSection(Section):
+    """Class made of a score: `above` if it is at least the threshold, else `below`."""
+
+    score: FieldLocation
+    """Place of the score, which is a number."""
+    threshold: float
+    """Smallest score that gives `above`."""
+    above: Class
+    below: Class
+
+
+class PredictedScoreSection(ScoreSection):
+    """Predicted class made of a score."""
+
+    probability: bool = False
+    """The score is the probability of `above`, as log loss and calibration require."""
+
+
+class LargestSection(Section):
+    """Class with the largest of several scores; the first one if several are equal."""
+
+    largest: FieldLocation
+    """Place of the scores: an object (class → number), or an array together with `classes`."""
+    classes: tuple[Class, ...] = ()
+    """Classes in the order of the array."""
+
+
+class ScoreArraySection(Section):
+    """Probabilities as an array."""
+
+    array: FieldLocation
+    """Place of the array."""
+    classes: Annotated[tuple[Class, ...], Field(min_length=1)]
+    """Classes in the order of the array."""
+
+
+def form_of(value: Any) -> str | None:
+    """Name the form in which a field is written."""
+    if value is None or isinstance(value, str):
+        return "place"
+    if isinstance(value, list | tuple):
+        return "places"
+    keys = type(value).model_fields if isinstance(value, Section) else value
+    return next((form for form in WRITTEN_AS if form in keys), None) if isinstance(keys, dict) else None
+
+
+def _forms(expected: str) -> Discriminator:
+    return Discriminator(form_of, custom_error_type="form", custom_error_message=f"Expected {expected}")
+
+
+_Place = Annotated[FieldLocation, Tag("place")]
+_PlaceOrNone = Annotated[FieldLocation | None, Tag("place")]
+_Part = Annotated[
+    str, AfterValidator(place_of_several), Field(json_schema_extra={"pattern": PLACE.replace("$", r"\??$")})
+]
+_Places = Annotated[tuple[_Part, ...], Field(min_length=2), Tag("places")]
+_Score = Annotated[ScoreSection, Tag("score")]
+_PredictedScore = Annotated[PredictedScoreSection, Tag("score")]
+_Largest = Annotated[LargestSection, Tag("largest")]
+_Array = Annotated[ScoreArraySection, Tag("array")]
+Text = Annotated[_Place | _Places, _forms("a place or a list of places")]
+OptionalText = Annotated[_PlaceOrNone | _Places, _forms("a place, a list of places or null")]
+PredictedClass = Annotated[
+    _Place | _Places | _PredictedScore | _Largest,
+    _forms("a place, a list of places, {score, threshold, above, below} or {largest: place of the scores}"),
+]
+TrueClass = Annotated[
+    _Place | _Places | _Score, _forms("a place, a list of places or {score, threshold, above, below}")
+]
+Scores = Annotated[_PlaceOrNone | _Array, _forms("a place or {array: place, classes: […]}")]
+
+
+def as_texts(value: object) -> object:
+    """One text and a list of one say the same."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
+Texts = Annotated[
+    tuple[Class, ...],
+    BeforeValidator(as_texts, json_schema_input_type=str | int | bool | list[str | int | bool]),
+]
+
+
+def as_places(value: object) -> object:
+    """Read a list of fields as name → place: `country` and `value.country` are the same."""
+    if not isinstance(value, list | tuple):
+        return value
+    places: dict[str, str] = {}
+    for each in cast("Sequence[object]", value):
+        if not isinstance(each, str):
+            raise ValueError(f"a segment must be a field or a place, got {each!r}")  # noqa: TRY004
+        place = f"value.{each}" if _FIELD.fullmatch(each) else each
+        name = re.split(r"[.:]", place)[-1].strip('"')
+        if name in places:
+            raise ValueError(f"two segments are called {name}: write them as name: place")
+        places[name] = place
+    return places
+
+
+def named_segments(segments: dict[str, str]) -> dict[str, str]:
+    """Check the names of segments, which become values of a label."""
+    for name in segments:
+        if not is_plain(name):
+            raise ValueError(f"a segment's name must be 1 to 128 bytes without control characters: {name!r}")
+    return segments
+
+
+Segments = Annotated[
+    dict[str, FieldLocation],
+    AfterValidator(named_segments),
+    BeforeValidator(as_places, json_schema_input_type=dict[str, str] | list[str]),
+]
+
+
+class KindSection(Section):
+    """Rule that distinguishes predictions from labels on a topic that carries both."""
+
+    field: FieldLocation = "value.kind"
+    """Place of the field that says which of the two a record is."""
+    prediction: Class = "prediction"
+    """Value of the field in a prediction."""
+    label: Class = "label"
+    """Value of the field in a label."""
+
+
+class MappingSection(Section):
+    """Location of each field: `value.a.b` (dotted path), `key`, `header:x`, `topic`, or a constant `=v3`.
+
+    `value.list[0].b` is in one element of an array; `value.list[].b` makes an event of each element, and an
+    `id` beside the array, not in it, is then followed by `#` and the number of the element, from 0.
+    `value."a.b"` is a field with a dot in its name.
+
+    An id, model or class of several fields is a list of places, whose texts are joined:
+    `[value.model.name, value.model.version]` gives `fraud/7`. A place that ends in `?` may be empty.
+    """
+
+    id: Text = "value.id"
+    """Id that a prediction and its label share."""
+    model: OptionalText = "value.model"
+    """Name of the model. A label without it applies to every model that predicted the id."""
+    prediction: PredictedClass = "value.prediction"
+    """Predicted class; or {score: value.p, threshold: 0.5, above: fraud, below: legit}, with probability:
+    true if the score is the probability of `above`; or {largest: value.scores}, with classes: [legit, fraud]
+    if the scores are an array."""
+    label: TrueClass = "value.label"
+    """True class, or {score, threshold, above, below}."""
+    timestamp: FieldLocation | None = "value.timestamp"
+    """Event time. If a record has none, Kafka's timestamp is used."""
+    timestamp_unit: Literal["ms", "s", "us", "ns", "iso8601"] = "ms"
+    """Unit of `timestamp`: ms, s, us or ns since 1970, or iso8601."""
+    scores: Scores = "value.scores"
+    """Probability of each class, if records have them; {array: value.p, classes: [legit, fraud]} if they are
+    an array."""
+    fold: FieldLocation | None = "value.fold"
+    """Fold of the model that predicted, if models predict in folds (`folds`). Set to null to ignore the
+    field."""
+    label_probability: FieldLocation | None = None
+    """Probability with which the label of a prediction is asked for, if labels are sampled."""
+    label_requested: FieldLocation | None = None
+    """Whether the label was asked for (true or false): tells a label that is missing from one that nobody
+    wanted."""
+    min_label_probability: Annotated[float, Field(ge=LEAST_PROBABILITY, le=1)] | None = None
+    """Smallest `label_probability` that records may have; any smaller one is invalid."""
+    segments: Segments = Field(default_factory=dict[str, str])
+    """Fields by whose values models are also evaluated: a list (`[country, value.channel]`), or name → place.
+    A record without the field counts for none of its values."""
+    classes: dict[Class, Class] = Field(default_factory=dict[str, str])
+    """Aliases of classes: the class as written in records → the class that is meant."""
+    kind: KindSection | None = None
+    """How to distinguish predictions from labels, on a topic that carries both."""
+    when: dict[FieldLocation, Texts] = Field(default_factory=dict[str, tuple[str, ...]])
+    """Condition: place → text, or list of texts. The mapping skips records with any other value there, or
+    none."""
+    optional: bool = False
+    """Skip records without the class instead of counting them as invalid."""
+
+    @model_validator(mode="after")
+    def _sampling_is_whole(self) -> MappingSection:
+        if (self.label_probability is None) != (self.min_label_probability is None):
+            raise ValueError("label_probability and min_label_probability need each other")
+        if self.label_requested is not None and self.label_probability is None:
+            raise ValueError("label_requested needs label_probability")
+        return self
+
+
+# A topic's `format`, and `schema_registry`: where schemas of formats that need one come from.
+
+
+OWN_KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "json": (),
+        "avro": ("schema_id", "subject", "version", "schema_file"),
+        "protobuf": ("schema_id", "subject", "version", "schema_file", "message"),
+        "json_schema": (),
+    }
+)
+"""Formats, and the keys that each takes."""
+FORMATS = tuple(OWN_KEYS)
+
+
+def one_format(text: object) -> object:
+    """Check the name of a format; the error names what there is to choose from."""
+    if text not in FORMATS:
+        raise ValueError(f"expected one of {', '.join(FORMATS)}, got {text!r}")
+    return text
+
+
+def typed(value: object) -> object:
+    """`avro` and `{type: avro}` say the same."""
+    return {"type": value} if isinstance(value, str) else value
+
+
+class FormatSection(Section):
+    """Format of a topic's values, and the schema if records do not name it."""
+
+    type: Annotated[
+        str,
+        BeforeValidator(one_format, json_schema_input_type=str),
+        Field(json_schema_extra={"enum": list(FORMATS)}),
+    ] = "json"
+    """Format: json, avro, protobuf or json_schema."""
+    schema_id: Annotated[int, Bounded(least=1)] | None = None
+    """avro, protobuf: id of the schema in the registry, for records that do not name it."""
+    subject: Annotated[str, Field(min_length=1)] | None = None
+    """avro, protobuf: subject of the schema in the registry, for records that do not name it."""
+    version: Annotated[int, Bounded(least=1)] | None = None
+    """avro, protobuf: version of the subject. If not set, the latest one at the start."""
+    schema_file: ReadableFile | None = None
+    """avro, protobuf: file with the schema (.avsc, .proto), for records that do not name it."""
+    message: Annotated[str, Field(min_length=1)] | None = None
+    """protobuf: full name of the message, for records that do not name it. If not set, the first message of
+    the schema."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> FormatSection:
+        for key in sorted(self.model_fields_set - {"type"} - set(OWN_KEYS[self.type])):
+            if getattr(self, key) is not None:
+                raise ValueError(f"{key} is not for format {self.type}")
+        given = [key for key in ("schema_id", "subject", "schema_file") if getattr(self, key) is not None]
+        if len(given) > 1:
+            raise ValueError(f"give one of schema_id, subject and schema_file, got {', '.join(given)}")
+        if self.version is not None and self.subject is None:
+            raise ValueError("version needs a subject")
+        if self.message is not None and not given:
+            raise ValueError("message needs schema_id, subject or schema_file: else records name it")
+        return self
+
+    def read_schema(self) -> str | None:
+        """The schema in the file; None without one."""
+        return None if self.schema_file is None else self.schema_file.read_text(encoding="utf-8")
+
+
+Format = Annotated[FormatSection, BeforeValidator(typed, json_schema_input_type=str | FormatSection)]
+
+
+class SchemaRegistrySection(Section):
+    """Registry that speaks Confluent's protocol (Confluent, Apicurio's ccompat, Karapace, Redpanda)."""
+
+    url: str | None = None
+    """URL, such as https://registry:8081 or, with a path, https://apicurio/apis/ccompat/v7. If not set, no
+    registry is used."""
+    username: str | None = None
+    """User name for HTTP basic authentication, or the key of an API key."""
+    password_file: ReadableFile | None = None
+    """File that contains the password. A trailing newline is ignored."""
+    password: SecretStr | None = None
+    """Password. Prefer `password_file`."""
+    token_file: ReadableFile | None = None
+    """File that contains a bearer token, instead of a user name and password."""
+    ca_file: ReadableFile | None = None
+    """Certificates to trust, in PEM format. If not set, the system's certificates."""
+    timeout: Annotated[Duration, Lasting("100ms", "5m")] = 10_000
+    """Maximum time to fetch a schema with everything it refers to."""
+
+    @field_validator("url")
+    @classmethod
+    def _plain_url(cls, url: str | None) -> str | None:
+        if url is not None and not re.fullmatch(r"https?://[^/\s@?#]+(/[^\s@?#]*)?", url):
+            raise ValueError(
+                "expected a URL such as https://registry:8081, users and passwords in keys of their own "
+                "(not shown)"
+            )
+        return url
+
+    @model_validator(mode="after")
+    def _complete(self) -> SchemaRegistrySection:
+        if self.password is not None and self.password_file is not None:
+            raise ValueError("give password or password_file, not both")
+        secret = self.password is not None or self.password_file is not None
+        if secret != (self.username is not None):
+            raise ValueError("give username and password_file together")
+        if self.token_file is not None and self.username is not None:
+            raise ValueError("give token_file or username, not both")
+        return self
+
+    def read_password(self) -> str | None:
+        """The password, wherever it was given."""
+        return self.password.get_secret_value() if self.password else _line(self.password_file)
+
+    def read_token(self) -> str | None:
+        """The bearer token."""
+        return _line(self.token_file)
+
+
+def _line(file: Path | None) -> str | None:
+    return file.read_text(encoding="utf-8").strip("\r\n") if file else None
+
 
 ENVELOPES = ("cloudevents", "debezium", "kserve_v1", "kserve_v2", "seldon")
 NAMESPACE = r"^[A-Za-z0-9._-]{0,64}$"

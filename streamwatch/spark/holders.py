@@ -14,6 +14,7 @@ host reads the end of its socket, then the holders of theirs.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -23,6 +24,7 @@ import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from multiprocessing.connection import Connection
 from typing import Any, Final, NoReturn
 
@@ -245,3 +247,15 @@ def _run(serve: Callable[[], None]) -> NoReturn:
     finally:
         sys.stderr.flush()
         os._exit(code)
+
+
+# Garbage collection in the workers of Spark.
+
+
+@cache
+def freeze_once() -> None:
+    """Spare later collections what is loaded by now.
+
+    Spark collects after every task, however small; through all that was imported it takes as long as a task.
+    """
+    gc.freeze()

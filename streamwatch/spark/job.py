@@ -12,8 +12,7 @@ from typing import Final, Literal
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streamwatch.spark.processors import Stage, StageSpec
-from streamwatch.spark.rows import RESULT_SCHEMA, SCHEMA
+from streamwatch.spark.processors import RESULT_SCHEMA, SCHEMA, Stage, StageSpec
 from streamwatch.spark.sink import ResultsSink, SinkSpec
 from streamwatch.spark.source import NAME, SourceSpec, source_class
 

@@ -11,11 +11,11 @@ import aiokafka.errors as kafka_errors
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from streamwatch.core.results import MARK, BatchMark, ResultRecord, mark_of
-from streamwatch.edge.sources.kafka.checking.probe import list_topics
-from streamwatch.edge.sources.kafka.connection.tls import ssl_context
+from streamwatch.core.buckets.results import MARK, BatchMark, ResultRecord, mark_of
+from streamwatch.edge.sources.kafka.checking import list_topics
+from streamwatch.edge.sources.kafka.client import ssl_context
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.spark.rows import ResultRow
+from streamwatch.spark.processors import ResultRow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -16,10 +16,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from streamwatch.core.events import Partition
-from streamwatch.core.fetched import TIMESTAMP
-from streamwatch.core.ports import Record
-from streamwatch.core.results import (
+from streamwatch.core.buckets.results import (
     LOSS,
     MARK,
     WATERMARK,
@@ -29,13 +26,25 @@ from streamwatch.core.results import (
     encode_mark,
     encode_watermark,
 )
-from streamwatch.edge.sources.kafka.checking.probe import asked
-from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.core.events import Partition
+from streamwatch.core.ports import Record
+from streamwatch.core.records import TIMESTAMP
+from streamwatch.edge.sources.kafka.checking import asked
+from streamwatch.edge.sources.kafka.connection import Connection
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.spark.collecting import freeze_once
-from streamwatch.spark.cuts import Cut, CutSpec, Range, cut_of, next_cut, ranges, require_same_settings
-from streamwatch.spark.reading import TopicLog, read_range
-from streamwatch.spark.rows import SCHEMA, Row
+from streamwatch.spark.holders import freeze_once
+from streamwatch.spark.processors import SCHEMA, Row
+from streamwatch.spark.reading import (
+    Cut,
+    CutSpec,
+    Range,
+    TopicLog,
+    cut_of,
+    next_cut,
+    ranges,
+    read_range,
+    require_same_settings,
+)
 
 NAME: Final = "streamwatch_topics"
 _Answer = TypeVar("_Answer")

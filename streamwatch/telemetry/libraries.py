@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import ClassVar, Final
 
-from streamwatch.telemetry.internal_event import InternalEvent, Level
+from streamwatch.telemetry.writer import InternalEvent, Level
 
 MOST_CHARACTERS: Final = 2_000
 """Of a message, and of a traceback, whose end is kept: it names the error."""
+_MORE_MEMORY: Final = (
+    "`streamwatch check` computes what these settings may need; where addresses are limited (ulimit -v), "
+    "limit resident memory instead, as most of what is reserved is never touched"
+)
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,16 @@ class Crashed(InternalEvent):
 
     level: ClassVar[Level] = "error"
     error: str
+    traceback: str
+
+
+@dataclass(frozen=True)
+class OutOfMemory(InternalEvent):
+    """The system refuses memory, which ends the process; state is safe, and a restart goes on from it."""
+
+    level: ClassVar[Level] = "error"
+    error: str
+    remedy: str
     traceback: str
 
 
@@ -90,8 +104,10 @@ def capture_libraries(emit: Callable[[InternalEvent], None]) -> Callable[[], Non
     return undo
 
 
-def crash_of(error: BaseException) -> Crashed:
+def crash_of(error: BaseException) -> Crashed | OutOfMemory:
     """Describe the exception that ends the process."""
+    if isinstance(error, MemoryError):
+        return OutOfMemory(_bounded(str(error)), _MORE_MEMORY, _traced(error, error.__traceback__))
     return Crashed(_bounded(f"{type(error).__name__}: {error}"), _traced(error, error.__traceback__))
 
 

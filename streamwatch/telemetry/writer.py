@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields
 from threading import Lock
-from typing import Any, Literal, TextIO, TypeAlias
+from typing import Any, ClassVar, Literal, TextIO, TypeAlias
 
 import structlog
 
 from streamwatch.core.metrics import family
-from streamwatch.core.series import Family
-from streamwatch.telemetry.internal_event import InternalEvent, Level, event_name
+from streamwatch.core.metrics.series import Family
+
+# Base of the daemon's internal events.
+
+
+Level: TypeAlias = Literal["debug", "info", "warning", "error"]
+
+SAMPLE_BURST = 5
+
+
+@dataclass(frozen=True)
+class InternalEvent:
+    """Internal event: its severity, and the field that limits its log lines."""
+
+    level: ClassVar[Level] = "info"
+    sampled_by: ClassVar[str | None] = None
+    """Each value of this field gets `burst` lines per minute; the rest is counted and summed up."""
+    burst: ClassVar[int] = SAMPLE_BURST
+
+
+def event_name(kind: type[InternalEvent]) -> str:
+    """`RecordRejected` is written and counted as `record_rejected`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+
 
 Format: TypeAlias = Literal["auto", "json", "pretty"]
 

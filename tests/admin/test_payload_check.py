@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 
-from streamwatch.admin.payload_check import SAMPLE_RECORDS, check_payload, first_records
-from streamwatch.edge.decoders.formats.json import JsonDecoder
+from streamwatch.admin.kafka_check import SAMPLE_RECORDS, check_payload, first_records
+from streamwatch.edge.decoders.formats.json import JsonDecoder, read_json
 from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.decoders.trees import TreeDecoder, sided
 from tests.daemon.fake_daemon import FakeSource, label, poll, prediction
 from tests.edge.decoders.records import FakeRecord, of
 
@@ -25,6 +26,16 @@ def test_what_the_mapping_makes_of_a_sample_is_counted_with_the_reasons() -> Non
     assert result.details == (
         "1 × missing_prediction: has no predicted class where the mapping looks for it",
         "1 × invalid_json: is not JSON, is nested too deeply, or has a number out of range",
+    )
+
+
+def test_predictions_whose_label_is_asked_for_with_a_probability_are_counted() -> None:
+    mapping = TopicMapping(label_probability="value.pi", min_label_probability=0.1)
+    decoder = TreeDecoder("p", sided("prediction", mapping), read_json)
+    contents = [{"id": 1, "model": "m", "prediction": "a", "pi": pi} for pi in (0.5, 1, None, 0.05)]
+    result = check_payload("p", "value.prediction", [of(content) for content in contents], decoder)
+    assert result.what == (
+        "topic p: 3 predictions, 2 predictions with a label probability, 1 invalid in the first 4 records"
     )
 
 

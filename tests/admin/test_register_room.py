@@ -10,28 +10,30 @@ import msgspec
 import numpy as np
 import pytest
 
-from streamwatch.admin.capacity import DiskSpec, worst_case, worst_case_disk
-from streamwatch.admin.model_room import model_bytes
-from streamwatch.admin.register_room import (
+from streamwatch.admin.capacity import (
     EARLY_HINTS_BYTES,
+    DiskSpec,
     label_delays_bytes,
+    model_bytes,
     probabilities_bytes,
     reachable,
     register_parts,
+    worst_case,
+    worst_case_disk,
 )
 from streamwatch.core import predictions
 from streamwatch.core.estimators import registers
 from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.registers.probabilities.observe import empty
 from streamwatch.core.estimators.registers.probabilities.snapshot import encode as probabilities_snapshot
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
-from streamwatch.core.estimators.registers.probabilities.state import empty
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
+from streamwatch.core.estimators.registers.segments.observe import CANDIDATES
 from streamwatch.core.estimators.registers.segments.register import Segments
-from streamwatch.core.estimators.registers.segments.values import CANDIDATES
 from streamwatch.core.events import Outcome
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
-from streamwatch.core.predictions.early_hints.snapshot import KeptModel, encode
-from streamwatch.core.predictions.early_hints.state import CLASSES, EARLY
+from streamwatch.core.predictions.early_hints.observe import CLASSES, EARLY
+from streamwatch.core.predictions.early_hints.register import KeptModel, encode
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.predictions.label_delays.register import (
     BUCKETS,
@@ -70,7 +72,7 @@ def test_they_are_in_the_worst_case_in_memory_and_on_disk(tmp_path) -> None:
     join = JoinSpec(max_models=10, prediction_registers=(EarlyHintsSpec(), LabelDelaysSpec()))
     parts = list(register_parts(join, monitors))
     assert len(parts) == 6
-    disk = DiskSpec(RocksSpec(tmp_path, 1, 1), commit_events=20_000, journal_outcomes=200_000)
+    disk = DiskSpec(RocksSpec(tmp_path), journal_outcomes=200_000, table_entries=1_000_000)
     for found in (worst_case(join, monitors), worst_case(join, monitors, disk)):
         assert all(part in found for part in parts)
     assert all(part in worst_case_disk(join, monitors, disk) for part in parts)
@@ -88,11 +90,9 @@ def test_limits_of_registers_are_what_they_grow_with() -> None:
     assert many == 3 * few
 
 
-def test_segments_wait_as_combinations_only_where_they_are_joined_in_columns() -> None:
-    rows = JoinSpec(conflicts="last")
-    monitors = replace(TEN, registers=(SegmentsSpec(),))
-    assert [part.what[:9] for part in register_parts(rows, monitors)] == ["20,000 va", "400,000 v"]
-    assert len(list(register_parts(JoinSpec(), monitors))) == 3
+def test_segments_wait_as_combinations() -> None:
+    parts = list(register_parts(JoinSpec(), replace(TEN, registers=(SegmentsSpec(),))))
+    assert [part.what[:9] for part in parts] == ["20,000 va", "400,000 v", "262,144 c"]
 
 
 def test_segments_count_no_more_values_than_models_and_segments_can_reach() -> None:
@@ -117,6 +117,9 @@ def customers_of(model: int, customers: int) -> Batch:
         event_ms=zeros,
         delay_ms=zeros,
         assumed=zeros != 0,
+        made=zeros.astype(np.uint32),
+        resolved_ms=zeros,
+        waited_ms=zeros,
     )
 
 
@@ -134,7 +137,7 @@ def test_segments_with_all_their_values_and_counted_others_are_within_those_byte
         took, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     states = [register.snapshot(row) for row in range(8)]
-    assert all(len(msgspec.msgpack.decode(state)[0][2]) == CANDIDATES for state in states)
+    assert all(len(msgspec.msgpack.decode(state)[1][0][2]) == CANDIDATES for state in states)
     estimates = spec.max_total * model_bytes(table_spec(spec))  # in arrays that were made before
     assert took <= allowed - estimates
     assert sum(map(len, states)) <= allowed

@@ -9,19 +9,16 @@ from typing import Any
 
 import pytest
 
-from streamwatch.admin.check_result import CheckResult
-from streamwatch.admin.payload_check import SAMPLE_RECORDS
-from streamwatch.admin.payload_check import first_records as sample
-from streamwatch.admin.schema_check import check_schemas
+from streamwatch.admin.kafka_check import SAMPLE_RECORDS, CheckResult, check_schemas
+from streamwatch.admin.kafka_check import first_records as sample
 from streamwatch.assembly.checks import check_all
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import Poll
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.decoders.schemas.cache import SchemaCache
+from streamwatch.edge.decoders.schemas.cache import SchemaCache, TopicSchemas
 from streamwatch.edge.decoders.schemas.client import RegistryClient
-from streamwatch.edge.decoders.schemas.spec import RegistrySpec
-from streamwatch.edge.decoders.schemas.topics import TopicSchemas
+from streamwatch.edge.decoders.schemas.schema import RegistrySpec
 from streamwatch.settings import Settings
 from tests.daemon.fake_daemon import FakeSource, L, P, label, poll, prediction, stands
 from tests.edge.decoders.records import FakeRecord

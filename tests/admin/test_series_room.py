@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from streamwatch.admin.series_room import (
+from streamwatch.admin.capacity import (
     OF_NO_MODEL,
     check_series,
     least_series,
     model_series,
     too_few_series,
 )
-from streamwatch.core.metrics.needed import is_needed
-from streamwatch.core.series_budget import lines_of
+from streamwatch.core.metrics.series_budget import lines_of
+from streamwatch.core.metrics.table import is_needed
 from streamwatch.core.specs import ComparisonSpec, MonitorsSpec
 from tests.core.estimators.estimated import drifting, folded
 from tests.layouts import DEFAULT
@@ -67,6 +67,12 @@ def test_a_limit_too_small_for_rules_and_dashboards_is_refused_with_the_least_th
     assert result.what.startswith(f"monitors.max_series: expected at least {least:,} for 100 models")
     assert result.what.endswith("got 5,000: raise it, or lower monitors.max_models")
     assert check_series(replace(spec, max_series=least)).good
+
+
+def test_series_of_sampled_labels_are_counted_where_labels_are_sampled() -> None:
+    plain, sampled = model_series(FIVE_HUNDRED), model_series(FIVE_HUNDRED, sampled=True)
+    assert plain.needed == sampled.needed
+    assert sampled.other - plain.other == 10 + 2 * 3  # leads are over two opponents, with bounds
 
 
 def test_what_would_go_is_said_in_the_order_in_which_it_does() -> None:

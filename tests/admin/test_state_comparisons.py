@@ -7,11 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from streamwatch.admin.state_contents import check_comparisons
-from streamwatch.core.commit.checkpoint import PAIRS
-from streamwatch.edge.stores.rocksdb.reading.verify import Faults
-from tests.core.commit.test_checkpoint import SPEC, Life
+from streamwatch.admin.state_contents import Faults, check_comparisons
+from streamwatch.core.pipeline.checkpoint import PAIRS
 from tests.core.join.join_stream import label_for_all, predict
+from tests.core.pipeline.test_checkpoint import SPEC, Life
 
 
 @pytest.fixture

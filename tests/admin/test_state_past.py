@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from streamwatch.admin.state_past import state_pasts
-from streamwatch.core.past import merged
+from streamwatch.admin.state_contents import state_pasts
+from streamwatch.core.estimators.past import merged
 from tests.core.join.join_stream import label, predict
-from tests.edge.stores.rocksdb.test_column_store import Life
+from tests.edge.stores.rocksdb.test_join_values import Life
 
 STEP_MS = 7_000
 

@@ -9,7 +9,7 @@ import pytest
 from streamwatch.admin.doctor.facts import read
 from streamwatch.assembly.doctor import Address, NotThere, consult, suspects
 from streamwatch.core.metrics import family
-from streamwatch.core.series import Report
+from streamwatch.core.metrics.series import Report
 from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, serving
 
 HINT = {"early_hints": {"hint": {"class": "fraud", "more": True, "timestamp_seconds": 1_760_000_000.0}}}

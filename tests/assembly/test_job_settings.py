@@ -24,8 +24,7 @@ def test_settings_that_the_job_has_give_its_checkpoint():
     [
         ("kafka.dead_letter_topic=dead", "kafka.dead_letter_topic: expected none with Spark"),
         ("schema_registry.url=http://127.0.0.1:1", "schema_registry.url: expected none with Spark"),
-        ("join.conflicts=last", "join.conflicts: expected first with Spark"),
-        ("join.conflicts=both", "join.conflicts: expected first with Spark"),
+        ("join.conflicts=last", "join.conflicts: expected first or both with Spark"),
         ("monitors.early_hints={}", "monitors.early_hints: expected none with Spark"),
         ("monitors.label_delays=true", "monitors.label_delays: expected false with Spark"),
         (
@@ -42,3 +41,12 @@ def test_a_setting_that_the_job_does_not_have_is_refused_by_its_key(given, told)
 def test_a_job_without_a_checkpoint_is_refused():
     with pytest.raises(SettingsError, match=r"^spark.checkpoint: expected a path or URL .*, got none"):
         checkpoint_of(load(None, MINIMAL[:-1], environ={}))
+
+
+def test_labels_that_are_sampled_are_refused():
+    mapping = "{label_probability: value.pi, min_label_probability: 0.1}"
+    told = r"^topics\.predictions\.mapping\.label_probability: expected none"
+    with pytest.raises(SettingsError, match=told):
+        checkpoint_of(
+            load(None, [*MINIMAL, f"topics.predictions=[{{name: p, mapping: {mapping}}}]"], environ={})
+        )

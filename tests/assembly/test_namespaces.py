@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from streamwatch.assembly import specs, topic_properties
-from streamwatch.assembly.mappings import mappings_of
-from streamwatch.assembly.topics import build_topics
+from streamwatch.assembly import specs
+from streamwatch.assembly import topics as topic_properties
+from streamwatch.assembly.topics import build_topics, mappings_of
 from streamwatch.core.events import Label, Prediction
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from streamwatch.assembly.inspection import inspect, sampling_settings
-from streamwatch.assembly.schema_sample import PlainSamples, plain_samples
-from streamwatch.lab.recordings.lines import LineRecord
-from streamwatch.settings.yaml_text import parse
+from streamwatch.assembly.inspection import PlainSamples, inspect, plain_samples, sampling_settings
+from streamwatch.history.recordings.lines import LineRecord
+from streamwatch.settings.loading import parse
 from tests.edge.decoders.schemas.avro_bytes import EVENT, event, framed, text
 from tests.edge.decoders.schemas.fake_registry import FakeRegistry
-from tests.lab.inspection.story import story
+from tests.inspection.story import story
 
 
 def record(value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()) -> LineRecord:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.admin.series_room import check_series
-from streamwatch.assembly import specs, topic_properties
-from streamwatch.assembly.mappings import mappings_of
+from streamwatch.admin.capacity import check_series
+from streamwatch.assembly import specs
+from streamwatch.assembly import topics as topic_properties
+from streamwatch.assembly.topics import mappings_of
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec

@@ -20,6 +20,7 @@ from streamwatch.core.events import EventGroup, Invalid
 from streamwatch.edge.decoders.envelopes import KINDS
 from streamwatch.edge.decoders.formats.json import read_json
 from streamwatch.edge.decoders.mapping import (
+    REASONS,
     ClassOfLargest,
     ClassOfScore,
     KindRule,
@@ -27,7 +28,6 @@ from streamwatch.edge.decoders.mapping import (
     SidedMapping,
     TopicMapping,
 )
-from streamwatch.edge.decoders.reasons import REASONS
 from streamwatch.edge.decoders.trees import TreeDecoder
 from tests.edge.decoders.mutations import SCALARS, damage
 from tests.edge.decoders.records import AT_MS, FakeRecord

@@ -21,18 +21,19 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.message import DecodeError
 
 from streamwatch.edge.decoders.formats.json_schema import compile_json
-from streamwatch.edge.decoders.schemas import avro, protobuf_values
+from streamwatch.edge.decoders.schemas import avro
+from streamwatch.edge.decoders.schemas import protobuf as protobuf_values
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
 from streamwatch.edge.decoders.schemas.client import RegistryClient
 from streamwatch.edge.decoders.schemas.protobuf import MAIN, compile_protobuf
 from streamwatch.edge.decoders.schemas.schema import (
     Compile,
+    RegistrySpec,
     Schema,
     SchemaRequest,
     SchemaUnusable,
     Undecodable,
 )
-from streamwatch.edge.decoders.schemas.spec import RegistrySpec
 from streamwatch.telemetry import InternalEvent
 from tests.attack.hostile_schemas import avro_schema, descriptor_set, json_schema, proto_text
 from tests.edge.decoders.schemas.fake_registry import FakeRegistry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamwatch.edge.decoders.reasons import REASONS
+from streamwatch.edge.decoders.mapping import REASONS
 from tests.attack.dead_letters import attack
 from tests.tiers import by_tier
 

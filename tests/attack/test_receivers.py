@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from streamwatch.core.alerting.receiver import Delivered, DeliveryResult, Failed
+from streamwatch.core.alerting.outbox import Delivered, DeliveryResult, Failed
 from streamwatch.edge.receivers import EndpointSpec, HttpReceiver, Slack
 from tests.edge.receivers.endpoint import endpoint
 from tests.edge.receivers.notifications import NOW_MS, firing

@@ -2,7 +2,7 @@
 
     python -m tests.bench.buckets [instances]
 
-Both forms of buckets. Eight models, labels 3 ms behind, batches of two seconds, 4 id buckets, 3 model
+Eight models, labels 3 ms behind, batches of two seconds, 4 id buckets, 3 model
 buckets. Decoding, Kafka and what an engine or a store does are in neither. Bytes are those from readers to id
 buckets and from there to model buckets; the base is of what is there when 30 s of predictions have no label.
 """
@@ -18,23 +18,19 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of
-from streamwatch.core.buckets.id_bucket import IdBucket
-from streamwatch.core.buckets.model_bucket import ModelBucket
-from streamwatch.core.buckets.reader import RowReader
-from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.commit.batch import CommitBatch
+from streamwatch.core.buckets.contract import BucketsSpec
+from streamwatch.core.buckets.id_bucket import ColumnIdBucket
+from streamwatch.core.buckets.model_bucket import ColumnModelBucket
+from streamwatch.core.buckets.reader import ColumnReader
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.pipelines.pipeline import Pipeline
-from streamwatch.core.records import ROW, RecordBatch
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.ports import CommitBatch
+from streamwatch.core.records import ROW, RecordBatch, Vocabulary
 from streamwatch.core.specs import JoinSpec
-from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.keys import bytes_of_keys
-from streamwatch.edge.stores.memory import MemoryStore
-from streamwatch.edge.stores.rocksdb import ColumnStore, RocksSpec
+from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from tests.layouts import DEFAULT
 
 SIDES: dict[str, Side] = {"predictions": "prediction", "labels": "label"}
@@ -94,20 +90,16 @@ def records(names: Vocabulary, topic: str, start: int) -> Arrivals:
     )
 
 
-def through_buckets(batches: int, costs: Costs, *, by_rows: bool) -> list[bytes]:
-    read, join, evaluate = (
-        (RowReader, IdBucket, ModelBucket) if by_rows else (reader_of, id_bucket_of, model_bucket_of)
-    )
-    form = "row by row" if by_rows else "in columns"
-    names, reader = vocabulary(), read(SPEC, bytes_of_keys)
-    ids = [join(number, SPEC) for number in range(SPEC.id_buckets)]
-    models = [evaluate(number, SPEC) for number in range(SPEC.model_buckets)]
+def through_buckets(batches: int, costs: Costs) -> list[bytes]:
+    names, reader = vocabulary(), ColumnReader(SPEC, bytes_of_keys)
+    ids = [ColumnIdBucket(number, SPEC) for number in range(SPEC.id_buckets)]
+    models = [ColumnModelBucket(number, SPEC) for number in range(SPEC.model_buckets)]
     for batch in range(batches):
         topics = SIDES if batch < batches - 15 else ["predictions"]
         pieces = [
             dict(
                 costs.timed(
-                    f"reader, {form}",
+                    "reader",
                     reader.split,
                     Partition(t, 0),
                     records(names, t, batch * BATCH),
@@ -121,48 +113,38 @@ def through_buckets(batches: int, costs: Costs, *, by_rows: bool) -> list[bytes]
         found: list[tuple[str, str, bytes]] = []
         for number, bucket in enumerate(ids):
             own = [piece[number] for piece in pieces]
-            costs.note(f"pieces, {form}", sum(map(len, own)))
-            fed = costs.timed(f"id buckets, {form}", bucket.feed, batch, own, end_ms)
+            costs.note("pieces", sum(map(len, own)))
+            fed = costs.timed("id buckets", bucket.feed, batch, own, end_ms)
             found += fed.results
             for to, part in fed.parts:
                 parts[to].append(part)
-                costs.note(f"parts, {form}", len(part))
+                costs.note("parts", len(part))
         for number, bucket in enumerate(models):
-            found += costs.timed(f"model buckets, {form}", bucket.feed, batch, parts[number], None).results
+            found += costs.timed("model buckets", bucket.feed, batch, parts[number], None).results
         if len(topics) == len(SIDES):
             costs.told = {kind: [len(body) for of, _, body in found if of == kind] for kind, _, _ in found}
     return [part for bucket in ids for part in bucket.base()]
 
 
-def through_one(batches: int, costs: Costs, *, columns: bool, folder: Path | None = None) -> None:
+def through_one(batches: int, costs: Costs, folder: Path | None = None) -> None:
     """One process; with a folder, whose commits of 5,000 events are on disk there."""
-    names, monitors, store = vocabulary(), EstimatorSet(SPEC.monitors), MemoryStore()
-    stage = "one process, in columns" if columns else "one process, row by row"
-    durable = None
-    if folder is not None:
-        durable = ColumnStore.open(RocksSpec(folder, SPEC.join.horizon_ms, SPEC.join.early_horizon_ms))
-        stage = "one process, in columns with commits on disk"
+    names, monitors = vocabulary(), EstimatorSet(SPEC.monitors)
+    stage = "one process" if folder is None else "one process with commits on disk"
+    durable = None if folder is None else RocksStore.open(RocksSpec(folder))
     partitions = [Partition(topic, 0) for topic in SIDES]
     merge = Merge(MergeSpec(), SIDES, MergeProgress())
     merge.set_partitions(partitions)
-    pipeline = (
-        ColumnPipeline(SPEC.join, monitors, bytes_of_keys) if columns else Pipeline(SPEC.join, monitors)
-    )
+    pipeline = Pipeline(SPEC.join, monitors, bytes_of_keys)
     commits = count(1)
 
     def take(arrivals: dict[Partition, Arrivals]) -> None:
         merge.add(arrivals, BEGIN_MS)
         batch = merge.drain(BEGIN_MS).records
-        if isinstance(pipeline, ColumnPipeline):
-            for start in range(0, len(batch), COMMITTED if durable else len(batch)):
-                list(pipeline.steps(batch.part(start, start + COMMITTED) if durable else batch))
-                if durable is not None:
-                    changes = pipeline.changes(next(commits))
-                    durable.commit(CommitBatch({"pipeline": pipeline.snapshot()}, columns=changes))
-            return
-        for start in range(0, len(batch), 2_000):
-            events = batch.part(start, start + 2_000).events()
-            store.apply(pipeline.advance(events, store.fetch(pipeline.read_set(events))))
+        for start in range(0, len(batch), COMMITTED if durable else len(batch)):
+            list(pipeline.steps(batch.part(start, start + COMMITTED) if durable else batch))
+            if durable is not None:
+                changes = pipeline.changes(next(commits))
+                durable.commit(CommitBatch({"pipeline": pipeline.snapshot()}, columns=changes))
 
     for batch in range(batches):
         costs.timed(stage, take, {p: records(names, p.topic, batch * BATCH) for p in partitions})
@@ -176,14 +158,10 @@ def main() -> None:
     for warm in (True, False):
         costs = Costs()
         number = 1 if warm else batches
-        bases = {
-            by_rows: through_buckets(number if warm else number + 15, costs, by_rows=by_rows)
-            for by_rows in (False, True)
-        }
-        through_one(number, costs, columns=True)
-        through_one(number, costs, columns=False)
+        base = through_buckets(number if warm else number + 15, costs)
+        through_one(number, costs)
         with TemporaryDirectory() as folder:
-            through_one(number, costs, columns=True, folder=Path(folder) / "state")
+            through_one(number, costs, Path(folder) / "state")
     events = 2 * batches * BATCH
     waiting = 15 * BATCH
     for stage, seconds in costs.seconds.items():
@@ -194,10 +172,8 @@ def main() -> None:
     for kind, sizes in costs.told.items():
         print(f"results of a batch, {kind}: {len(sizes)} of {sum(sizes) / len(sizes):.0f} bytes")
     settled = events // 2
-    for by_rows, base in bases.items():
-        form = "row by row" if by_rows else "in columns"
-        size = sum(map(len, base)) / 1e6
-        print(f"a base with {waiting} waiting and {settled} settled, {form}: {size:.0f} MB")
+    size = sum(map(len, base)) / 1e6
+    print(f"a base with {waiting} waiting and {settled} settled: {size:.0f} MB")
 
 
 if __name__ == "__main__":

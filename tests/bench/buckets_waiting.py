@@ -2,7 +2,7 @@
 
     python -m tests.bench.buckets_waiting [predictions]
 
-Eight models, four id buckets in columns, one after the other in one process; an engine builds them side by
+Eight models, four id buckets, one after the other in one process; an engine builds them side by
 side, and has to read the bytes first. A log is longest before the delta that begins it anew: its deltas are
 then as long as its base.
 """
@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from streamwatch.core.buckets.forms import id_bucket_of, reader_of
+from streamwatch.core.buckets.id_bucket import ColumnIdBucket
+from streamwatch.core.buckets.reader import ColumnReader
 from streamwatch.core.events import Partition
 from streamwatch.edge.keys import bytes_of_keys
 from tests.bench.buckets import BATCH, BEGIN_MS, PER_MS, SPEC, records, vocabulary
@@ -30,8 +31,8 @@ def main() -> None:
     batches = -(-wanted // BATCH)
     join = replace(SPEC.join, horizon_ms=FOREVER_MS, early_horizon_ms=FOREVER_MS, max_pending=2 * wanted)
     spec = replace(SPEC, join=join)
-    reader, names = reader_of(spec, bytes_of_keys), vocabulary()
-    buckets = [id_bucket_of(number, spec) for number in range(spec.id_buckets)]
+    reader, names = ColumnReader(spec, bytes_of_keys), vocabulary()
+    buckets = [ColumnIdBucket(number, spec) for number in range(spec.id_buckets)]
     logs: list[list[bytes]] = [[] for _ in buckets]
     fed_seconds, before = 0.0, resident_bytes()
     for batch in range(batches):
@@ -67,7 +68,7 @@ def rebuilt(spec, logs: Sequence[Sequence[bytes]]) -> float:
     """CPU seconds until all buckets are as their logs say."""
     began = time.process_time()
     for number, log in enumerate(logs):
-        bucket = id_bucket_of(number, spec)
+        bucket = ColumnIdBucket(number, spec)
         for delta in log:
             bucket.take_in(delta)
     return time.process_time() - began

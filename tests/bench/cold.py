@@ -18,13 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from streamwatch.core.join.compiled.cold.block import PACKED_ENTRY
-from streamwatch.core.join.compiled.cold.entries import ColdEntries
-from streamwatch.core.join.compiled.cold.memory import MemoryRuns
-from streamwatch.core.join.compiled.cold.spec import ColdSpec
-from streamwatch.core.join.entry import PENDING
-from streamwatch.edge.stores.rocksdb.columns.runs import RocksRuns
-from streamwatch.edge.stores.rocksdb.directory.database import MEBIBYTE, Database, size_on_disk
+from streamwatch.core.join.cold.block import PACKED_ENTRY
+from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.cold.store import ColdSpec, MemoryRuns
+from streamwatch.core.join.counters import PENDING
+from streamwatch.edge.stores.rocksdb.database import MEBIBYTE, Database, size_on_disk
+from streamwatch.edge.stores.rocksdb.store import RocksRuns
 
 BATCH = 500
 ROUNDS = 5
@@ -119,7 +118,7 @@ class Cold:
         count = min(self.cold.alive(0), TAKEN)
         taking = self.cold.plan_oldest_search(0, count)
         self.clock("take", taking.run)
-        assert len(self.clock("take", self.cold.finish_oldest_search, taking)) == count
+        assert len(self.clock("take", self.cold.finish_oldest_search, taking).entries) == count
         return count
 
 

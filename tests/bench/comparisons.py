@@ -20,9 +20,9 @@ from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Event, Label, Outcome, PairedAnswer, Prediction
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records import Vocabulary
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
-from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.keys import digest_bytes
 from tests.core.columns import in_columns
 from tests.core.estimators.comparisons.plain_comparison import PlainComparison
@@ -82,7 +82,7 @@ def join_microseconds(challengers: int, *, everyone: bool, ids: int = 20) -> tup
         for _ in range(ROUNDS):
             join = JoinSpec(max_models=2 * len(models), comparisons=compared)
             stream = Stream(join)
-            stream.pipeline = ColumnPipeline(join, stream.monitors, digest_bytes)
+            stream.pipeline = Pipeline(join, stream.monitors, digest_bytes)
             stream.feed(*(predict("warm", "x", 0, model) for model in models), label_for_all("warm", "x", 0))
             stream.feed(*(predict(str(i), "x", 1, model) for i in range(ids) for model in models))
             if everyone:
@@ -116,7 +116,7 @@ def whole_microseconds(messages: int = 60_000, rounds: int = 7, at_once: int = 4
     for _ in range(rounds):
         for place, compared in enumerate((SPEC.comparisons, ())):
             spec = replace(SPEC, comparisons=compared)
-            pipeline = ColumnPipeline(JoinSpec(comparisons=compared), EstimatorSet(spec), digest_bytes)
+            pipeline = Pipeline(JoinSpec(comparisons=compared), EstimatorSet(spec), digest_bytes)
             vocabulary = Vocabulary()
             records = [in_columns(batch, vocabulary, digests=False) for batch in batches]
             began = time.process_time()

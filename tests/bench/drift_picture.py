@@ -15,7 +15,7 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.trace_chunk import TraceChunk
 from streamwatch.core.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.lab.streams.simulated import BLOCK, StreamSpec, blocks
+from streamwatch.demo.simulated import BLOCK, StreamSpec, blocks
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

@@ -12,11 +12,10 @@ import numpy as np
 
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Event, Label, Prediction
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
+from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
-from streamwatch.core.records import RecordBatch
+from streamwatch.core.records import RecordBatch, Vocabulary
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
-from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.keys import digest_bytes
 from tests.core.columns import in_columns
 
@@ -45,7 +44,7 @@ def seconds(polls: list[RecordBatch], *, hints: bool) -> float:
     """CPU time of joining and evaluating all of it."""
     registers = (EarlyHintsSpec(),) if hints else ()
     estimators = EstimatorSet(MonitorsSpec(max_models=2))
-    pipeline = ColumnPipeline(JoinSpec(prediction_registers=registers), estimators, digest_bytes)
+    pipeline = Pipeline(JoinSpec(prediction_registers=registers), estimators, digest_bytes)
     began = time.process_time()
     for poll in polls:
         for _ in pipeline.steps(poll):

@@ -17,8 +17,8 @@ import matplotlib as mpl
 import numpy as np
 
 from streamwatch.core.events import Outcome, Prediction
-from streamwatch.core.predictions.batch import batch_of
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
+from streamwatch.core.predictions.kind import batch_of
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

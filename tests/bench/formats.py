@@ -3,7 +3,7 @@
     python -m tests.bench.formats
 
 All read the same predictions in turn, in one process; the lowest of the rounds is shown, in µs of CPU a
-message and as a ratio to JSON. With scores JSON's records are event objects, too.
+message and as a ratio to JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import fastavro
 from streamwatch.core.events import Partition
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.decoders.schemas.protobuf_values import ProtobufReader
+from streamwatch.edge.decoders.schemas.protobuf import ProtobufReader
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaRequest, ValueReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords, gathered, piece_of
 from tests.bench.decode import AT_MS, microseconds, values
@@ -90,7 +90,7 @@ def contenders(size: int) -> dict[str, Callable[[], object]]:
     text = [json.dumps(fields, separators=(",", ":")).encode() for fields in told]
     reader = at_hand.reader(SchemaRequest(2, decoders["protobuf"]._choice.compile))  # type: ignore[attr-defined]
     assert isinstance(reader, ProtobufReader)
-    message = reader._classes["Scored"]
+    message = reader._class("Scored")
     written = {
         "json": text,
         "json_schema": [b"\0\0\0\0\3" + value for value in text],

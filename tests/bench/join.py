@@ -1,9 +1,9 @@
-"""What the join costs for each message, row by row and compiled, and what an entry takes in memory.
+"""What the join costs for each message, and what an entry takes in memory.
 
     python -m tests.bench.join [--waiting 300000] [--models 3] [--rounds 5]
 
 So many predictions wait; then messages come as on a calm stream: each id is predicted by every model, and the
-label of an earlier id comes with it. Both read the same messages in turn and evaluate nothing; CPU of the
+label of an earlier id comes with it. All read the same messages in turn and evaluate nothing; CPU of the
 process, the lowest of the rounds. Only ratios travel between machines.
 """
 
@@ -16,13 +16,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from streamwatch.core.events import Event, Label, Prediction
-from streamwatch.core.join.compiled.warming import warm_up_join
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.pipelines.pipeline import Pipeline
+from streamwatch.core.join.warming import warm_up_join
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records import Vocabulary
 from streamwatch.core.specs import JoinSpec
-from streamwatch.core.vocabulary import Vocabulary
 from streamwatch.edge.keys import digest_bytes
-from streamwatch.edge.stores.memory import MemoryStore
 from tests.core.columns import in_columns
 
 BATCH = 500
@@ -30,6 +28,9 @@ MESSAGES = 100_000
 START_MS = 1_700_000_000_000
 SPEC = JoinSpec(max_pending=10**8, max_labels=10**8, max_dedup_entries=10**8)
 ORDERED = replace(SPEC, order="prediction_time")
+BOTH = replace(SPEC, conflicts="both")
+REVISED = 10
+"""One of so many predictions is revised, where some are."""
 
 
 class Nobody:
@@ -51,14 +52,21 @@ class Nobody:
         return []
 
 
-def stream(models: int, waiting: int) -> Iterator[Event]:
-    """Predictions of ids by every model, and the label of the id that came `waiting` predictions before."""
+def stream(models: int, waiting: int, *, revised: bool = False) -> Iterator[Event]:
+    """Predictions of ids by every model, and the label of the id that came `waiting` predictions before.
+
+    With `revised`, some ids are predicted again when half of the time until their label is over.
+    """
     behind = waiting // models
     number = 0
     while True:
         at = START_MS + number
         for model in range(models):
             yield Prediction(f"instance-{number:012}", f"model-{model}", "a", at, at)
+        if revised and number % REVISED == 0 and number >= behind // 2:
+            for model in range(models):
+                key = f"instance-{number - behind // 2:012}"
+                yield Prediction(key, f"model-{model}", "b", at, at)
         if number >= behind:
             yield Label(f"instance-{number - behind:012}", "a" if number % 3 else "b", at, None, at)
         number += 1
@@ -71,11 +79,10 @@ def batches(events: Iterator[Event], count: int) -> list[list[Event]]:
 class Joined:
     """A pipeline, and the CPU seconds of its rounds."""
 
-    def __init__(self, pipeline, arguments) -> None:
+    def __init__(self, pipeline, arguments, *, revised: bool = False) -> None:
         self.pipeline = pipeline
-        self.store = MemoryStore()
         self.vocabulary = Vocabulary()
-        self.events = stream(arguments.models, arguments.waiting)
+        self.events = stream(arguments.models, arguments.waiting, revised=revised)
         for _ in range(arguments.waiting // MESSAGES + 1):
             self.join(batches(self.events, MESSAGES))
         self.seconds: list[float] = []
@@ -84,8 +91,7 @@ class Joined:
     def join(self, parts: list[list[Event]]) -> float:
         began = time.process_time()
         for part in parts:
-            found = self.store.fetch(self.pipeline.read_set(part))
-            self.store.apply(self.pipeline.advance(part, found))
+            self.pipeline.advance(part)
         return time.process_time() - began
 
     def round(self) -> None:
@@ -111,23 +117,25 @@ def main() -> None:
     arguments = parser.parse_args()
     warm_up_join()
     gc.disable()
-    rows = Joined(Pipeline(SPEC, Nobody()), arguments)
-    columns = Joined(ColumnPipeline(SPEC, Nobody(), digest_bytes), arguments)
-    ordered = Joined(ColumnPipeline(ORDERED, Nobody(), digest_bytes), arguments)
+    columns = Joined(Pipeline(SPEC, Nobody(), digest_bytes), arguments)
+    ordered = Joined(Pipeline(ORDERED, Nobody(), digest_bytes), arguments)
+    both = Joined(Pipeline(BOTH, Nobody(), digest_bytes), arguments)
+    revising = Joined(Pipeline(BOTH, Nobody(), digest_bytes), arguments, revised=True)
     for _ in range(arguments.rounds):
-        rows.round()
         columns.round()
         columns.round_in_columns()
         ordered.round_in_columns()
+        both.round_in_columns()
+        revising.round_in_columns()
     per = 1e6 / MESSAGES
-    slow, whole, loop = (
-        min(seconds) * per for seconds in (rows.seconds, columns.seconds, columns.loop_seconds)
-    )
-    print(f"row by row                {slow:6.3f} µs a message")
-    print(f"compiled, from events     {whole:6.3f} µs, {whole / slow:.2f} of it")
-    print(f"compiled, from columns    {loop:6.3f} µs, {loop / slow:.2f} of it")
+    whole, loop = (min(seconds) * per for seconds in (columns.seconds, columns.loop_seconds))
+    print(f"from events               {whole:6.3f} µs a message")
+    print(f"from columns              {loop:6.3f} µs")
     held, window_s = min(ordered.loop_seconds) * per, ORDERED.reorder_window_ms // 1_000
     print(f"in prediction order       {held:6.3f} µs, {held - loop:.3f} more ({window_s} s of outcomes held)")
+    kept, some = min(both.loop_seconds) * per, min(revising.loop_seconds) * per
+    print(f"first and last prediction {kept:6.3f} µs, {kept / loop:.2f} of that from columns")
+    print(f"  one of {REVISED} revised        {some:6.3f} µs, {some / loop:.2f} of it")
     join = columns.pipeline._join
     entries = int(join._arrays.totals["top"][0])
     print(f"{entries:,} entries of {join.nbytes / entries:.0f} bytes each, table included")

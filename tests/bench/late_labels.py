@@ -13,9 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from streamwatch.core.estimators.names import Batch, Classes
+from streamwatch.core.estimators.names import Batch, Classes, Slice
 from streamwatch.core.estimators.registers.late_labels.register import LateLabels, LateLabelsSpec
-from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.specs import DAY_MS
 
 OUTCOMES = 5_000

@@ -12,7 +12,7 @@ import matplotlib as mpl
 import numpy as np
 
 from streamwatch.core.estimators.registers.late_labels.accuracy import late_accuracy
-from streamwatch.core.estimators.registers.late_labels.geometry import geometry_of
+from streamwatch.core.estimators.registers.late_labels.observe import geometry_of
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
 from streamwatch.core.specs import DAY_MS
 from tests.golden.elec2_late import BEGAN_MS, HORIZON_MS, late_elec2

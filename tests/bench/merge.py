@@ -13,8 +13,7 @@ import numpy as np
 
 from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
-from streamwatch.core.records import LABEL, PREDICTION, ROW, RecordBatch
-from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.core.records import LABEL, PREDICTION, ROW, RecordBatch, Vocabulary
 
 PARTITIONS = (1, 4, 32)
 POLL = 500

@@ -16,16 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from streamwatch.core.commit.batch import CommitBatch
-from streamwatch.core.join.compiled.join import DONE, LOAD_OLDEST, CompiledJoin
-from streamwatch.core.join.compiled.layout import LABEL, NO_TIME, PREDICTION, ROW
-from streamwatch.core.join.compiled.outside.overflow import Overflow
-from streamwatch.core.join.compiled.outside.spec import OverflowSpec
-from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join, warm_up_overflow
+from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
+from streamwatch.core.join.join import DONE, LOAD_OLDEST, CompiledJoin
+from streamwatch.core.join.layout import LABEL, NO_TIME, PREDICTION, ROW
+from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
+from streamwatch.core.ports import CommitBatch
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import bytes_of_keys
-from streamwatch.edge.stores.rocksdb import ColumnStore, RocksSpec
-from streamwatch.edge.stores.rocksdb.directory.database import size_on_disk
+from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
+from streamwatch.edge.stores.rocksdb.database import size_on_disk
 
 BATCH, PER_COMMIT = 4_096, 20
 HORIZON_MS = 10**12
@@ -44,7 +43,7 @@ class Measured:
     """A join over a directory, and the CPU it took."""
 
     def __init__(self, directory, models, table):
-        self.store = ColumnStore.open(RocksSpec(directory, HORIZON_MS, HORIZON_MS))
+        self.store = RocksStore.open(RocksSpec(directory, HORIZON_MS, HORIZON_MS))
         self.join = CompiledJoin(JOIN, bytes_of_keys, Overflow(self.store.load().runs, OverflowSpec(table)))
         self.models = [self.join.models[f"m{number}"] for number in range(models)]
         self.shown = self.join.classes["x"]

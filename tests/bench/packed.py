@@ -2,8 +2,7 @@
 
     python -m tests.bench.packed [EVENTS]
 
-Predictions of three models, 5,000 a commit; then a label of each. Beside it a value per id, as commits are
-written row by row. CPU is that of the process.
+Predictions of three models, 5,000 a commit; then a label of each. CPU is that of the process.
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from streamwatch.core.commit.batch import CommitBatch
-from streamwatch.core.join.compiled.warming import warm_up_join
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.pipelines.pipeline import Pipeline
+from streamwatch.core.join.warming import warm_up_join
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.ports import CommitBatch
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import bytes_of_keys
-from streamwatch.edge.stores.rocksdb import ColumnStore, RocksSpec, RocksStore
+from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from tests.core.join.join_stream import RecordingEstimatorSet, label, predict
 from tests.edge.stores.rocksdb.stream import digested
 
@@ -35,52 +33,39 @@ class Forgetful(RecordingEstimatorSet):
         return []
 
 
-def opened(directory: Path, *, columns: bool):
-    spec = RocksSpec(directory, SPEC.horizon_ms, SPEC.early_horizon_ms)
-    if columns:
-        return ColumnPipeline(SPEC, Forgetful(), bytes_of_keys), ColumnStore.open(spec)
-    return Pipeline(SPEC, Forgetful()), RocksStore.open(spec)
+def opened(directory: Path):
+    return Pipeline(SPEC, Forgetful(), bytes_of_keys), RocksStore.open(RocksSpec(directory))
 
 
-def measure(number: int, *, columns: bool) -> None:
+def measure(number: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        pipeline, store = opened(Path(folder) / "state", columns=columns)
-        family = "columns" if columns else "entries"
+        pipeline, store = opened(Path(folder) / "state")
         spent = {"predictions": 0.0, "labels": 0.0}
         longest = 0.0
         commit = 0
         for kind in ("predictions", "labels"):
             for start in range(0, number, BATCH):
-                events = digested(an_event(kind, n) for n in range(start, start + BATCH))
-                store.apply(pipeline.advance(events, store.fetch(pipeline.read_set(events))))
+                pipeline.advance(digested(an_event(kind, n) for n in range(start, start + BATCH)))
                 began = time.process_time()
                 commit += 1
-                changed = pipeline.changes(commit) if columns else {}
+                changed = pipeline.changes(commit)
                 store.commit(CommitBatch({"pipeline": pipeline.snapshot()}, columns=changed))
                 took = time.process_time() - began
                 spent[kind] += took
                 longest = max(longest, took)
                 store.flush()
             store._database.compact()
-            size = store._database.figure(family, "live-sst-files-size")
-            if not columns:
-                size += sum(
-                    store._database.figure(name, "live-sst-files-size") for name in ("expiry", "dedup")
-                )
+            size = store._database.figure("columns", "live-sst-files-size")
             print(
                 f"  {kind}: {1e6 * spent[kind] / number:.2f} µs an event, {size / number:.1f} B each on disk"
             )
         print(f"  the longest commit: {1e3 * longest:.1f} ms")
-        if columns:
-            print(f"  {pipeline._join.nbytes / number:.0f} B each in memory, without places")
+        print(f"  {pipeline._join.nbytes / number:.0f} B each in memory, without places")
         store.close()
         began = time.process_time()
-        pipeline, store = opened(Path(folder) / "state", columns=columns)
+        pipeline, store = opened(Path(folder) / "state")
         saved = store.load()
-        if columns:
-            pipeline.restore(saved.sections["pipeline"], saved.columns)
-        else:
-            pipeline.restore(saved.sections["pipeline"])
+        pipeline.restore(saved.sections["pipeline"], saved.columns)
         print(f"  a start: {time.process_time() - began:.2f} s of CPU")
         store.close()
 
@@ -94,6 +79,4 @@ def an_event(kind: str, n: int):
 if __name__ == "__main__":
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
     warm_up_join()
-    for chosen in (True, False):
-        print("packed commits" if chosen else "a value per id")
-        measure(count, columns=chosen)
+    measure(count)

@@ -18,16 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join, warm_up_overflow
-from streamwatch.core.specs import table_entries
-from streamwatch.edge.stores.rocksdb.directory.database import size_on_disk
-from streamwatch.settings.state import StateSection
+from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
+from streamwatch.core.specs import JoinSpec, table_entries
+from streamwatch.edge.stores.rocksdb.database import size_on_disk
+from streamwatch.settings.sections import StateSection
 from tests.bench.outside import Measured, resident_megabytes
 
 MODELS = 3
 IDS_A_STEP = 250_000
 LABELS = 20_000
-TABLE = table_entries(1_000_000 * StateSection().join_memory_megabytes)
+TABLE = table_entries(1_000_000 * StateSection().join_memory_megabytes, JoinSpec())
 MARKS = tuple(mark * MODELS * IDS_A_STEP for mark in (1, 4, 13, 40, 133))
 COLUMNS = ("millions", "resident_megabytes", "disk_bytes", "prediction_microseconds", "label_microseconds")
 

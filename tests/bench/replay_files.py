@@ -18,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from streamwatch.lab.replay.replay import replay
-from streamwatch.lab.replay.spec import ReplaySpec
+from streamwatch.history.replay.replay import ReplaySpec, replay
 
 ROUNDS = 3
 

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from streamwatch.core.series import Family, Report
+from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from tests.edge.web.exposition import FORMATS, OPENMETRICS, rendered_by_client, report
 

@@ -60,11 +60,11 @@ def main(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Software": None})
     right = truth == answer
+    repeated = np.concatenate([[False], truth[1:] == truth[:-1]])
     for value, last, k in zip(HOURS, accuracy, kappa, strict=True):
         mine = hours == value
-        same = truth[mine][1:] == truth[mine][:-1]
         sys.stdout.write(
-            f"{value}: right in {right[mine].mean():.3f}, its previous label in {same.mean():.3f}; "
+            f"{value}: right in {right[mine].mean():.3f}, the label before in {repeated[mine].mean():.3f}; "
             f"at its best {np.nanmax(last):.2f}, at its worst {np.nanmin(last):.2f}, worse than no change in "
             f"{np.mean(k < 0):.0%} of the weeks\n"
         )

@@ -23,8 +23,7 @@ import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streamwatch.lab.schedule import ScheduleSpec, schedule
-from streamwatch.lab.simulate import SimulationSpec, run_simulation
+from streamwatch.demo.simulate import ScheduleSpec, SimulationSpec, run_simulation, schedule
 from tests.bench.end_to_end.__main__ import in_a_fresh_process
 from tests.bench.end_to_end.broker import broker
 from tests.bench.end_to_end.costs import STREAM

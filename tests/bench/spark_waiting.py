@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streamwatch.lab.simulate import SimulationSpec, run_simulation
+from streamwatch.demo.simulate import SimulationSpec, run_simulation
 from tests.bench.end_to_end.broker import broker
 from tests.bench.end_to_end.costs import STREAM
 from tests.bench.spark_job import BATCHES, FEW, Run, job, run

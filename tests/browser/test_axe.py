@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import expect
 
-from streamwatch.core.series import Report
+from streamwatch.core.metrics.series import Report
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.chromium import DESKTOP, PHONE
 from tests.browser.conftest import Opened

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from playwright.async_api import expect
 
-from streamwatch.edge.web.routes.openapi import document
+from streamwatch.edge.web.openapi import document
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened
 from tests.browser.test_status_page import TOKEN

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from playwright.async_api import expect
 
-from streamwatch.core.series import Report
+from streamwatch.core.metrics.series import Report
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened
 from tests.edge.web.http_faces import Model, report_of

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from streamwatch.cli import app
 from streamwatch.edge.web.server import HttpServer
-from streamwatch.lab.reporting.daemon import from_daemon
-from streamwatch.lab.reporting.page import page
-from streamwatch.lab.reporting.writing import html
+from streamwatch.history.reporting.page import page
+from streamwatch.history.reporting.sources import from_daemon
+from streamwatch.history.reporting.writing import html
 from tests.browser.chromium import DESKTOP, PHONE
 from tests.browser.test_axe import troubled
 from tests.browser.test_comparisons import compared

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from streamwatch.folds import Scheme
-from streamwatch.lab.experiments.fold_runs import STREAMS, TESTS, evaluate, noisy, rejections
+from streamwatch.papers.validation import STREAMS, TESTS_OF_FOLDS, evaluate, noisy, rejections
 
 VALIDATIONS = ("bootstrap", "cross-validation", "split-validation")
 NOISE = (0.0, 0.05, 0.10)
@@ -33,13 +33,13 @@ def main() -> None:
     print(f"{'':32s}" + "".join(f"{'noise ' + str(noise):>21s}" for noise in NOISE))
     print(f"{'':32s}" + 3 * "  boot   cv  split".rjust(21))
     for prequential in (False, True):
-        found = np.zeros((len(NOISE), len(VALIDATIONS), len(TESTS)))
+        found = np.zeros((len(NOISE), len(VALIDATIONS), len(TESTS_OF_FOLDS)))
         for column, validation in enumerate(VALIDATIONS):
             for seed, stream in enumerate(STREAMS.values()):
                 evaluated = evaluate(stream, Scheme(validation, 10, prequential), runs, outcomes, seed)
                 for row, noise in enumerate(NOISE):
                     found[row, column] += rejections(noisy(evaluated, noise, seed)) / len(STREAMS)
-        for at, test in enumerate(TESTS):
+        for at, test in enumerate(TESTS_OF_FOLDS):
             form = "prequential" if prequential else "non-prequential"
             print(f"{test + ', ' + form:32s}" + _cells(found[:, :, at].ravel()), flush=True)
             if (prequential, test) in PRINTED:
@@ -50,12 +50,12 @@ def main() -> None:
 def shared_seeds(runs: int, outcomes: int) -> None:
     """Print what the tests say of equal models when all folds of a model have one seed."""
     print("Equal models, prequential, all folds of a model with one seed")
-    found = np.zeros((len(VALIDATIONS), len(TESTS)))
+    found = np.zeros((len(VALIDATIONS), len(TESTS_OF_FOLDS)))
     for row, validation in enumerate(VALIDATIONS):
         for seed, stream in enumerate(STREAMS.values()):
             evaluated = evaluate(stream, Scheme(validation, 10), runs, outcomes, seed, shared=True)
             found[row] += rejections(evaluated) / len(STREAMS)
-    for at, test in enumerate(TESTS):
+    for at, test in enumerate(TESTS_OF_FOLDS):
         print(f"{test:32s}   " + "".join(f"{v:6.2f}" for v in found[:, at]))
 
 

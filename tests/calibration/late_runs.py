@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.registers.late_labels.accuracy import late_accuracy, wilson
-from streamwatch.core.estimators.registers.late_labels.change import latest_change
-from streamwatch.core.estimators.registers.late_labels.estimate import estimates_of
-from streamwatch.core.estimators.registers.late_labels.geometry import Geometry, geometry_of
+from streamwatch.core.estimators.registers.late_labels.accuracy import (
+    estimates_of,
+    late_accuracy,
+    latest_change,
+    wilson,
+)
+from streamwatch.core.estimators.registers.late_labels.observe import Geometry, geometry_of
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
 from streamwatch.core.events import ErrorChange
 from streamwatch.core.specs import DAY_MS

@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from streamwatch.core.estimators.folds.significance import sign_test, wilcoxon_test
 from streamwatch.folds import Scheme
-from streamwatch.lab.experiments.fold_runs import STREAMS, TESTS, evaluate, noisy, rejections
+from streamwatch.papers.validation import STREAMS, TESTS_OF_FOLDS, evaluate, noisy, rejections
 from tests.tiers import by_tier
 
 RUNS = by_tier(fast=10, default=12, everything=50)
@@ -35,8 +35,10 @@ def test_mcnemar_calls_models_of_one_algorithm_different_more_often_than_tests_o
 ) -> None:
     """Bifet et al. 2015, Table 2: .77 and .80 where Wilcoxon has .11 and .10."""
     runs = [evaluate(stream, scheme, RUNS, OUTCOMES, seed) for seed, stream in enumerate(STREAMS.values())]
-    equal = dict(zip(TESTS, np.mean([rejections(each) for each in runs], axis=0), strict=True))
-    worse = dict(zip(TESTS, np.mean([rejections(noisy(r, 0.1, 1)) for r in runs], axis=0), strict=True))
+    equal = dict(zip(TESTS_OF_FOLDS, np.mean([rejections(each) for each in runs], axis=0), strict=True))
+    worse = dict(
+        zip(TESTS_OF_FOLDS, np.mean([rejections(noisy(r, 0.1, 1)) for r in runs], axis=0), strict=True)
+    )
     assert equal["McNemar"] >= 0.4
     assert equal["sign"] <= equal["sign, 8 of 10"]
     assert worse["Wilcoxon"] >= 0.7

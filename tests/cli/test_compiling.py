@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from streamwatch.cli.compiling import telling_of_compiling
+from streamwatch.cli.compile import telling_of_compiling
 from streamwatch.core.jit.cache import KernelCache
 from streamwatch.core.jit.observers import observers
 

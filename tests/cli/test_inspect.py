@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from streamwatch.assembly.inspection import kafka_written, sampling_settings
 from streamwatch.cli import app
 from streamwatch.settings import Settings, load
-from streamwatch.settings.yaml_text import parse
-from tests.lab.inspection.payloads.ids import int_and_text, prefixed
-from tests.lab.inspection.story import Maker, story
+from streamwatch.settings.loading import parse
+from tests.inspection.payloads.ids import int_and_text, prefixed
+from tests.inspection.story import Maker, story
 
 
 @pytest.fixture

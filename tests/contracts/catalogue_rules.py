@@ -21,7 +21,7 @@ from streamwatch.core.estimators.entries import Bound, Entry, Measure
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.settings.monitors.estimator_kinds import DETECTOR_KINDS, FORGETTING_KINDS
+from streamwatch.settings.monitors import DETECTOR_KINDS, FORGETTING_KINDS
 from tests.core.estimators.measures import plain_measures, plain_uncertainty
 
 SAID = ("help", "formula", "source", "cost")

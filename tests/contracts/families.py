@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from docs.reference.generate import sections
-from streamwatch.core.series import Family
+from streamwatch.core.metrics.series import Family
 
 
 def every_family() -> list[Family]:

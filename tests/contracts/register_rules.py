@@ -8,10 +8,10 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 
-from streamwatch.core.commit.sections import document_of, spec_of
 from streamwatch.core.estimators.registers import RegisterKind
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
+from streamwatch.core.pipeline.sections import document_of, spec_of
 from tests.layouts import TINY
 
 MODELS = ("m", "n")
@@ -44,6 +44,10 @@ def stream(length: int = 600) -> list[Outcome]:
                 scores=scores,
                 segments={"country": "DEFRIT"[i % 5 : i % 5 + 2]} if i % 11 else None,
                 last_class="abc"[i % 3] if i % 4 == 0 else None,
+                label_at_prediction="abc"[i % 3] if i > 10 else None,
+                made=i + 1,
+                resolved_ms=1_700_000_000_000 + i * 3_600_000,
+                waited_ms=int(rng.integers(10)) * 86_400_000,
             )
         )
     return found

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from streamwatch.assembly.mappings import mappings_of
-from streamwatch.assembly.topics import build_topics
+from streamwatch.assembly.topics import build_topics, mappings_of
 from streamwatch.edge.decoders import envelopes
 from streamwatch.edge.decoders.envelopes import KINDS, EnvelopeKind, UnwrappedRecord
-from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.decoders.reasons import REASONS
+from streamwatch.edge.decoders.mapping import REASONS, TopicMapping
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.topics import ENVELOPES, TopicSection
 from tests.edge.decoders.records import FakeRecord

@@ -11,17 +11,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from streamwatch.admin.doctor.examination import examine
 from streamwatch.admin.doctor.facts import Facts
-from streamwatch.assembly.inspection import sampling_settings
-from streamwatch.assembly.schema_sample import plain_samples
+from streamwatch.admin.doctor.rules import examine
+from streamwatch.assembly.inspection import plain_samples, sampling_settings
 from streamwatch.cli import app
-from streamwatch.lab.inspection.guessing import guess
-from tests.admin.doctor.test_rules import WRONG, baselines, reading
-from tests.lab.inspection.payloads.elements import several_elements
-from tests.lab.inspection.payloads.envelopes import double_encoded, framed
-from tests.lab.inspection.payloads.ids import composite, prefixed, upper_case_ids, user_and_day
-from tests.lab.inspection.story import Maker
+from streamwatch.inspection.guessing import guess
+from tests.admin.test_rules import WRONG, baselines, reading
+from tests.inspection.payloads.elements import several_elements
+from tests.inspection.payloads.envelopes import double_encoded, framed
+from tests.inspection.payloads.ids import composite, prefixed, upper_case_ids, user_and_day
+from tests.inspection.story import Maker
 
 PAGE = Path(__file__).parents[2] / "docs" / "first-day.md"
 NOWHERE = ["-s", "kafka.bootstrap_servers=127.0.0.1:1", "-s", "topics.predictions=p", "-s", "topics.labels=l"]

@@ -13,8 +13,7 @@ from streamwatch.edge.decoders import formats
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatKind, FormatOptions
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.formats import FORMATS, OWN_KEYS, FormatSection
-from streamwatch.settings.topics import TopicSection
+from streamwatch.settings.topics import FORMATS, OWN_KEYS, FormatSection, TopicSection
 
 MODULES = [
     importlib.import_module(f"{formats.__name__}.{found.name}")

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from streamwatch.core.series import Family
+from streamwatch.core.metrics.series import Family
 from tests.contracts.families import every_family
 
 FAMILIES = every_family()

@@ -16,10 +16,10 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
-from streamwatch.core.join.join import Join
+from streamwatch.core.join.join import CompiledJoin
 from streamwatch.core.join.series import counter_families, gauge_families, model_families
 from streamwatch.core.merge import Merge, MergeProgress, MergeSpec
-from streamwatch.core.merge.series import held_families, progress_families
+from streamwatch.core.merge.merge import held_families, progress_families
 from streamwatch.core.metrics import (
     ALARMS,
     COMPARISONS,
@@ -31,20 +31,22 @@ from streamwatch.core.metrics import (
     Metric,
     family,
 )
+from streamwatch.core.metrics.series import Family, Report, exposed
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.predictions.label_delays.register import LabelDelays
-from streamwatch.core.series import Family, Report, exposed
+from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
+from streamwatch.core.predictions.sampled_labels.register import SampledLabels
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
-from streamwatch.daemon.deliveries.deliveries import Deliveries
-from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
-from streamwatch.daemon.process import process_families
-from streamwatch.daemon.results.progress import RunProgress
+from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
+from streamwatch.daemon.results import RunProgress
+from streamwatch.daemon.status import process_families
+from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.telemetry import Telemetry
 
 PACKAGE = Path(streamwatch.__file__).parent
-BUILDERS = {"core/metrics/table.py", "core/estimators/series/report.py"}
+BUILDERS = {"core/metrics/table.py", "core/estimators/report.py"}
 """Where series are made from metrics: from the table, and from the catalogue of estimators."""
 
 
@@ -60,8 +62,12 @@ def calls(*names: str) -> Iterator[tuple[str, ast.Call]]:
 
 
 def join_families() -> Sequence[Family]:
-    join = Join(JoinSpec())
-    of_predictions = [*EarlyHints(EarlyHintsSpec()).families(), *LabelDelays(LabelDelaysSpec()).families()]
+    join = CompiledJoin(JoinSpec(), digest_bytes)
+    of_predictions = [
+        *EarlyHints(EarlyHintsSpec()).families(),
+        *LabelDelays(LabelDelaysSpec()).families(),
+        *SampledLabels(SampledLabelsSpec()).families(),
+    ]
     return [*counter_families(join, {}), *gauge_families(join), *model_families(join, ()), *of_predictions]
 
 

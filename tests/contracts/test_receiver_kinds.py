@@ -7,7 +7,7 @@ import pkgutil
 
 import pytest
 
-from streamwatch.assembly.receivers import build_receivers
+from streamwatch.assembly.alerts import build_receivers
 from streamwatch.edge import receivers
 from streamwatch.edge.receivers import KINDS, EndpointSpec, ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.http import HttpReceiver

@@ -16,7 +16,7 @@ from streamwatch.edge.sources import SourceKind
 from streamwatch.edge.stores import StoreKind
 from streamwatch.edge.stores.rocksdb import RocksSpec
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.state import StateSection
+from streamwatch.settings.sections import StateSection
 
 MINIMAL: dict[str, Any] = {
     "kafka": {"bootstrap_servers": "localhost:9"},
@@ -48,7 +48,7 @@ def test_settings_offer_exactly_the_stores_and_sources_there_are() -> None:
 
 @pytest.mark.parametrize("kind", stores.KINDS.values(), ids=stores.KINDS.keys())
 def test_a_store_is_as_durable_as_its_kind_says(kind: StoreKind[Any], tmp_path: Path) -> None:
-    store = kind.open(RocksSpec(tmp_path / "state", 1_000, 1_000))
+    store = kind.open(RocksSpec(tmp_path / "state"))
     try:
         assert store.durable == kind.durable
     finally:

@@ -13,12 +13,11 @@ from tests.tiers import few
 
 NUMBA_FREE = (
     "streamwatch.settings",
-    "streamwatch.core.commit.sections",
+    "streamwatch.core.pipeline.sections",
     "streamwatch.core.estimators.catalogue",
     "streamwatch.core.estimators.set",
-    "streamwatch.core.join.join",
     "streamwatch.core.merge",
-    "streamwatch.core.pipelines.pipeline",
+    "streamwatch.core.pipeline.pipeline",
     "streamwatch.edge.decoders.formats.json",
     "streamwatch.edge.stores.memory",
     "streamwatch.edge.stores.rocksdb",

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from streamwatch.core.estimators.names import Batch, Classes
+from streamwatch.core.estimators.names import Batch, Classes, Slice
 from streamwatch.core.estimators.registers import RegisterKind
-from streamwatch.core.estimators.samples import Slice
 from streamwatch.core.metrics import Metric
-from streamwatch.core.series import Sample
+from streamwatch.core.metrics.series import Sample
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from streamwatch.core.events import Event, Label, Prediction
-from streamwatch.core.records import LABEL, OBJECT, PREDICTION, ROW, SEPARATOR, RecordBatch
-from streamwatch.core.segments import segments_text
-from streamwatch.core.vocabulary import NO_NAME, Vocabulary
+from streamwatch.core.events import Event, Label, Prediction, segments_text
+from streamwatch.core.records import (
+    LABEL,
+    NO_NAME,
+    OBJECT,
+    PREDICTION,
+    ROW,
+    SEPARATOR,
+    RecordBatch,
+    Vocabulary,
+)
 from streamwatch.edge.keys import digest_bytes
 
 
@@ -59,7 +66,9 @@ def in_columns(
 
 def _is_plain(event: Event, vocabulary: Vocabulary) -> bool:
     """Whether a row can say it: a prediction or label without scores, of names that have numbers."""
-    if not isinstance(event, Prediction | Label) or (isinstance(event, Prediction) and event.scores):
+    if not isinstance(event, Prediction | Label):
+        return False
+    if isinstance(event, Prediction) and (event.scores or event.label_probability is not None):
         return False
     if event.timestamp_ms is not None and event.timestamp_ms < 0:
         return False

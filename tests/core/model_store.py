@@ -1,8 +1,8 @@
-"""A store's share beside the records of ids, as plain dictionaries: what commits leave, and a start finds."""
+"""A store as plain dictionaries: what commits leave, and a start finds."""
 
 from __future__ import annotations
 
-from streamwatch.core.commit.batch import CommitBatch, RecoveredState
+from streamwatch.core.ports import CommitBatch, RecoveredState
 
 
 class ModelStore:
@@ -10,7 +10,7 @@ class ModelStore:
 
     def __init__(self):
         self.commits = 0
-        self.sections, self.models, self.journal, self.held, self.outbox = {}, {}, {}, {}, {}
+        self.sections, self.models, self.journal, self.outbox = {}, {}, {}, {}
         self.columns = {}
 
     def commit(self, changes: CommitBatch):
@@ -18,7 +18,6 @@ class ModelStore:
         self.sections |= changes.sections
         for kept, new in (
             (self.models, changes.models),
-            (self.held, changes.held),
             (self.outbox, changes.outbox),
             (self.columns, changes.columns),
         ):
@@ -37,7 +36,6 @@ class ModelStore:
             dict(self.sections),
             dict(self.models),
             sorted(self.journal.items()),
-            dict(sorted(self.held.items())),
             dict(self.outbox),
             sorted(self.columns.items()),
         )

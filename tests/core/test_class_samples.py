@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.class_samples import ClassNames, ClassSamples
 from streamwatch.core.estimators.names import Classes
-from streamwatch.core.fold_names import fold_name
+from streamwatch.core.events import fold_name
+from streamwatch.core.metrics.series import ClassNames, ClassSamples
 
 NAN = float("nan")
 VALUES = st.lists(st.floats(0, 1) | st.just(NAN), max_size=5)

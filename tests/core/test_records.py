@@ -11,18 +11,20 @@ import pytest
 import xxhash
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
-from streamwatch.core.merge.kept_batches import KeptBatches
+from streamwatch.core.merge.inbox import KeptBatches
 from streamwatch.core.records import (
     LABEL,
+    NO_NAME,
     OBJECT,
     PREDICTION,
     ROW,
+    Names,
     RecordBatch,
+    Vocabulary,
     batch_of,
     no_records,
     rows_of,
 )
-from streamwatch.core.vocabulary import NO_NAME, Names, Vocabulary
 from tests.core.columns import in_columns
 from tests.tiers import examples
 

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.class_samples import ClassNames, ClassSamples
-from streamwatch.core.metrics.needed import is_needed
-from streamwatch.core.series import Family, Sample
-from streamwatch.core.series_budget import Cut, SeriesBudget, lines_of, within
+from streamwatch.core.metrics.series import ClassNames, ClassSamples, Family, Sample
+from streamwatch.core.metrics.series_budget import Cut, SeriesBudget, lines_of, within
+from streamwatch.core.metrics.table import is_needed
 from tests.edge.web.exposition import realistic
 
 FORGETTINGS = ("landmark", "fading:0.999", "sliding:1000", "adwin:0.002")

@@ -11,16 +11,16 @@ from typing import Any
 
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.core.alerting.receiver import Delivered, DeliveryResult
+from streamwatch.core.alerting.outbox import Delivered, DeliveryResult
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.core.commit.batch import CommitBatch
-from streamwatch.core.commit.checkpoint import RestoreReport
+from streamwatch.core.buckets.results import DataLoss
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
-from streamwatch.core.estimators.notifying.level import Level
+from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.merge import MergeProgress
-from streamwatch.core.results import DataLoss
-from streamwatch.core.series import Report
+from streamwatch.core.metrics.series import Report
+from streamwatch.core.pipeline.checkpoint import RestoreReport
+from streamwatch.core.ports import CommitBatch
 from streamwatch.daemon import (
     CommitSpec,
     RejectedRecords,
@@ -29,9 +29,8 @@ from streamwatch.daemon import (
 )
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.commits import Commits, Durable
-from streamwatch.daemon.deliveries.deliveries import Deliveries
-from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
-from streamwatch.edge.stores.errors import StateFailed
+from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
+from streamwatch.edge.stores.kind import StateFailed
 from tests.core.model_store import ModelStore
 
 NOW_MS = 1_700_000_000_000

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streamwatch.core.commit.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.merge import MergeProgress, MergeSpec
-from streamwatch.core.pipelines.pipeline import Pipeline
+from streamwatch.core.metrics.series import Family, Report
+from streamwatch.core.pipeline.checkpoint import Checkpoint, RestoreReport
+from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.ports import DataLossCounters, PartitionState, Poll, Schemas
-from streamwatch.core.series import Family, Report
 from streamwatch.core.specs import AdwinDriftSpec, JoinSpec, MonitorsSpec, PageHinkleySpec
 from streamwatch.daemon import (
     BatchProcessor,
@@ -31,7 +31,8 @@ from streamwatch.daemon import (
 )
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.sources.kafka.series import source_families
+from streamwatch.edge.keys import digest_bytes
+from streamwatch.edge.sources.kafka.source import source_families
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
 
@@ -227,7 +228,7 @@ def fake_daemon(
     log = io.StringIO()
     telemetry = Telemetry(stream=log)
     monitors = EstimatorSet(SPEC)
-    pipeline = Pipeline(JoinSpec(), monitors)
+    pipeline = Pipeline(JoinSpec(), monitors, digest_bytes)
     topics = {
         "predictions": Topic("prediction", JsonDecoder("predictions", "prediction", TopicMapping())),
         "labels": Topic("label", JsonDecoder("labels", "label", TopicMapping())),

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from streamwatch.core.alerting.book import AlarmBook
-from streamwatch.core.estimators.notifying.level import Level
-from streamwatch.core.predictions.active_hint import ActiveHint
+from streamwatch.core.estimators.notifying.model_facts import Level
+from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.daemon import (
     CommitSpec,
     ConsumeLoopSpec,
@@ -17,7 +17,7 @@ from streamwatch.daemon import (
 )
 from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.consume_loop import ConsumeLoop
-from streamwatch.edge.stores.errors import StateFailed
+from streamwatch.edge.stores.kind import StateFailed
 from streamwatch.telemetry import Telemetry
 from tests.core.model_store import ModelStore
 from tests.daemon.fake_alerting import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamwatch.daemon.clock import SteadyClock
+from streamwatch.daemon.status import SteadyClock
 
 
 def test_a_clock_that_is_set_back_goes_on_by_itself_and_follows_when_set_forward() -> None:

@@ -11,7 +11,7 @@ from streamwatch.core.events import Partition
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.merge.progress import Key
 from streamwatch.core.ports import PartitionState, Poll
-from streamwatch.daemon import giving_way
+from streamwatch.daemon import merged_records as giving_way
 from tests.daemon.fake_daemon import (
     NOW_MS,
     L,

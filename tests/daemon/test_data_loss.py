@@ -13,7 +13,7 @@ import pytest
 from streamwatch.core.events import Fingerprint, Mark, Partition
 from streamwatch.daemon import POSITIONS, decode_positions
 from streamwatch.daemon.source_positions import DataLossTotals, SourcePositions
-from streamwatch.edge.stores.errors import StateFailed
+from streamwatch.edge.stores.kind import StateFailed
 from tests.daemon.fake_daemon import FakeDaemon, FakeSource, L, P, until
 from tests.daemon.test_durability import Disk, durable_fake_daemon, pairs, running_until
 

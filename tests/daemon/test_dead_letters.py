@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamwatch.core.merge import MergeSpec
+from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import Record as AnyRecord
-from streamwatch.core.series import Family
 from streamwatch.daemon import RejectedRecords
 from tests.daemon.fake_daemon import (
     AT_ONCE,

@@ -10,11 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from streamwatch.core.commit.batch import CommitBatch
-from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.pipelines.pipeline import Pipeline
-from streamwatch.core.ports import Poll
+from streamwatch.core.pipeline.checkpoint import Checkpoint
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.ports import CommitBatch, Poll
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import (
     MERGE,
@@ -32,7 +31,8 @@ from streamwatch.daemon import (
 from streamwatch.daemon.source_positions import SourcePositions
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.stores.errors import StateFailed, StateForbidden, StateRefused
+from streamwatch.edge.keys import digest_bytes
+from streamwatch.edge.stores.kind import StateFailed, StateForbidden, StateRefused
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
 from tests.core.model_store import ModelStore
@@ -69,7 +69,7 @@ class Disk:
 
 
 class DiskStore(MemoryStore):
-    """Records of ids in memory (these tests restart with none pending); the rest on the disk."""
+    """Contents of commits, kept by the test as a disk would."""
 
     def __init__(self, disk: Disk):
         super().__init__()
@@ -111,7 +111,7 @@ def durable_fake_daemon(disk: Disk, *polls, commits=OFTEN, source: FakeSource | 
             raise disk.refusal
         disk.opened += 1
         store, monitors = DiskStore(disk), EstimatorSet(SPEC)
-        pipeline = Pipeline(JoinSpec(), monitors)
+        pipeline = Pipeline(JoinSpec(), monitors, digest_bytes)
         checkpoint = Checkpoint(pipeline, monitors, SPEC, 1_000)
         saved = store.load()
         resumed = checkpoint.restore(saved)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from streamwatch.daemon.giving_way import HELD_SECONDS, REQUEST_STEPS, yield_to_loop
+from streamwatch.daemon.merged_records import HELD_SECONDS, REQUEST_STEPS, yield_to_loop
 
 
 class SteppedLoop(asyncio.SelectorEventLoop):

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.pipelines.pipeline import Pipeline
+from streamwatch.core.join import join as compiled_join
+from streamwatch.core.pipeline import pipeline as pipeline_module
+from streamwatch.core.pipeline.checkpoint import Checkpoint
+from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import (
     MERGE,
@@ -28,7 +30,7 @@ from streamwatch.daemon import (
 from streamwatch.daemon.source_positions import SourcePositions
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.keys import id_keys
+from streamwatch.edge.keys import bytes_of_keys, id_keys
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from streamwatch.telemetry import Telemetry
 from tests.daemon.fake_daemon import (
@@ -47,8 +49,8 @@ from tests.daemon.fake_daemon import (
 
 pytestmark = pytest.mark.slow
 
-WAITING, LENT = 300, 10
-JOIN = JoinSpec(horizon_ms=60_000, early_horizon_ms=60_000)
+WAITING, AT_A_TIME = 300, 10
+JOIN = JoinSpec(horizon_ms=60_000, early_horizon_ms=60_000, assume="a")
 LONG_AGO = NOW_MS - 86_400_000
 
 
@@ -67,9 +69,8 @@ class LeapingFakeDaemon:
         }
 
         def open_state() -> State:
-            spec = RocksSpec(self.directory, JOIN.horizon_ms, JOIN.early_horizon_ms, 0, due_records=LENT)
-            store, monitors = RocksStore.open(spec), EstimatorSet(SPEC)
-            self.pipeline = pipeline = Pipeline(JOIN, monitors)
+            store, monitors = RocksStore.open(RocksSpec(self.directory)), EstimatorSet(SPEC)
+            self.pipeline = pipeline = Pipeline(JOIN, monitors, bytes_of_keys)
             checkpoint = Checkpoint(pipeline, monitors, SPEC, 1_000)
             saved = store.load()
             resumed = checkpoint.restore(saved)
@@ -80,7 +81,7 @@ class LeapingFakeDaemon:
 
         source, server = FakeSource(list(polls)), FakeServer()
         status = DaemonStatus(source, telemetry, clock=lambda: NOW_MS / 1_000)
-        reading = ConsumeLoopSpec(open_state, CommitSpec(0.05, 2 * LENT))
+        reading = ConsumeLoopSpec(open_state, CommitSpec(0.05, 2 * AT_A_TIME))
         daemon = Daemon(source, reading, server, status, telemetry, lambda: None)
         return FakeDaemon(source, server, status, None, daemon, io.StringIO())
 
@@ -90,7 +91,11 @@ def waiting():
     return [prediction(i, record_ms=LONG_AGO + 100 * i) for i in range(WAITING)]
 
 
-async def test_a_leap_is_committed_in_parts_and_a_stop_between_them_loses_nothing(tmp_path: Path) -> None:
+async def test_a_leap_is_committed_in_parts_and_a_stop_between_them_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled_join, "ROOM", AT_A_TIME)
+    monkeypatch.setattr(pipeline_module, "MOST_AT_ONCE", AT_A_TIME)
     fake_daemons = LeapingFakeDaemon(tmp_path / "state")
     first = fake_daemons.life(poll(*waiting()))
     running = asyncio.create_task(first.daemon.run())

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from streamwatch.core.commit.batch import CommitBatch
-from streamwatch.core.commit.checkpoint import RestoreReport
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.pipeline.checkpoint import RestoreReport
+from streamwatch.core.ports import CommitBatch
 from streamwatch.core.ports import Record as AnyRecord
-from streamwatch.core.series import Family
 from streamwatch.daemon import CommitSpec, RejectedRecords, SourcePositions, State
 from streamwatch.daemon.commits import Commits, Durable
 from streamwatch.edge.stores.memory import MemoryStore

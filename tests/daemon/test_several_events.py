@@ -25,7 +25,7 @@ from streamwatch.daemon.source_positions import encoded_progress
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
-from tests.lab.recorded_log import START_MS, Log, daemons_document
+from tests.history.recorded_log import START_MS, Log, daemons_document
 
 DOCUMENT: dict[str, Any] = {
     "kafka": {"bootstrap_servers": ["none:0"]},

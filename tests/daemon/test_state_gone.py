@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamwatch.edge.stores.errors import StateGone, StateRefused
+from streamwatch.edge.stores.kind import StateGone, StateRefused
 from tests.core.model_store import ModelStore
 from tests.daemon.fake_daemon import FakeDaemon, until
 from tests.daemon.test_durability import Disk, durable_fake_daemon, pairs, running_until

@@ -9,8 +9,7 @@ from typing import cast
 
 import pytest
 
-from streamwatch.daemon.offset_metadata import OffsetMetadata
-from streamwatch.daemon.state import State
+from streamwatch.daemon.commits import OffsetMetadata, State
 from streamwatch.daemon.state_holder import StateHolder
 from streamwatch.daemon.status import DaemonStatus
 from streamwatch.telemetry import Telemetry

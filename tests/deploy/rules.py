@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from streamwatch.core.alerting.notification import SEVERITIES
-from streamwatch.core.series import PREFIX, exposed
+from streamwatch.core.metrics.series import PREFIX, exposed
 from tests.contracts.families import every_family
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

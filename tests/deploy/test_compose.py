@@ -13,7 +13,8 @@ import pytest
 import yaml
 from typer.main import get_command
 
-from streamwatch.assembly import specs, topic_properties
+from streamwatch.assembly import specs
+from streamwatch.assembly import topics as topic_properties
 from streamwatch.cli import app
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.specs import MonitorsSpec

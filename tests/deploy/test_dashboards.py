@@ -13,7 +13,7 @@ import yaml
 from deploy.grafana.generate import DASHBOARDS, FOLDER, text_of
 from deploy.grafana.panels import Panel
 from streamwatch.core.estimators.catalogue import BASELINES
-from streamwatch.core.series import PREFIX
+from streamwatch.core.metrics.series import PREFIX
 from tests.deploy.rules import DEPLOY, unknown_names
 
 PROVISIONING = DEPLOY / "grafana" / "provisioning"

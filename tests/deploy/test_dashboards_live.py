@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from deploy.grafana.generate import FOLDER
-from streamwatch.lab.demo import LABELS, PREDICTIONS, DemoSpec, settings_document
-from streamwatch.lab.embedded import EmbeddedBroker
-from streamwatch.lab.simulate import SimulationSpec, run_simulation
-from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec
+from streamwatch.demo.demo import LABELS, PREDICTIONS, DemoSpec, settings_document
+from streamwatch.demo.embedded import EmbeddedBroker
+from streamwatch.demo.simulate import SimulationSpec, run_simulation
+from streamwatch.demo.simulated import DelaySpec, StreamSpec
 from tests.deploy.prometheus_with_rules import prometheus_with_rules
 from tests.deploy.rules import recorded, rules
 from tests.integration.prometheus_server import Prometheus

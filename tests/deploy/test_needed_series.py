@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import pytest
 
 from deploy.grafana.generate import DASHBOARDS, text_of
-from streamwatch.core.metrics.needed import NEEDED, is_needed
-from streamwatch.core.series import Family, Report, exposed
-from streamwatch.core.series_budget import SeriesBudget, lines_of
+from streamwatch.core.metrics.series import Family, Report, exposed
+from streamwatch.core.metrics.series_budget import SeriesBudget, lines_of
+from streamwatch.core.metrics.table import NEEDED, is_needed
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from tests.contracts.families import every_family

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from streamwatch.core.alerting.notification import Severity
-from streamwatch.core.series import exposed
+from streamwatch.core.metrics.series import exposed
 from tests.contracts.families import every_family
 from tests.deploy.rules import (
     DEPLOY,

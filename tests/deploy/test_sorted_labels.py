@@ -17,9 +17,9 @@ import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Label, Prediction
-from streamwatch.core.series import PREFIX
+from streamwatch.core.metrics.series import PREFIX
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
-from streamwatch.lab.streams.simulated import BLOCK, DelaySpec, StreamSpec, blocks
+from streamwatch.demo.simulated import BLOCK, DelaySpec, StreamSpec, blocks
 from tests.core.join.join_stream import DAY, Stream
 from tests.deploy.rules import RULE_FILES, names_in, rules
 

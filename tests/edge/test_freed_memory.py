@@ -14,7 +14,7 @@ def test_freed_memory_is_used_again_without_a_page_fault() -> None:
     code = """
         import resource
         import numpy as np
-        from streamwatch.edge.freed_memory import keep_freed_memory
+        from streamwatch.edge.process import keep_freed_memory
 
         def faults_of_a_task():
             before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -37,7 +37,7 @@ def test_freed_memory_is_used_again_without_a_page_fault() -> None:
 def test_freed_memory_is_given_back() -> None:
     code = """
         from pathlib import Path
-        from streamwatch.edge.freed_memory import return_freed_memory
+        from streamwatch.edge.process import return_freed_memory
 
         def resident_pages():
             return int(Path("/proc/self/statm").read_text().split()[1])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.edge.supervisor import Supervisor
+from streamwatch.edge.process import Supervisor
 
 
 @pytest.fixture

@@ -25,13 +25,12 @@ from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.build import build_daemon
 from streamwatch.assembly.state import consume_loop_spec
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.commit.batch import CommitBatch
 from streamwatch.core.estimators.warming import warm_up
-from streamwatch.core.join.compiled.cold.spec import ColdSpec
-from streamwatch.core.join.compiled.outside.spec import OverflowSpec
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.ports import Store
-from streamwatch.core.predictions.warming import warm_up_predictions
+from streamwatch.core.join.cold.overflow import OverflowSpec
+from streamwatch.core.join.cold.store import ColdSpec
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.ports import CommitBatch, Store
+from streamwatch.core.predictions.registers import warm_up_predictions
 from streamwatch.daemon import State
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -93,7 +92,7 @@ def audited(
             return step
 
         pipeline.advance = advance_audited
-        if isinstance(pipeline, ColumnPipeline):
+        if isinstance(pipeline, Pipeline):
             take = state.processor._evaluating.take
 
             def take_audited(records, start, end_of_record):

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
-from streamwatch.core.pipelines.pipeline import Pipeline
-from streamwatch.core.series import Family
+from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, WrongFold
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.pipeline.pipeline import Pipeline
 
-KINDS = (Prediction, Label, NullRecord, Invalid)
+KINDS = (Prediction, Label, NullRecord, Invalid, WrongFold)
 Series = tuple[str, frozenset[tuple[str, str]]]
 """Name without prefix, and labels."""
 

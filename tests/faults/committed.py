@@ -2,11 +2,10 @@
 
     python -m tests.faults.committed DIRECTORY LAST IDS_PER_COMMIT
 
-With COMMITTED_IN_COLUMNS=1 in the environment its join is compiled, and writes old entries anew all the time;
-with COMMITTED_IN_COLUMNS=cold most of its entries lie outside its table, besides, in runs that are merged.
-It goes on from what it finds and stops after commit number LAST. Everything a commit can hold changes in
-every one: records of every kind and their deadlines, dedup entries and dropped generations, models, journal,
-held outcomes, notifications. What is in commit n depends on n only.
+Its join writes old entries anew all the time; with COMMITTED_COLD=1 in the environment most of its entries
+lie outside its table, besides, in runs that are merged. It goes on from what it finds and stops after commit
+number LAST. Everything a commit can hold changes in every one: entries of every kind, dedup entries and
+dropped generations, models, journal, notifications. What is in commit n depends on n only.
 """
 
 from __future__ import annotations
@@ -19,17 +18,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-from streamwatch.core.commit.batch import CommitBatch
-from streamwatch.core.join.compiled.outside.overflow import Overflow
-from streamwatch.core.join.compiled.outside.spec import OverflowSpec
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.pipelines.pipeline import Pipeline
+from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.ports import CommitBatch
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
-from streamwatch.edge.stores.rocksdb import ColumnStore, RocksSpec, RocksStore
-from tests.core.join.compiled.cold.cold_model import SMALL
-from tests.core.join.compiled.durable_streams import cramped_logs
-from tests.core.join.compiled.outside.cold_streams import alive_outside
+from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
+from tests.core.join.cold.cold_model import SMALL
+from tests.core.join.cold.cold_streams import alive_outside
+from tests.core.join.durable_streams import cramped_logs
 from tests.core.join.join_stream import (
     RecordingEstimatorSet,
     alive,
@@ -40,14 +37,11 @@ from tests.core.join.join_stream import (
     predict,
     tick,
 )
-from tests.edge.stores.rocksdb.stream import alive_now, digested
 
-IN_COLUMNS = "COMMITTED_IN_COLUMNS"
-COLD = "cold"
+COLD = "COMMITTED_COLD"
 TABLE = OverflowSpec(30, 10, SMALL)
 COMMIT_MS = 3_000
 JOIN = JoinSpec(horizon_ms=7_000, early_horizon_ms=5_000, dedup_horizon_ms=6_000)
-CACHE_ENTRIES = 20
 CACHE_BYTES = 2**20
 WRITE_BUFFER_BYTES = 2**16
 """So little that larger commits make RocksDB sort what it has into files meanwhile."""
@@ -59,30 +53,16 @@ class Committing:
     """An open state, and the join that it is of."""
 
     def __init__(self, directory: Path, ids: int) -> None:
-        kind = os.environ.get(IN_COLUMNS)
-        self.cold, columns = kind == COLD, kind in ("1", COLD)
-        self.store = (ColumnStore if columns else RocksStore).open(
-            RocksSpec(
-                directory,
-                JOIN.horizon_ms,
-                JOIN.early_horizon_ms,
-                CACHE_ENTRIES,
-                CACHE_BYTES,
-                WRITE_BUFFER_BYTES,
-            )
-        )
+        self.cold = os.environ.get(COLD) == "1"
+        self.store = RocksStore.open(RocksSpec(directory, CACHE_BYTES, WRITE_BUFFER_BYTES))
         monitors = RecordingEstimatorSet()
         saved = self.store.load()
         overflow = Overflow(saved.runs, TABLE) if self.cold else None
-        self.pipeline = (
-            ColumnPipeline(JOIN, monitors, digest_bytes, overflow) if columns else Pipeline(JOIN, monitors)
-        )
+        self.pipeline = Pipeline(JOIN, monitors, digest_bytes, overflow)
         self.ids = ids
         self.commits = saved.commits
-        if saved.commits and columns:
+        if saved.commits:
             self.pipeline.restore(saved.sections["pipeline"], saved.columns)
-        elif saved.commits:
-            self.pipeline.restore(saved.sections["pipeline"])
 
     def until(self, last: int) -> Iterator[int]:
         """Commit up to number `last`; gives each number when it is durable."""
@@ -95,11 +75,9 @@ class Committing:
 
     def _changes(self) -> CommitBatch:
         also = changes(self.commits, self.pipeline.snapshot())
-        if isinstance(self.pipeline, ColumnPipeline):
-            with _CRAMPED, cramped_logs():
-                columns = self.pipeline.changes(self.commits)
-                return replace(also, columns=columns, runs=self.pipeline.run_changes())
-        return also
+        with _CRAMPED, cramped_logs():
+            columns = self.pipeline.changes(self.commits)
+            return replace(also, columns=columns, runs=self.pipeline.run_changes())
 
     def found(self):
         """Everything there is, to be compared."""
@@ -107,26 +85,17 @@ class Committing:
         if self.cold:  # where entries lie may differ from life to life
             entries = sorted(alive(self) + alive_outside(self.pipeline, saved.runs))
             return replace(saved, columns=[], runs=None), entries, self.pipeline.snapshot()
-        saved = replace(saved, runs=None)
-        if isinstance(self.pipeline, ColumnPipeline):
-            return replace(saved, columns=list(saved.columns)), alive(self), self.pipeline.snapshot()
-        return saved, alive_now(self), self.pipeline.snapshot()
+        saved = replace(saved, columns=list(saved.columns), runs=None)
+        return saved, alive(self), self.pipeline.snapshot()
 
     def _feed(self, commit: int) -> None:
         now = commit * COMMIT_MS
         events = clocked([*stories(commit, self.ids, now), tick(now)], self.pipeline.clock_ms)
-        if isinstance(self.pipeline, ColumnPipeline):
-            self.pipeline.advance(events, self.store.fetch(self.pipeline.read_set(events)))
-            assert self.pipeline.identities() == []
-            while (merge := self.pipeline.plan_merge()) is not None:
-                merge.run()
-                self.pipeline.finish_merge(merge)
-            return
-        for batch in (digested(events[: len(events) // 2]), digested(events[len(events) // 2 :])):
-            step = self.pipeline.advance(batch, self.store.fetch(self.pipeline.read_set(batch)))
-            self.store.apply(step)
-            assert len(step.events) == len(batch)
+        self.pipeline.advance(events)
         assert self.pipeline.identities() == []
+        while (merge := self.pipeline.plan_merge()) is not None:
+            merge.run()
+            self.pipeline.finish_merge(merge)
 
 
 def stories(commit: int, ids: int, now: int):
@@ -154,7 +123,6 @@ def changes(commit: int, pipeline: bytes) -> CommitBatch:
         models={f"model {commit}": name * 50, f"model {commit - 1}": None, "always there": name},
         journal=name * 20,
         journal_floor=commit - 1,
-        held={b"held " + name: name, b"held " + str(commit - 1).encode(): None},
         outbox={f"notification {commit}": name, f"notification {commit - 1}": None},
     )
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from streamwatch.assembly import specs
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm
-from streamwatch.core.pipelines.pipeline import Pipeline
-from streamwatch.edge.stores.memory import MemoryStore
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.settings import Settings
 from tests.faults.auditing import Frame
 
@@ -18,8 +18,7 @@ class Replay:
 
     def __init__(self, settings: Settings, frames: Iterable[Frame]) -> None:
         self.monitors = EstimatorSet(specs.monitors_spec(settings))
-        self.pipeline = Pipeline(specs.join_spec(settings), self.monitors)
-        self.store = MemoryStore()
+        self.pipeline = Pipeline(specs.join_spec(settings), self.monitors, bytes_of_keys)
         self.alarms: list[Alarm] = []
         self.events = 0
         for frame in frames:
@@ -27,7 +26,6 @@ class Replay:
 
     def _feed(self, frame: Frame) -> None:
         pipeline, events = self.pipeline, frame.decoded()
-        step = pipeline.advance(events, self.store.fetch(pipeline.read_set(events)))
-        self.store.apply(step)
+        step = pipeline.advance(events)
         self.alarms += step.alarms
         self.events += len(events)

@@ -1,14 +1,18 @@
 """Half an hour and ten million events: memory, file descriptors and disk must not grow.
 
     python -m tests.faults.soak [--minutes 32] [--rate 1500] [--join-megabytes 200]
-                                [--picture docs/pictures/soak.png]
+                                [--new-models] [--owners OWNERS.csv] [--picture docs/pictures/soak.png]
 
 The daemon of `streamwatch run`, with its state on disk, reads what `streamwatch simulate` writes to Apache
-Kafka (to librdkafka's mock cluster where that cannot be had). It is looked at every five seconds. After
+Kafka (to librdkafka's mock cluster where that cannot be had). It first reads a backlog that fills the join's
+table in memory twice over, and as many models as it has rows for but `SPARE`, so that what is preallocated is
+touched, and its use later is no growth. It is looked at every five seconds, and with `--new-models` a model
+that was never there comes as often; models that send nothing more retire after two horizons. After
 warm-up, a third of the time, which is several horizons, the slope of its resident memory is fitted; its
 limits come from the means of twenty stretches, since samples next to each other are alike. Exit code 1 where
 the upper limit of the slope is above `GOAL_MB_PER_HOUR`, or file descriptors grew. With few
-`--join-megabytes` most of what waits lies on disk.
+`--join-megabytes` most of what waits lies on disk. With `--owners`, the owners of memory are written down
+once a minute (`tests.faults.memory_owners`), and the slope of each is told.
 """
 
 from __future__ import annotations
@@ -25,7 +29,9 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from urllib.request import urlopen
 
+import msgspec
 import numpy as np
+from confluent_kafka import Producer
 from rich.console import Console
 from rich.progress import track
 from scipy import stats
@@ -37,12 +43,22 @@ LOOK_SECONDS = 5.0
 STRETCHES = 20
 GOAL_MB_PER_HOUR = 5.0
 TOPICS = ["soak-predictions", "soak-labels"]
+MODELS = 200
+SPARE = 50
+"""Rows for models that come while those of the backlog have not retired."""
+OUTCOMES = 100
+"""Predictions, and labels, of each new model."""
+FILL_SECONDS = 45.0
+"""Record time of the backlog, within the horizon, so that all of it waits at once."""
+ENTRIES_PER_MB = 12_500
+PER_INSTANCE = 3
+"""Predictions of an instance, one of each model of `streamwatch simulate`."""
 SETTINGS = {
+    "monitors.max_models": str(MODELS),
     "topics.predictions": TOPICS[0],
     "topics.labels": TOPICS[1],
     "join.horizon": "90s",
     "join.early_horizon": "30s",
-    "state.cache_entries": "100000",
     "kafka.start_from": "earliest",
 }
 
@@ -93,7 +109,38 @@ def slope(looks: Sequence[Look]) -> tuple[float, float, float]:
     return fitted.slope, fitted.slope - margin, fitted.slope + margin
 
 
-def watch(minutes: float, rate: float, join_megabytes: int, folder: Path) -> list[Look]:
+class Newcomers:
+    """Writes models that were never there: all that have room at first, then one at each `come`."""
+
+    def __init__(self, servers: str) -> None:
+        self._producer = Producer({"bootstrap.servers": servers})
+        self._models = 0
+        self.come(MODELS - SPARE)
+
+    def come(self, models: int = 1) -> None:
+        """Write predictions and labels of so many new models."""
+        for _ in range(models):
+            self._models += 1
+            for number in range(OUTCOMES):
+                made = f"new-{self._models}-{number}"
+                event = {"id": made, "timestamp": time.time_ns() // 1_000_000}
+                predicted = event | {"model": f"release-{self._models}", "prediction": "ab"[number % 2]}
+                for topic, value in zip(TOPICS, (predicted, event | {"label": "a"}), strict=True):
+                    self._producer.produce(topic, msgspec.json.encode(value), key=made)
+            self._producer.flush()
+
+
+def fill(command: Sequence[str], join_megabytes: int, folder: Path) -> None:
+    """Write a backlog of twice what the join's table has room for, less than a horizon of record time."""
+    instances = 2 * join_megabytes * ENTRIES_PER_MB // PER_INSTANCE
+    asked = ["-n", str(instances), "--rate", str(instances / FILL_SECONDS), "--flat-out"]
+    with (folder / "fill.log").open("wb") as log:
+        subprocess.run([*command, *asked], stdout=log, stderr=log, check=True)
+
+
+def watch(
+    minutes: float, rate: float, join_megabytes: int, folder: Path, *, new_models: bool, owners: Path | None
+) -> list[Look]:
     """Run everything for so long."""
     with ExitStack() as stack:
         servers, kind = stack.enter_context(broker(embedded=False, topics=TOPICS, partitions=4))
@@ -101,10 +148,17 @@ def watch(minutes: float, rate: float, join_megabytes: int, folder: Path) -> lis
         console.print(f"broker: {kind}")
         overrides = {"kafka.bootstrap_servers": servers, **SETTINGS}
         overrides["state.join_memory_megabytes"] = str(join_megabytes)
-        daemon = stack.enter_context(child(folder, *(f"{key}={value}" for key, value in overrides.items())))
+        changed = [f"{key}={value}" for key, value in overrides.items()]
+        module = ["tests.faults.memory_owners", str(owners.resolve())] if owners else ["streamwatch"]
+        daemon = stack.enter_context(
+            child(folder, *changed, module=module, environment={"PYTHONPATH": str(Path.cwd())})
+        )
         url = daemon.url()
         command = [sys.executable, "-m", "streamwatch", "simulate", "-b", servers, "--predictions", TOPICS[0]]
-        command += ["--labels", TOPICS[1], "--rate", str(rate), "--delay", "10", "--drift-every", "20000"]
+        command += ["--labels", TOPICS[1], "--delay", "10", "--drift-every", "20000"]
+        fill(command, join_megabytes, folder)
+        newcomers = Newcomers(servers)
+        command += ["--rate", str(rate)]
         with (folder / "simulate.log").open("wb") as log:
             writer = subprocess.Popen(command, stdout=log, stderr=log)
         stack.callback(writer.kill)
@@ -113,8 +167,26 @@ def watch(minutes: float, rate: float, join_megabytes: int, folder: Path) -> lis
             time.sleep(max(0.0, began + (number + 1) * LOOK_SECONDS - time.monotonic()))
             assert writer.poll() is None, (folder / "simulate.log").read_text()[-2_000:]
             assert daemon.process.poll() is None, daemon.log[-2_000:]
+            if new_models:
+                newcomers.come()
             looks.append(look(daemon.process.pid, url, began))
         return looks
+
+
+def tell_owners(owners: Path, console: Console) -> None:
+    """Say by how much each owner's memory grew in an hour, after warm-up."""
+    with owners.open() as lines:
+        rows = list(csv.DictReader(lines))
+    steady = rows[len(rows) // 3 :]
+    if len(steady) < 3:
+        return
+    hours = [float(row["seconds"]) / 3_600.0 for row in steady]
+    for name in rows[0]:
+        values = [float(row[name]) for row in steady]
+        if name != "seconds":
+            fitted = stats.linregress(hours, values)
+            margin = fitted.stderr * stats.t.ppf(0.975, len(steady) - 2)
+            console.print(f"{name}: {values[-1]:,.1f}, {fitted.slope:+,.2f} ± {margin:,.2f} an hour")
 
 
 def draw(looks: Sequence[Look], picture: Path, title: str) -> None:
@@ -152,11 +224,20 @@ def main() -> int:
     parser.add_argument(
         "--join-megabytes", type=int, default=200, help="state.join_memory_megabytes of the daemon"
     )
+    parser.add_argument("--new-models", action="store_true", help="a new model every five seconds")
+    parser.add_argument("--owners", type=Path, default=None, help="owners of memory as CSV")
     parser.add_argument("--picture", type=Path, default=None)
     parser.add_argument("--table", type=Path, default=None, help="every look as CSV")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        looks = watch(arguments.minutes, arguments.rate, arguments.join_megabytes, Path(folder))
+        looks = watch(
+            arguments.minutes,
+            arguments.rate,
+            arguments.join_megabytes,
+            Path(folder),
+            new_models=arguments.new_models,
+            owners=arguments.owners,
+        )
     if arguments.table:
         with arguments.table.open("w", newline="") as out:
             writer = csv.writer(out)
@@ -170,6 +251,8 @@ def main() -> int:
         f"{middle:+.1f} MB/h ({low:+.1f} to {high:+.1f}), {min(descriptors)} to {max(descriptors)} files"
     )
     Console().print(title)
+    if arguments.owners:
+        tell_owners(arguments.owners, Console())
     if arguments.picture:
         draw(looks, arguments.picture, title)
     grew = np.polyfit([each.seconds for each in steady], [each.descriptors for each in steady], 1)[0] * 3_600

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from tests.faults.committed import IN_COLUMNS, commit_all
+from tests.faults.committed import COLD, commit_all
 
 _PR_SET_PTRACER = 0x59616D61
 _ANY = ctypes.c_ulong(-1 & (2 ** (8 * ctypes.sizeof(ctypes.c_ulong)) - 1))
@@ -27,7 +27,7 @@ def stopped(directory: Path, last: int, ids: int, said: Path) -> BaseProcess:
     server.set_forkserver_preload([__name__, "tests.faults.warmed"])
     process = server.Process(
         target=_stop_then_commit,
-        args=(str(directory), last, ids, str(said), os.environ.get(IN_COLUMNS, "0")),
+        args=(str(directory), last, ids, str(said), os.environ.get(COLD, "0")),
         daemon=True,
     )
     process.start()
@@ -42,8 +42,8 @@ def let_go(process: BaseProcess) -> None:
     os.kill(process.pid, signal.SIGCONT)
 
 
-def _stop_then_commit(directory: str, last: int, ids: int, said: str, columns: str) -> None:
-    os.environ[IN_COLUMNS] = columns
+def _stop_then_commit(directory: str, last: int, ids: int, said: str, cold: str) -> None:
+    os.environ[COLD] = cold
     os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
     # Where only ancestors may trace, that is allowed to whoever is asked to; elsewhere it changes nothing.
     ctypes.CDLL(None).prctl(_PR_SET_PTRACER, _ANY, 0, 0, 0)

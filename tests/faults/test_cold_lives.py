@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-from streamwatch.edge.stores.rocksdb.directory.opening import FORMAT
-from tests.faults.committed import COLD, IN_COLUMNS, Committing
+from streamwatch.edge.stores.rocksdb.opening import FORMAT
+from tests.faults.committed import COLD, Committing
 from tests.faults.disk.cold_committer import commit_until_killed
 from tests.tiers import by_tier
 
@@ -35,7 +35,7 @@ class Said(NamedTuple):
 @pytest.fixture
 def expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mapping[int, object]:
     """What there is to be found after each commit, from none to the last."""
-    monkeypatch.setenv(IN_COLUMNS, COLD)
+    monkeypatch.setenv(COLD, "1")
     committing = Committing(tmp_path / "expected", IDS)
     found = {0: committing.found(), **{number: committing.found() for number in committing.until(COMMITS)}}
     assert committing.pipeline.entries_outside > 100

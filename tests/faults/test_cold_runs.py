@@ -11,9 +11,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from streamwatch.core.join.compiled.cold.entries import ColdEntries
-from streamwatch.edge.stores.rocksdb.columns.runs import RocksRuns
-from tests.core.join.compiled.cold.cold_model import IDS, SMALL, rows_of
+from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.edge.stores.rocksdb.store import RocksRuns
+from tests.core.join.cold.cold_model import IDS, SMALL, rows_of
 from tests.edge.stores.rocksdb.cold_steps import COMMITS, Undisturbed, opened
 from tests.faults.disk.volume import volume
 from tests.faults.disk.writing import Writing, running

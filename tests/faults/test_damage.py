@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.edge.stores.errors import StateDamaged, StateRefused
-from streamwatch.lab.embedded import EmbeddedBroker
+from streamwatch.demo.embedded import EmbeddedBroker
+from streamwatch.edge.stores.kind import StateDamaged, StateRefused
 from tests.faults.committed import Committing
 from tests.faults.disk.volume import read_only
 from tests.faults.disk.watching import Pairs, daemon, watching
@@ -33,7 +33,7 @@ from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 if not os.geteuid():
     os.setuid({NOBODY})
 try:
-    RocksStore.open(RocksSpec(Path(sys.argv[1]), 1_000, 1_000)).close()
+    RocksStore.open(RocksSpec(Path(sys.argv[1]))).close()
 except Exception as error:
     print(type(error).__name__, error)
 """
@@ -53,7 +53,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("killed")
     committing = Committing(folder / "living", IDS)
     assert list(committing.until(COMMITS))[-1] == COMMITS
-    until(lambda: not any(committing.store._database.figure("entries", name) for name in AT_WORK))
+    until(lambda: not any(committing.store._database.figure("columns", name) for name in AT_WORK))
     shutil.copytree(folder / "living", folder / "state")
     committing.store.close()
     return folder / "state"

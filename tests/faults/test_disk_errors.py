@@ -14,7 +14,7 @@ from statistics import median, quantiles
 import aiohttp
 import pytest
 
-from streamwatch.lab.embedded import EmbeddedBroker
+from streamwatch.demo.embedded import EmbeddedBroker
 from tests.cpu_budget import OwnTime
 from tests.faults.disk.injecting import injected, under_strace
 from tests.faults.disk.watching import Pairs, Watching, watching
@@ -55,6 +55,8 @@ def pairs() -> Iterator[Pairs]:
 @pytest.mark.parametrize("call", ERRORS)
 def test_after_an_error_the_state_opens_again_with_every_durable_commit(tmp_path: Path, call: str) -> None:
     numbers = NUMBERS_OF_READS if call == "pread64" else NUMBERS
+    ends = ("ended", "stuck") if call == "pread64" else ("ended",)  # a place may be read at each opening
+    kept: dict[str, range] = {}
     wrong: list[str] = []
     with expectations(tmp_path / "expected") as expected:
 
@@ -63,7 +65,7 @@ def test_after_an_error_the_state_opens_again_with_every_durable_commit(tmp_path
             injection = f"{call}:error={ERRORS[call]}:when={when}"
             with writing(state, COMMITS, under=under_strace(injection)) as writer:
                 code = writer.wait()
-            if code or not writer.said or writer.said[-1][0] != "ended":
+            if code or not writer.said or writer.said[-1][0] not in ends:
                 wrong.append(f"{when}: exit code {code}, {writer.said[-3:]}")
                 return 0
             promised = 0
@@ -72,14 +74,18 @@ def test_after_an_error_the_state_opens_again_with_every_durable_commit(tmp_path
                     wrong.append(f"{when}: found {value} after {promised} was durable")
                 if word in ("found", "durable"):
                     promised = int(value)
+            if writer.said[-1][0] == "stuck":
+                kept[when] = range(
+                    promised, promised + 2
+                )  # the last one may be whole without having been said
             return writer.times("failed")
 
         with ThreadPoolExecutor(AT_ONCE) as threads:
             failures = sum(threads.map(run, numbers))
         for when in numbers:
             state = tmp_path / f"state-{when}"
-            if (found := found_in(state, expected)) != COMMITS:
-                wrong.append(f"{when}: {found} at the end")
+            if (found := found_in(state, expected)) not in kept.get(when, [COMMITS]):
+                wrong.append(f"{when}: {found} at the end, not {kept.get(when, COMMITS)}")
             shutil.rmtree(state)
     log.info("%s: %d failures", call, failures)
     assert wrong == []

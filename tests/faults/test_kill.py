@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -21,25 +22,25 @@ import pytest
 from streamwatch.assembly.state import state_opening
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.alerting.outbox import Entry
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.pipelines.state import decoded
+from streamwatch.core.events import fold_name
+from streamwatch.core.pipeline.pipeline import decoded
 from streamwatch.daemon import State
+from streamwatch.folds import Scheme
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
-from tests.core.join.compiled.outside.cold_streams import alive_outside
+from tests.core.join.cold.cold_streams import alive_outside
 from tests.core.join.join_stream import alive
-from tests.edge.stores.rocksdb.stream import alive_now
 from tests.faults.audited import COLD
 from tests.faults.auditing import Opening, Series, counters_of, openings, surviving
 from tests.faults.process_runs import ProcessRuns, Scraper, runs_of
 from tests.faults.replaying import Replay
 from tests.faults.simulation.checks import state_of
-from tests.faults.traffic import MODELS, PARTITIONS, Traffic
+from tests.faults.traffic import IN_FOLDS, MODELS, PARTITIONS, Traffic
 from tests.integration.conftest import Broker
 from tests.integration.topics import create_topic, fresh
 from tests.integration.webhook_receiver import SECRET, Receiver, receiving
 from tests.ports import free_port
-from tests.tiers import number
+from tests.tiers import by_tier, number
 
 KILLS = number("STREAMWATCH_KILLS", default=10, everything=50)
 SEED = int(os.environ.get("STREAMWATCH_SEED", "20250131"))
@@ -48,9 +49,17 @@ SHARE_SOON, SHARE_COMMITTING = 0.5, 0.2
 """Of the kills: before the daemon has got far; at a commit or while it is flushed."""
 COMMIT_SECONDS = 0.003
 """About what a commit and its flush take."""
+COMPARED = "compared_in_folds"
+"""Variant: comparisons, folds and the order of predictions at once, most of what waits outside memory."""
+SCHEMES = {COMPARED: Scheme("bootstrap", 3), "folds": Scheme("bootstrap", 3, prequential=False)}
+"""How models are validated, by variant. Folds that test some ids only have no order but that of labels."""
 VARIANTS: Mapping[str, tuple[float, dict[str, Any]]] = {
     "resolution": (0.4, {}),
-    "row_by_row": (0.2, {}),
+    COMPARED: (
+        by_tier(fast=0.4, default=0.4, everything=1.0),
+        {"order": "prediction_time", "reorder_window": "1500ms"},
+    ),
+    "folds": (0.4, {}),
     "cold": (0.4, {}),
     "hints": (0.4, {}),
     "revised": (0.4, {"conflicts": "both"}),
@@ -60,6 +69,8 @@ VARIANTS: Mapping[str, tuple[float, dict[str, Any]]] = {
     ),
 }
 """What is varied → its share of the kills, settings of the join."""
+LEAST_OUTSIDE = {"cold": 1_000, COMPARED: 100}
+"""Variants in which nearly all that waits is outside memory, and more entries than so many in the end."""
 ALARM = ("model", "detector", "ordinal", "outcome", "event_ms")
 OWED = msgspec.msgpack.Decoder(Entry)
 COMMITS: Series = "commits_total", frozenset()
@@ -77,19 +88,15 @@ async def test_killed_at_random_instants_under_load_it_loses_nothing_and_counts_
     share, join = VARIANTS[order]
     kills = round(share * KILLS)
     topics = {side: await create_topic(kafka, fresh(side), PARTITIONS) for side in ("prediction", "label")}
-    traffic = Traffic(kafka.bootstrap_servers, topics["prediction"], topics["label"], SEED)
+    servers, scheme = kafka.bootstrap_servers, SCHEMES.get(order)
+    traffic = Traffic(servers, topics["prediction"], topics["label"], SEED, scheme)
     instants, refusals = Random(f"{SEED} {order}"), Random(SEED)
     began = time.monotonic()
     async with receiving() as receiver:
         receiver.answer = lambda _: 503 if refusals.random() < REFUSED else 200
         settings = document(kafka, topics, tmp_path, join, receiver.url)
-        if order == "row_by_row":
-            settings["state"]["join_memory_megabytes"] = 0
-        if order == "hints":
-            settings["monitors"] |= {"early_hints": {}, "label_delays": True}
-        if order == "revised":
-            settings["monitors"] |= {"detector_clocks": {"adwin": "prediction"}}
-        monkeypatch.setenv(COLD, "1" if order == "cold" else "0")
+        vary(settings, order)
+        monkeypatch.setenv(COLD, "1" if order in LEAST_OUTSIDE else "0")
         scraper = Scraper(f"http://{settings['http']['listen']}/metrics")
         async with runs_of(settings, tmp_path) as runs, asyncio.TaskGroup() as tasks:
             scraping, writing = tasks.create_task(scraper.run()), tasks.create_task(traffic.run())
@@ -112,12 +119,15 @@ async def test_killed_at_random_instants_under_load_it_loses_nothing_and_counts_
         state_is_that_of_the_replay(state, replay)
         if order == "hints":
             predictions_as_they_came_are_those_of_the_replay(state, replay)
+        if scheme:
+            comparisons_are_those_of_the_replay(state, replay)
+            every_label_counts_once_in_its_folds(state, traffic, scheme)
         if order == "revised":
             what_is_revised_is_counted(state, replay, traffic)
-        outside = state.checkpoint.pipeline.entries_outside if order == "cold" else 0
-        assert (outside > 1_000) == (order == "cold"), outside
+        if (least := LEAST_OUTSIDE.get(order)) is not None:
+            assert state.checkpoint.pipeline.entries_outside > least
         every_record_counts_once(state, traffic, topics, revised=order == "revised")
-        if order != "prediction_time":
+        if order not in ("prediction_time", COMPARED):
             every_label_counts_once(state, traffic)
     finally:
         state.store.close()
@@ -141,11 +151,26 @@ def document(
         "state": {
             "directory": str(folder / "state"),
             "commit_interval": "150ms",
-            "cache_entries": 300,
             "journal_outcomes": 1_500,
         },
         "http": {"listen": f"127.0.0.1:{free_port()}"},
     }
+
+
+def vary(settings: dict[str, Any], order: str) -> None:
+    """Add what a variant has beside its settings of the join."""
+    monitors = settings["monitors"]
+    if scheme := SCHEMES.get(order):
+        monitors["comparisons"] = [{"champion": MODELS[0], "challengers": ["*"]}]
+        settings["folds"] = {
+            "scheme": scheme.validation,
+            "k": scheme.folds,
+            "prequential": scheme.prequential,
+        }
+    if order == "hints":
+        monitors |= {"early_hints": {}, "label_delays": True}
+    if order == "revised":
+        monitors |= {"detector_clocks": {"adwin": "prediction"}}
 
 
 async def kill_again_and_again(
@@ -260,14 +285,9 @@ def state_is_that_of_the_replay(state: State, replay: Replay) -> None:
     for model in replay.monitors.models():
         assert checkpoint.monitors.snapshot(model) == replay.monitors.snapshot(model), model
     assert checkpoint.monitors.totals() == replay.monitors.totals()
-    replayed = Records(replay.pipeline, replay.store)
-    if isinstance(checkpoint.pipeline, ColumnPipeline):
-        outside = alive_outside(checkpoint.pipeline, state.store._runs)
-        found = sorted(alive(Records(checkpoint.pipeline, state.store)) + outside)
-        expected = in_columns(alive(replayed))
-    else:
-        found, expected = alive_now(Records(checkpoint.pipeline, state.store)), alive_now(replayed)
-    assert found == expected
+    outside = alive_outside(checkpoint.pipeline, state.store._runs)
+    found = sorted(alive(SimpleNamespace(pipeline=checkpoint.pipeline)) + outside)
+    assert found == alive(SimpleNamespace(pipeline=replay.pipeline))
     assert found
 
 
@@ -285,6 +305,25 @@ def predictions_as_they_came_are_those_of_the_replay(state: State, replay: Repla
     assert max(document["early_hints"]["predictions"] for document in details.values()) > 1_000
 
 
+def comparisons_are_those_of_the_replay(state: State, replay: Replay) -> None:
+    """Bitwise, and models were compared on common ids."""
+    kept, made = state.checkpoint.monitors.comparisons, replay.monitors.comparisons
+    assert kept is not None
+    assert made is not None
+    assert kept.snapshot() == made.snapshot()
+    assert state.checkpoint.pipeline.counters.pairs_made > 100
+
+
+def every_label_counts_once_in_its_folds(state: State, traffic: Traffic, scheme: Scheme) -> None:
+    """Of each model, and each fold, all outcomes were evaluated or are held for their order."""
+    joined = decoded(state.checkpoint.pipeline.snapshot()).join.join_models.models
+    held = {each.name: each.held for each in joined}
+    folds = [fold_name(model, fold) for model in IN_FOLDS for fold in range(scheme.folds)]
+    for name in (*MODELS, *folds):
+        found = state.checkpoint.monitors.outcomes_of(name) + held[name]
+        assert found == traffic.outcomes[name] > 50, name
+
+
 def what_is_revised_is_counted(state: State, replay: Replay, traffic: Traffic) -> None:
     """First predictions are as right as those of the traffic; some were revised, as many as in the replay."""
     details = state.checkpoint.monitors.details()
@@ -295,21 +334,6 @@ def what_is_revised_is_counted(state: State, replay: Replay, traffic: Traffic) -
         assert 0 < said["revised"] <= traffic.revised[model]
         assert said["gained"] + said["lost"] > 0
         assert details[model]["prediction_clock"]["evaluated"] > 0
-
-
-def in_columns(rows):
-    """Rows of `alive` as the compiled join has them; ids are digests already."""
-    return sorted(
-        (key.encode("latin-1"), model, state, predicted_class, true_class)
-        for key, model, state, predicted_class, true_class in rows
-    )
-
-
-class Records:
-    """What `alive_now` looks at."""
-
-    def __init__(self, pipeline, store):
-        self.pipeline, self.store = pipeline, store
 
 
 def every_record_counts_once(
@@ -335,6 +359,7 @@ def every_record_counts_once(
         "nulls on predictions": counters.null_records[topics["prediction"]],
         "nulls on labels": counters.null_records[topics["label"]],
         "invalid": sum(sum(reasons.values()) for reasons in counters.records_invalid.values()),
+        "wrong folds": counters.predictions_wrong_fold,
     } == {total: number for total, number in counted.items() if total != "withdrawn"}
     assert counters.predictions_withdrawn == counted["withdrawn"]
     progress = state.processor.progress

@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
-from streamwatch.edge.stores.errors import StateDamaged
-from streamwatch.lab.embedded import EmbeddedBroker
-from tests.faults.committed import COLD, IN_COLUMNS
+from streamwatch.demo.embedded import EmbeddedBroker
+from streamwatch.edge.stores.kind import StateDamaged
+from tests.faults.committed import COLD
 from tests.faults.disk.injecting import under_strace
 from tests.faults.disk.volume import Volume, volume
 from tests.faults.disk.watching import Pairs, watching
@@ -26,8 +26,6 @@ UNORDERED = "data=writeback"
 """Not the default, and not promised: ext4 may then end a file with bytes that nobody wrote. RocksDB overlooks
 that in its log; in its manifest, which it seldom writes to, it refuses it (once in some hundred cuts)."""
 JOURNALS = ("data=ordered", UNORDERED, "data=ordered,nodelalloc")
-COLUMNS = ("1", "0", "1")
-"""Whether the join is compiled."""
 MOST_COMMITS, LATEST_SECONDS, MAKING_SECONDS = 12, 0.004, 0.5
 SHARE_NEW, SHARE_OPENING = 0.2, 0.15
 """Of the cuts: while a state is made; as soon as an opening has said what it found."""
@@ -51,12 +49,12 @@ def examine(disk: Volume, state: Path, expected: Expected, copy: Path) -> int:
 
 @pytest.mark.timeout(1_800 + 30 * CUTS)
 @pytest.mark.parametrize(
-    ("options", "columns"), [*zip(JOURNALS, COLUMNS, strict=True), (JOURNALS[0], COLD), (JOURNALS[2], COLD)]
+    ("options", "cold"), [*((each, "0") for each in JOURNALS), (JOURNALS[0], "1"), (JOURNALS[2], "1")]
 )
 def test_no_commit_held_for_durable_is_lost_in_a_power_cut(
-    tmp_path: Path, options: str, columns: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, options: str, cold: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(IN_COLUMNS, columns)
+    monkeypatch.setenv(COLD, cold)
     chance = Random(f"{SEED} {options}")
     number, lost, refused = 0, [], []
     new = True

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.lab.embedded import EmbeddedBroker
+from streamwatch.demo.embedded import EmbeddedBroker
 from tests.faults.disk.volume import volume
 from tests.faults.disk.watching import Pairs, watching
 

@@ -14,10 +14,9 @@ import pytest
 from streamwatch.core.alerting.notification import SEVERITIES
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.merge import Merge, MergeProgress
-from streamwatch.core.merge.bounds import Bounds
-from streamwatch.core.merge.partitions import Partitions
+from streamwatch.core.merge.partitions import Bounds, Partitions
 from streamwatch.daemon import BatchProcessor
-from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
+from streamwatch.daemon.deliveries import DeliverySpec
 from tests.faults.simulation import simulation as world_module
 from tests.faults.simulation.alerts import Alerts, Temper
 from tests.faults.simulation.backlog import jumping_clock, outage, plan_of, three_days

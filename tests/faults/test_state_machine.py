@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -16,19 +15,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.pipelines.pipeline import Pipeline
+from streamwatch.core.pipeline.checkpoint import Checkpoint
+from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.daemon.source_positions import POSITIONS, SourcePositions
 from streamwatch.edge.keys import digest_bytes
-from streamwatch.edge.stores.rocksdb import ColumnStore, RocksStore
-from tests.core.join.compiled.durable_streams import cramped_logs
+from streamwatch.edge.stores.rocksdb import RocksStore
+from tests.core.join.durable_streams import cramped_logs
 from tests.core.join.join_stream import tick
 from tests.core.join.naive_join import NaiveJoin
 from tests.core.join.test_join_model import counted, naive_counted
-from tests.edge.stores.rocksdb.stream import digested, rocks_spec
+from tests.edge.stores.rocksdb.stream import rocks_spec
 from tests.faults.simulation.disk import Disk, Troubles
 from tests.faults.simulation.recorder import Recorder
 from tests.tiers import examples
@@ -61,11 +59,10 @@ PLANNED = MonitorsSpec()
 class Life:
     """From one opening of the store to the next."""
 
-    def __init__(self, join: JoinSpec, store, journal: int, *, columns: bool) -> None:
+    def __init__(self, join: JoinSpec, store, journal: int) -> None:
         self.store = store
         self.monitors = Recorder()
-        in_columns = ColumnPipeline(join, self.monitors, digest_bytes) if columns else None
-        self.pipeline = in_columns or Pipeline(join, self.monitors)
+        self.pipeline = Pipeline(join, self.monitors, digest_bytes)
         self.checkpoint = Checkpoint(self.pipeline, self.monitors, PLANNED, journal)
         self.checkpoint.restore(store.load())
 
@@ -74,20 +71,12 @@ class Life:
         return self.pipeline.counters
 
     def feed(self, event) -> None:
-        taken = False
-        while not taken:
-            step = self.pipeline.advance([event], self.store.fetch(self.pipeline.read_set([event])))
-            self.store.apply(step)
-            self.checkpoint.take(step)
-            taken = bool(step.events)
+        self.checkpoint.take(self.pipeline.advance([event]))
         assert self.pipeline.identities() == []
 
 
 class DurableJoin(RuleBasedStateMachine):
     """Over a simulated disk."""
-
-    columns = False
-    """Whether the join is compiled."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,25 +87,21 @@ class DurableJoin(RuleBasedStateMachine):
 
     @initialize(join=SPECS, journal=st.sampled_from([1, 5, 1000]))
     def begin(self, join, journal) -> None:
-        self.join = replace(join, order="resolution", conflicts="first") if self.columns else join
+        self.join = join
         self.journal = journal
         self.naive = NaiveJoin(self.join)
         self.life = self.begun()
 
     def begun(self):
-        return Life(self.join, self.opened(), self.journal, columns=self.columns)
+        return Life(self.join, self.opened(), self.journal)
 
     def opened(self):
         return self.disk.open()
 
-    def decoded(self, event):
-        """As the decoder hands it on."""
-        return event
-
     def feed(self, event) -> None:
         self.naive.feed(event)
         self.since_commit.append(event)
-        self.life.feed(self.decoded(event))
+        self.life.feed(event)
 
     @rule(key=KEYS, model=MODELS, predicted_class=CLASSES, step=STEPS, own=st.sampled_from([None, 0, 900]))
     def predict(self, key, model, predicted_class, step, own) -> None:
@@ -163,7 +148,7 @@ class DurableJoin(RuleBasedStateMachine):
         self.lose()
         self.life = self.begun()
         for event in self.since_commit:
-            self.life.feed(self.decoded(event))
+            self.life.feed(event)
 
     def lose(self) -> None:
         self.disk.lose_power()
@@ -195,17 +180,14 @@ class DurableJoin(RuleBasedStateMachine):
 
 
 class DurableJoinOnDisk(DurableJoin):
-    """Over RocksDB, which keeps next to nothing in memory."""
+    """Over RocksDB."""
 
     def __init__(self) -> None:
         super().__init__()
         self.directory = Path(tempfile.mkdtemp(prefix="state-machine-"))
 
     def opened(self):
-        return RocksStore.open(rocks_spec(self.directory / "state", self.join, cache_entries=1))
-
-    def decoded(self, event):
-        return digested([event])[0]
+        return RocksStore.open(rocks_spec(self.directory / "state"))
 
     def lose(self) -> None:
         self.life.store.close()
@@ -216,21 +198,7 @@ class DurableJoinOnDisk(DurableJoin):
         shutil.rmtree(self.directory)
 
 
-class ColumnsOnDisk(DurableJoinOnDisk):
-    """Over RocksDB, in packed commits."""
-
-    columns = True
-
-    def opened(self):
-        return ColumnStore.open(rocks_spec(self.directory / "state", self.join))
-
-    def decoded(self, event):
-        return event
-
-
 TestDurableJoin = DurableJoin.TestCase
 TestDurableJoin.settings = settings(max_examples=examples(1.5), stateful_step_count=60)
 TestDurableJoinOnDisk = DurableJoinOnDisk.TestCase
-TestDurableJoinOnDisk.settings = settings(max_examples=examples(0.4), stateful_step_count=60)
-TestColumnsOnDisk = ColumnsOnDisk.TestCase
-TestColumnsOnDisk.settings = settings(max_examples=examples(0.4), stateful_step_count=60)
+TestDurableJoinOnDisk.settings = settings(max_examples=examples(0.8), stateful_step_count=60)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from pathlib import Path
 
-from streamwatch.edge.stores.errors import StateFailed
+from streamwatch.edge.stores.kind import StateFailed
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from tests.daemon.fake_daemon import until
 from tests.daemon.test_durability import Disk, DiskStore, durable_fake_daemon, pairs
@@ -19,7 +19,7 @@ class StoreOnFailingDisk(DiskStore):
 
     def __init__(self, disk: Disk):
         super().__init__(disk)
-        self._rocks = RocksStore.open(RocksSpec(self.directory, 1_000, 1_000))
+        self._rocks = RocksStore.open(RocksSpec(self.directory))
 
     def families(self):
         return self._rocks.families()

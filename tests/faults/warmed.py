@@ -8,8 +8,8 @@ from __future__ import annotations
 from random import Random
 
 from streamwatch.edge.keys import digest_bytes
-from tests.core.join.compiled.durable_streams import cramped_logs
-from tests.core.join.compiled.outside.cold_streams import ColdJoined
+from tests.core.join.cold.cold_streams import ColdJoined
+from tests.core.join.durable_streams import cramped_logs
 from tests.core.join.join_stream import clocked, tick
 from tests.faults.committed import COMMIT_MS, JOIN, stories
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from streamwatch.lab.embedded import EmbeddedBroker
+from streamwatch.demo.embedded import EmbeddedBroker
 from tests import real
 from tests.integration.apicurio import Apicurio
 from tests.integration.kafka_broker import KafkaBroker

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tests.edge.decoders.schemas.avro_bytes import EVENT, event, framed
+from tests.inspection.story import Item, iso
 from tests.integration.apicurio import Apicurio
-from tests.lab.inspection.story import Item, iso
 
 CLASSES = ("legit", "fraud")
 TRUTH = """syntax = "proto3"; package shop;

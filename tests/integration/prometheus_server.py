@@ -48,12 +48,20 @@ async def prometheus(
     directory: Path,
     rule_files: Sequence[Path] = (),
     alertmanager: str | None = None,
+    scrape_seconds: int = 1,
 ) -> AsyncIterator[Prometheus]:
-    """Start it on a free port, wait until it answers, end it; `alertmanager` is who it tells of alerts."""
+    """Start it on a free port, wait until it answers, end it; `alertmanager` is who it tells of alerts.
+
+    It scrapes every `scrape_seconds`, and gives up a scrape after as long.
+    """
     told = [{"static_configs": [{"targets": [alertmanager]}]}] if alertmanager else []
     settings = {
         "alerting": {"alertmanagers": told},
-        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+        "global": {
+            "scrape_interval": f"{scrape_seconds}s",
+            "scrape_timeout": f"{scrape_seconds}s",
+            "evaluation_interval": "1s",
+        },
         "rule_files": [str(file) for file in rule_files],
         "scrape_configs": [{"job_name": "streamwatch", "static_configs": [{"targets": [target]}]}],
     }

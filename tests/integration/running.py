@@ -157,11 +157,14 @@ class Child:
 
 @contextmanager
 def child(
-    folder: Path, *overrides: str, environment: Mapping[str, str] = MappingProxyType({})
+    folder: Path,
+    *overrides: str,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    module: Sequence[str] = ("streamwatch",),
 ) -> Iterator[Child]:
-    """A child with these overrides, killed at the end if it is still there."""
+    """A child with these overrides, killed at the end if it is still there; `module` and arguments run it."""
     log = folder / "daemon.log"
-    command = [sys.executable, "-m", "streamwatch", "run", "--set", "http.listen=127.0.0.1:0"]
+    command = [sys.executable, "-m", *module, "run", "--set", "http.listen=127.0.0.1:0"]
     for override in overrides:
         command += ["--set", override]
     surroundings = {**os.environ, **environment}

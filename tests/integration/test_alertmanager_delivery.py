@@ -11,8 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.daemon.deliveries.deliveries import Deliveries
-from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
+from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.edge.receivers import Alertmanager, EndpointSpec, HttpReceiver
 from streamwatch.edge.receivers.texts import iso
 from tests.edge.receivers.endpoint import endpoint

@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from streamwatch.cli import app
+from tests.inspection.story import HOUR, story
 from tests.integration.conftest import Broker
 from tests.integration.running import daemon, value
 from tests.integration.topics import create_topic, fresh, producer
-from tests.lab.inspection.story import HOUR, story
 
 COUNT = 300
 

@@ -14,11 +14,11 @@ from typer.testing import CliRunner, Result
 
 from streamwatch.cli import app
 from streamwatch.edge.sources.kafka import KafkaSpec
-from streamwatch.edge.sources.kafka.checking.sample import sample
+from streamwatch.edge.sources.kafka.checking import sample
+from tests.inspection.story import HOUR, iso, story
 from tests.integration.conftest import Broker
 from tests.integration.running import DEADLINE_SECONDS, Child, child
 from tests.integration.topics import admin, create_topic, fresh, producer, send
-from tests.lab.inspection.story import HOUR, iso, story
 
 ITEMS = 3_000
 

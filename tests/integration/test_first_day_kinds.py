@@ -16,12 +16,12 @@ from typer.testing import CliRunner, Result
 
 from streamwatch.cli import app
 from tests import real
+from tests.inspection.story import HOUR, Item, story
 from tests.integration.apicurio import Apicurio
 from tests.integration.conftest import Broker
 from tests.integration.first_days import CLASSES, DAYS, Day
 from tests.integration.running import DEADLINE_SECONDS, Child, child
 from tests.integration.topics import create_topic, fresh
-from tests.lab.inspection.story import HOUR, Item, story
 
 ITEMS = 3_000
 

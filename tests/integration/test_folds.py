@@ -19,7 +19,7 @@ import pytest
 from confluent_kafka import Producer
 from scipy.stats import binomtest
 
-from streamwatch.core.fold_names import SEPARATOR
+from streamwatch.core.events import SEPARATOR
 from streamwatch.folds import Scheme, roles
 from tests.integration.conftest import Broker
 from tests.integration.one_log import dumped, replayed

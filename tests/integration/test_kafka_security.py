@@ -9,7 +9,7 @@ import pytest
 
 from streamwatch.assembly.build import REFUSALS
 from streamwatch.edge.sources.kafka import KafkaSpec, KafkaUnreachable, ReadingEnded, list_topics
-from streamwatch.edge.sources.kafka.batches import codecs
+from streamwatch.edge.sources.kafka.batches import opened as codecs
 from tests import real
 from tests.edge.sources.kafka.batches.raw_batches import ZSTD, of
 from tests.integration.conftest import Broker

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from streamwatch.admin.check_result import CheckResult
+from streamwatch.admin.kafka_check import CheckResult
 from streamwatch.assembly.checks import check_all
 from streamwatch.settings import Settings
 from tests.integration.conftest import Broker

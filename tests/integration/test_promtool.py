@@ -11,7 +11,7 @@ import pytest
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from streamwatch.core.metrics import SECTIONS, family
-from streamwatch.core.series import Family
+from streamwatch.core.metrics.series import Family
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.edge.web.server import HttpServer

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from streamwatch.lab.simulate import SimulationSpec, run_simulation
-from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec
-from streamwatch.lab.topics import SimulationError, create_topics
+from streamwatch.demo.producing import SimulationError, create_topics
+from streamwatch.demo.simulate import SimulationSpec, run_simulation
+from streamwatch.demo.simulated import DelaySpec, StreamSpec
 from tests.integration.topics import fresh
 
 

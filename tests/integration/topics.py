@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
+from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec
-from streamwatch.lab.embedded import EmbeddedBroker
 from streamwatch.telemetry import InternalEvent
 
 

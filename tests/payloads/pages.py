@@ -11,12 +11,12 @@ from typing import Any
 
 import yaml
 
-from streamwatch.assembly import topic_properties
-from streamwatch.assembly.mappings import envelopes_of, mappings_of
+from streamwatch.assembly import topics as topic_properties
+from streamwatch.assembly.topics import envelopes_of, mappings_of
 from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, NullRecord, Prediction
 from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
 from streamwatch.settings import Settings
-from streamwatch.settings.formats import FORMATS
+from streamwatch.settings.topics import FORMATS
 from tests.edge.decoders.records import FakeRecord
 
 PAGES = Path(__file__).parents[2] / "docs" / "payloads"

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.assembly.alerts import alarms_spec, build_alarm_book, build_deliveries
-from streamwatch.assembly.receivers import build_receivers
+from streamwatch.assembly.alerts import alarms_spec, build_alarm_book, build_deliveries, build_receivers
 from streamwatch.core.alerting.notification import SEVERITIES
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
+from streamwatch.daemon.deliveries import DeliverySpec
 from streamwatch.settings import Settings, SettingsError, example, json_schema, load
 from streamwatch.telemetry import Telemetry
 from tests.edge.receivers.endpoint import endpoint

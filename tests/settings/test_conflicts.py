@@ -7,6 +7,7 @@ import pytest
 from streamwatch.assembly import specs
 from streamwatch.assembly.results import buckets_spec
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
+from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.settings import Settings, SettingsError, load
 
 MINIMAL = (
@@ -25,16 +26,10 @@ def test_the_first_prediction_counts_unless_another_is_asked_for() -> None:
     assert specs.join_spec(read("join.conflicts=last")).conflicts == "last"
 
 
-def test_predictions_that_are_revised_are_joined_row_by_row() -> None:
-    assert specs.joins_in_columns(read("state.kind=memory"))
-    assert not specs.joins_in_columns(read("state.kind=memory", "join.conflicts=last"))
-
-
 def test_both_are_compared_over_the_horizon_with_a_fading_factor_of_their_own() -> None:
     assert not any(isinstance(each, RevisionsSpec) for each in specs.monitors_spec(read()).registers)
     given = read("join.conflicts=both", "join.horizon=64s", "monitors.revisions.alpha=1")
     assert specs.join_spec(given).conflicts == "both"
-    assert not specs.joins_in_columns(given)
     assert specs.monitors_spec(given).registers[-1] == RevisionsSpec(64_000, 1.0)
 
 
@@ -69,8 +64,25 @@ def test_what_looks_at_predictions_as_they_arrive_does_not_go_with_the_last_of_t
         specs.join_spec(read(given, "join.conflicts=last"))
 
 
-@pytest.mark.parametrize("conflicts", ["last", "both"])
-def test_a_daemon_that_serves_the_results_of_spark_refuses_them_too(conflicts: str) -> None:
-    assert buckets_spec(read()).join.conflicts == "first"
-    with pytest.raises(SettingsError, match=r"^join\.conflicts: expected first where Spark evaluates"):
-        buckets_spec(read(f"join.conflicts={conflicts}"))
+SAMPLED = (
+    "topics.predictions=[{name: p, mapping: {label_probability: value.pi, min_label_probability: 0.01}}]",
+)
+
+
+def test_sampled_labels_are_estimated_where_mapped_and_not_of_the_last_prediction() -> None:
+    assert specs.join_spec(read()).prediction_registers == ()
+    for conflicts in ("first", "both"):
+        given = read(*SAMPLED, f"join.conflicts={conflicts}", "join.horizon=64s", "monitors.max_models=7")
+        assert specs.join_spec(given).prediction_registers == (SampledLabelsSpec(64_000, 0.05, 7),)
+    told = r"^topics\.predictions\.mapping\.label_probability: expected none with join\.conflicts: last"
+    with pytest.raises(SettingsError, match=told):
+        specs.join_spec(read(*SAMPLED, "join.conflicts=last"))
+
+
+def test_a_daemon_that_serves_the_results_of_spark_refuses_the_last_one_too() -> None:
+    for conflicts in ("first", "both"):
+        assert buckets_spec(read(f"join.conflicts={conflicts}")).join.conflicts == conflicts
+    with pytest.raises(
+        SettingsError, match=r"^join\.conflicts: expected first or both where Spark evaluates"
+    ):
+        buckets_spec(read("join.conflicts=last"))

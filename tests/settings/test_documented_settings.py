@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streamwatch.settings import Settings, load
-from streamwatch.settings.yaml_text import parse
+from streamwatch.settings.loading import parse
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "deploy").rglob("*.md"))]

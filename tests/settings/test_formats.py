@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streamwatch.settings.formats import FormatSection, SchemaRegistrySection
-from streamwatch.settings.topics import TopicSection
+from streamwatch.settings.topics import FormatSection, SchemaRegistrySection, TopicSection
 
 
 def test_a_format_is_written_by_name_or_with_its_keys(tmp_path: Path) -> None:

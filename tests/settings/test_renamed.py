@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from streamwatch.settings import SettingsError, load
-from streamwatch.settings.faults import _keys  # pyright: ignore[reportPrivateUsage]
-from streamwatch.settings.renamed import REMOVED, RENAMED
+from streamwatch.settings.faults import (
+    REMOVED,
+    RENAMED,
+    _keys,  # pyright: ignore[reportPrivateUsage]
+)
 from streamwatch.settings.settings import Settings
 
 LEAST = "kafka: {bootstrap_servers: localhost:9092}\ntopics: {predictions: p, labels: l}\n"

@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from streamwatch.settings import Settings, example, json_schema, load
-from streamwatch.settings.durations import format_duration, parse_duration
+from streamwatch.settings.values import format_duration, parse_duration
 
 MINIMAL = """\
 kafka: {bootstrap_servers: 'localhost:9092'}

@@ -23,7 +23,7 @@ from streamwatch.assembly.results import buckets_spec
 from streamwatch.assembly.spark import SettingsBuckets, job_spec
 from streamwatch.settings import load
 from streamwatch.spark import job, sink
-from streamwatch.spark.rows import ResultRow
+from streamwatch.spark.processors import ResultRow
 
 REBASE_BYTES = 20_000
 PAUSE_SECONDS = 0.01

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from streamwatch.core.results import ResultRecord, result_of
+from streamwatch.core.buckets.results import ResultRecord, result_of
 
 
 async def result_records(servers: str, topic: str) -> list[ResultRecord]:

@@ -17,7 +17,7 @@ from typing import IO
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from streamwatch.core.results import MARK, mark_of
+from streamwatch.core.buckets.results import MARK, mark_of
 from tests.integration.conftest import Broker
 from tests.integration.topic_changes import grow
 from tests.integration.topics import create_topic, fresh

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from streamwatch.core.events import Partition
-from streamwatch.spark.cuts import (
+from streamwatch.spark.reading import (
     Cut,
     CutSpec,
     SettingsChangedError,

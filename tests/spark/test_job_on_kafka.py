@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from confluent_kafka import Producer
 
-from streamwatch.core.results import MARK
+from streamwatch.core.buckets.results import MARK
 from tests.integration.conftest import Broker
 from tests.integration.one_log import all_evaluated
 from tests.integration.running import child

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.core.results import MARK
+from streamwatch.core.buckets.results import MARK
 from tests.integration.conftest import Broker
 from tests.integration.running import value
 from tests.integration.topics import create_topic, fresh
@@ -40,7 +40,7 @@ VICTIMS = {
     "local-cluster[2,1,1024]": ("everything", "python", "java", "worker", "holder", "executor"),
 }
 RULES = {
-    "in columns": [],
+    "plain": [],
     "by the time of predictions": ["join.order=prediction_time", "join.reorder_window=2s"],
 }
 
@@ -50,7 +50,7 @@ RULES = {
     ("master", "rules", "kills"),
     [
         ("local-cluster[2,1,1024]", "by the time of predictions", KILLS - KILLS // 3),
-        ("local[2]", "in columns", KILLS // 3),
+        ("local[2]", "plain", KILLS // 3),
     ],
 )
 async def test_a_job_killed_at_chosen_moments_says_what_one_daemon_says(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.core.events import Partition
-from streamwatch.core.fetched import PADDING
+from streamwatch.core.records import PADDING
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered, piece_of
 from streamwatch.spark.reading import add_rows
 

@@ -13,8 +13,7 @@ pytest.importorskip("pyarrow")
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import TwsTester
 
-from streamwatch.spark.processors import KEPT, Stage, StageSpec
-from streamwatch.spark.rows import Row
+from streamwatch.spark.processors import KEPT, Row, Stage, StageSpec
 from tests.spark.counting import CountingIds, CountingModels
 
 IDS = StageSpec("ids", (12, 6), CountingIds, (3, 5), 100)

@@ -16,15 +16,14 @@ pytest.importorskip("pyarrow")
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import TwsTester
 
-from streamwatch.core.buckets.contract import FeedResult
-from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of
-from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.buckets.contract import BucketsSpec, FeedResult
+from streamwatch.core.buckets.id_bucket import ColumnIdBucket
+from streamwatch.core.buckets.model_bucket import ColumnModelBucket
 from streamwatch.core.events import Partition
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.spark.placement import dealt_keys
-from streamwatch.spark.processors import KEPT, Stage, StageSpec
-from streamwatch.spark.rows import Row
-from tests.core.buckets.cluster import Cluster, Form
+from streamwatch.spark.processors import KEPT, Row, Stage, StageSpec
+from tests.core.buckets.cluster import Cluster
 from tests.core.buckets.logs import HOST_MS, SIDES, Log, a_log, one_process
 from tests.core.buckets.test_equals_one_process import FOREVER, SPEC, assert_told
 from tests.tiers import examples
@@ -32,12 +31,12 @@ from tests.tiers import examples
 ID_KEYS, MODEL_KEYS = dealt_keys(4, 4), dealt_keys(3, 4)
 WORKERS = 2
 SOMEWHERE = Partition("predictions", 0)
-IN_COLUMNS = JoinSpec(horizon_ms=2_500, early_horizon_ms=400, dedup_horizon_ms=FOREVER, max_models=24)
+PLAIN = JoinSpec(horizon_ms=2_500, early_horizon_ms=400, dedup_horizon_ms=FOREVER, max_models=24)
 JOINS = {
-    "in columns": IN_COLUMNS,
-    "by the time of predictions": replace(IN_COLUMNS, order="prediction_time", reorder_window_ms=700),
-    "compared": replace(IN_COLUMNS, comparisons=(ComparisonSpec("m", ("n", "o*")),)),
-    "folds": replace(IN_COLUMNS, folds=True),
+    "plain": PLAIN,
+    "by the time of predictions": replace(PLAIN, order="prediction_time", reorder_window_ms=700),
+    "compared": replace(PLAIN, comparisons=(ComparisonSpec("m", ("n", "o*")),)),
+    "folds": replace(PLAIN, folds=True),
 }
 
 
@@ -45,7 +44,7 @@ class BucketInTester:
     """A bucket of a stage in Spark's tester, fed by workers drawn by chance, some of whose attempts fail."""
 
     def __init__(self, number, spec, *, stage, chance):
-        make = {"ids": id_bucket_of, "models": model_bucket_of}[stage]
+        make = {"ids": ColumnIdBucket, "models": ColumnModelBucket}[stage]
         keys, self.next_keys = {"ids": (ID_KEYS, MODEL_KEYS), "models": (MODEL_KEYS, ())}[stage]
         rebase_bytes = chance.choice([1, 5_000, 10**9])
         stage_spec = StageSpec(stage, keys, partial(_made, make, spec), self.next_keys, rebase_bytes)
@@ -119,11 +118,9 @@ def test_whatever_workers_do_both_stages_say_what_one_process_says(join, seed):
     folds = "bootstrap, 3 folds" if join.folds else SPEC.folds
     spec = replace(SPEC, folds=folds, comparisons=join.comparisons)
     one = one_process(log, join, spec, ended=False)
-    form = Form(
-        reader_of,
-        partial(BucketInTester, stage="ids", chance=chance),
-        partial(BucketInTester, stage="models", chance=chance),
+    ids, models = (partial(BucketInTester, stage=stage, chance=chance) for stage in ("ids", "models"))
+    cluster = EveryBatchHasRows(
+        BucketsSpec(SIDES, join, spec, 4, 3), chance, rebuilds=0.0, ids=ids, models=models
     )
-    cluster = EveryBatchHasRows(BucketsSpec(SIDES, join, spec, 4, 3), chance, rebuilds=0.0, form=form)
     cluster.run(log, chance.choice([3, 9]), ended=False)
     assert_told(cluster.view, one, excused=["pairs_expired_total"] if join.comparisons else [])

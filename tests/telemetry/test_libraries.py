@@ -13,9 +13,19 @@ import threading
 import warnings
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
-from streamwatch.telemetry import LibraryFailed, LibraryWarned, Telemetry, capture_libraries, crash_of
+from streamwatch.core.join.layout import lazy_zeros
+from streamwatch.telemetry import (
+    Crashed,
+    LibraryFailed,
+    LibraryWarned,
+    OutOfMemory,
+    Telemetry,
+    capture_libraries,
+    crash_of,
+)
 
 
 @pytest.fixture
@@ -113,8 +123,20 @@ def test_a_crash_names_the_error_and_where_it_was_raised() -> None:
         int("a bug")
     except ValueError as error:
         crash = crash_of(error)
+    assert isinstance(crash, Crashed)
     assert crash.error == "ValueError: invalid literal for int() with base 10: 'a bug'"
     assert "test_libraries.py" in crash.traceback
+
+
+def test_memory_that_is_refused_is_no_bug_and_has_a_remedy() -> None:
+    try:
+        lazy_zeros(1 << 58, np.dtype(np.int64))
+    except MemoryError as error:
+        end = crash_of(error)
+    assert isinstance(end, OutOfMemory)
+    assert end.error == "unable to map 2,305,843,009,213,693,952 bytes for 288,230,376,151,711,744 entries"
+    assert "streamwatch check" in end.remedy
+    assert "test_libraries.py" in end.traceback
 
 
 BUG = """
@@ -125,7 +147,7 @@ class Daemon:
         import asyncio
         self.left = asyncio.get_running_loop().create_task(asyncio.Event().wait())
         raise RuntimeError("a bug")
-build.build_daemon = lambda *_: Daemon()
+build.build_daemon = lambda *_, **__: Daemon()
 from streamwatch.cli.options import read_settings
 run(None, ["kafka.bootstrap_servers=127.0.0.1:1", "topics.predictions=p", "topics.labels=l"])
 """

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TypeAlias
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from streamwatch.core.join.repeats import Repeats
+from streamwatch.core.join.caveats import Repeats
+from streamwatch.inspection.columns import Column
+from streamwatch.inspection.ids import affix_of
 
 Key: TypeAlias = tuple[str, frozenset[tuple[str, str]]]
 PREFIX = "streamwatch_"
@@ -109,3 +112,56 @@ class Facts:
         """Forgetting to judge by: the fading one if there is one, as on the page; None before any outcome."""
         names = list(self.now.by("accuracy_ratio", "forgetting", model=model))
         return next((name for name in names if name.startswith("fading:")), names[0] if names else None)
+
+
+# One thing a look at a daemon has found, and the rule that found it.
+
+
+class Weight(IntEnum):
+    """Importance of a finding, the most important first."""
+
+    NOTHING_WORKS = 0
+    """Nothing is read or shown."""
+    NOTHING_TRUE = 1
+    """Numbers of a model or topic are missing or mean nothing."""
+    INCOMPLETE = 2
+    """Events or notifications are left out."""
+    AT_RISK = 3
+    """It works now and may not later."""
+    WORTH_KNOWING = 4
+    """Numbers are right and may mislead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding: the figure, the likely cause, and what to change, as settings where settings cure it."""
+
+    weight: Weight
+    subject: str
+    said: str
+    cause: str
+    change: str
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule by name; `find` yields its findings, none where all is well or nothing is known."""
+
+    name: str
+    find: Callable[[Facts], Iterator[Finding]]
+
+
+# How the ids of a model and those of labels are written, where a sample shows both.
+
+
+def told_apart(facts: Facts, model: str) -> str | None:
+    """Say what keeps ids of a model from meeting those of labels; None where a sample does not show it."""
+    predicted = [id_ for topic in facts.topics.values() for id_ in topic.ids.get(model, ())]
+    labelled = [id_ for topic in facts.topics.values() for id_ in topic.ids.get("", ())]
+    if not predicted or not labelled:
+        return None
+    affix = affix_of(Column("predictions", predicted), Column("labels", labelled))
+    if affix is not None:
+        return f"{affix.said}: {predicted[-1]!r} beside {labelled[-1]!r}"
+    return f"ids of its predictions look like {predicted[-1]!r}, those of labels like {labelled[-1]!r}"

@@ -5,7 +5,9 @@ Age and `resolve_timeout` are in host time (`now_ms`): they are about people. In
 a backlog would be old, and an alarm of a stream that stopped would never end.
 
 An alarm of a verdict opens when the model becomes worse than the opponent, and ends only when it no longer
-is: neither the level of the error nor time ends it.
+is: neither the level of the error nor time ends it. From the third change of side within a week on the
+verdict alternates: one notification says so, further changes are counted, and the alarm ends when the model
+has not been worse for a week (`alternation`).
 
 All decisions are in `state`, which is committed together with the notifications, so that a restart neither
 repeats nor loses any.
@@ -14,39 +16,47 @@ repeats nor loses any.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import nan
+from math import isfinite, nan
 from typing import Protocol
 
 import msgspec
 
-from streamwatch.core.alerting.digest import BacklogDigest, DigestState
+from streamwatch.core.alerting.alternation import WINDOW_MS, Sides
 from streamwatch.core.alerting.hints import KeptHint, OpenHints
-from streamwatch.core.alerting.incidents import Incident, Incidents
-from streamwatch.core.alerting.notification import Notification, Severity
-from streamwatch.core.alerting.resolution import is_back
+from streamwatch.core.alerting.incidents import Beginning, Count, Incident, Incidents, is_back, level_before
+from streamwatch.core.alerting.notification import (
+    BacklogDigest,
+    DigestState,
+    IncidentAlarm,
+    Notification,
+    Severity,
+)
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
-from streamwatch.core.estimators.notifying.level import Level
-from streamwatch.core.estimators.registers.segments.change import SegmentChange
-from streamwatch.core.events import Alarm
+from streamwatch.core.estimators.notifying.model_facts import Level
+from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.events import Alarm, Name
+from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.metrics import family, single
-from streamwatch.core.predictions.active_hint import ActiveHint
-from streamwatch.core.series import Family
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.predictions.kind import ActiveHint
 
-VERSION = 2
-SUPPRESSED: tuple[str, ...] = ("already_open", "cooldown", "min_outcomes")
+VERSION = 4
+SUPPRESSED: tuple[str, ...] = ("already_open", "alternates", "cooldown", "min_outcomes")
 """Reasons why an alarm is counted and not announced."""
 
 
 class _State(msgspec.Struct, frozen=True):
     incidents: list[Incident]
-    announced_at_ms: list[tuple[str, str, int]]
-    suppressed: dict[str, int]
+    announced_at_ms: list[tuple[Name, Name, int]]
+    suppressed: dict[Name, int]
     gathered: DigestState
     version: int = VERSION
     hints: list[KeptHint] = []
     hints_wait: bool = False
     hints_silenced: int = 0
+    sides: list[tuple[Name, Name, Sides]] = []
+    drifts: list[tuple[Name, Count]] = []
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -94,6 +104,10 @@ class AlarmBook:
         self._incidents = Incidents(identity, spec.incident_outcomes)
         self._announced_at_ms: dict[tuple[str, str], int] = {}
         """Event time of the last alarm announced."""
+        self._sides: dict[tuple[str, str], Sides] = {}
+        """Recent changes of side of verdicts."""
+        self._drifts: dict[str, Count] = {}
+        """By model, where its last drift ended."""
         self._suppressed: dict[str, int] = dict.fromkeys(SUPPRESSED, 0)
         self._digest = BacklogDigest(spec.digest_size)
         self._hints = OpenHints(spec, identity)
@@ -117,16 +131,26 @@ class AlarmBook:
         """
         for alarm in alarms:
             key = alarm.model, alarm.detector
-            is_open = self._incidents.get(key) is not None
-            if alarm.judgement is not None and alarm.judgement.verdict >= 0:
-                if is_open:
-                    self._incidents.end(key, "verdict_changed", now_ms, alarm)
-                continue
+            opened = self._incidents.get(key)
+            alternation = None
+            if alarm.judgement is not None:
+                worse = alarm.judgement.verdict < 0
+                sides = self._sides.get(key, Sides())
+                sides = sides.changed(alarm.event_ms, alarm.judgement.since_ms, worse=worse)
+                self._sides[key], alternation = sides, sides.alternation()
+                if opened is not None and alternation is not None:
+                    self._suppressed["alternates"] += opened.alternation is not None
+                    self._incidents.alternate(alarm, alternation, now_ms)
+                    continue
+                if not worse:
+                    if opened is not None:
+                        self._incidents.end(key, "verdict_changed", now_ms, alarm)
+                    continue
             rule = self._spec.rule(*key)
             last_ms = self._announced_at_ms.get(key)
             if alarm.outcome < rule.min_outcomes:
                 self._suppressed["min_outcomes"] += 1
-            elif is_open:
+            elif opened is not None:
                 self._suppressed["already_open"] += 1
                 self._incidents.renew(alarm, now_ms)
             elif behind and now_ms - alarm.event_ms > self._spec.stale_after_ms:
@@ -134,12 +158,9 @@ class AlarmBook:
             elif last_ms is not None and abs(alarm.event_ms - last_ms) < rule.cooldown_ms:
                 self._suppressed["cooldown"] += 1
             else:
-                shift = models.class_shift(alarm.model, nan if alarm.judgement else alarm.before)
-                misleads = _misleads(alarm, models)
-                severity = self._severity(alarm, misleads)
-                segment = None if alarm.judgement else models.segment_change(alarm.model)
-                first_ms = models.first_ms(alarm.model)
-                self._incidents.begin(alarm, severity, first_ms, shift, segment, now_ms, misleads=misleads)
+                self._incidents.begin(alarm, self._beginning(alarm, models), now_ms)
+                if alternation is not None:
+                    self._incidents.mark_alternating(key, alternation)
                 self._announced_at_ms[key] = alarm.event_ms
         return self._incidents.tell(now_ms)
 
@@ -173,31 +194,75 @@ class AlarmBook:
         found = models.levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}
         for key, part in open_alarms:
             if part.alarm.judgement is not None:
+                if part.alternation is not None and now_ms - part.touched_ms >= WINDOW_MS:
+                    self._settle(key, now_ms)
                 continue
-            if is_back(part, found.get(key[0])):
+            level = found.get(key[0])
+            if is_back(part, level):
                 self._incidents.end(key, "back_to_level", now_ms)
             elif now_ms - part.touched_ms >= self._spec.resolve_timeout_ms:
                 self._incidents.end(key, "accepted_as_new_level", now_ms)
+            else:
+                continue
+            if level is not None and level.errors is not None:
+                self._drifts[key[0]] = Count(level.outcomes, level.errors)
         notifications = self._incidents.tell(now_ms)
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
             notifications.append(self._digest.leave(self._identity, now_ms))
         return notifications + self._hints.review(hints, now_ms, self._suppressed, behind=behind)
+
+    def _beginning(self, alarm: Alarm, models: WatchedModels) -> Beginning:
+        misleads = _misleads(alarm, models)
+        return Beginning(
+            self._severity(alarm, misleads),
+            models.first_ms(alarm.model),
+            self._level_before(alarm),
+            models.class_shift(alarm.model, nan if alarm.judgement else alarm.before),
+            None if alarm.judgement else models.segment_change(alarm.model),
+            misleads,
+        )
+
+    def _level_before(self, alarm: Alarm) -> float:
+        """Mean loss before the change that an alarm begins.
+
+        A detector that joins others has theirs; a verdict, the verdict before.
+        """
+        if alarm.judgement is not None:
+            return alarm.before
+        for (model, _), part in self._incidents.parts():
+            if model == alarm.model and part.alarm.judgement is None:
+                return part.before
+        return level_before(alarm, self._drifts.get(alarm.model, Count(0, 0)))
+
+    def _settle(self, key: tuple[str, str], now_ms: int) -> None:
+        """End the alternation of a verdict of which one side has held for a week."""
+        self._sides[key] = self._sides[key].settled()
+        if self._sides[key].is_worse:
+            self._incidents.settle(key, now_ms)
+        else:
+            self._incidents.end(key, "verdict_changed", now_ms)
 
     def due(self, now_ms: int, *, behind: bool) -> bool:
         """Tell whether `review` has something to do because of the time, so that a commit is needed."""
         ttl = self._spec.resolve_timeout_ms
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
             return True
-        old = (part for _, part in self._incidents.parts() if now_ms - part.touched_ms >= ttl)
-        return (self._hints.waiting and not behind) or any(part.alarm.judgement is None for part in old)
+        ending = any(
+            now_ms - part.touched_ms >= (ttl if part.alarm.judgement is None else WINDOW_MS)
+            for _, part in self._incidents.parts()
+            if part.alarm.judgement is None or part.alternation is not None
+        )
+        return ending or (self._hints.waiting and not behind)
 
     def retire(self, model: str, now_ms: int) -> list[Notification]:
         """Drop all state of a model, and resolve its open alarms."""
         for key, _ in list(self._incidents.parts()):
             if key[0] == model:
                 self._incidents.end(key, "model_retired", now_ms)
-        for key in [key for key in self._announced_at_ms if key[0] == model]:
-            del self._announced_at_ms[key]
+        for kept in (self._announced_at_ms, self._sides):
+            for key in [key for key in kept if key[0] == model]:
+                del kept[key]
+        self._drifts.pop(model, None)
         return self._incidents.tell(now_ms) + self._hints.retire(model, now_ms)
 
     def open_incidents(self) -> list[Notification]:
@@ -215,16 +280,21 @@ class AlarmBook:
                 hints=self._hints.state(),
                 hints_wait=self._hints.waiting,
                 hints_silenced=self._hints.silenced,
+                drifts=sorted(self._drifts.items()),
+                sides=[(*key, sides) for key, sides in sorted(self._sides.items())],
             )
         )
 
     def restore(self, state: bytes) -> None:
-        """Continue from a `state`; raises ValueError for one of another version."""
-        read = _DECODER.decode(state)
+        """Continue from a `state`; raises PackedError, or ValueError for one of another version."""
+        with reading("the section 'alarms'"):
+            read = _DECODER.decode(state)
         if read.version != VERSION:
             raise ValueError(f"alarm book must be of version {VERSION}, got {read.version}")
         self._incidents.restore(read.incidents)
         self._announced_at_ms = {(model, detector): ms for model, detector, ms in read.announced_at_ms}
+        self._sides = {(model, detector): sides for model, detector, sides in read.sides}
+        self._drifts = dict(read.drifts)
         self._suppressed = {**dict.fromkeys(SUPPRESSED, 0), **read.suppressed}
         self._digest.restore(read.gathered)
         self._hints.restore(read.hints, waiting=read.hints_wait, silenced=read.hints_silenced)
@@ -248,3 +318,51 @@ class AlarmBook:
 def _misleads(alarm: Alarm, models: WatchedModels) -> bool:
     """Tell whether an alarm is a verdict by accuracy that says little of the model's use."""
     return alarm.judgement is not None and models.accuracy_misleads(alarm.model)
+
+
+# Open incidents of each model, as the API shows them beside numbers.
+
+
+def details_with_incidents(
+    details: Mapping[str, Mapping[str, object]], incidents: Sequence[Notification]
+) -> Mapping[str, Mapping[str, object]]:
+    """Add the open incidents of models to what else is shown of them, those that began first first.
+
+    Parameters
+    ----------
+    details
+        Details by model.
+    incidents
+        The last notification of each open incident.
+    """
+    of_alarms = [each for each in incidents if each.hint is None]  # hints have a place of their own
+    if not of_alarms:
+        return details
+    shown = {model: dict(told) for model, told in details.items()}
+    for incident in sorted(of_alarms, key=lambda each: (each.model, each.started_at_ms, each.incident)):
+        told = shown.setdefault(incident.model, {})
+        earlier = told.get("open_incidents")
+        told["open_incidents"] = [*(earlier if isinstance(earlier, list) else []), _document(incident)]
+    return shown
+
+
+def _document(incident: Notification) -> dict[str, object]:
+    return {
+        "incident": incident.incident,
+        "severity": incident.severity,
+        "started_timestamp_seconds": incident.started_at_ms / 1000,
+        "alarms": [_alarm(part) for part in incident.parts if part.is_open],
+    }
+
+
+def _alarm(part: IncidentAlarm) -> dict[str, object]:
+    """One open alarm: of a detector with the errors before and after, where they are defined."""
+    told: dict[str, object] = {
+        "detector": part.alarm.detector,
+        "severity": part.severity,
+        "started_timestamp_seconds": part.started_at_ms / 1000,
+    }
+    if part.alarm.judgement is None:
+        errors = {"before": part.before, "after": part.alarm.after}
+        told |= {name: value for name, value in errors.items() if isfinite(value)}
+    return told

@@ -20,13 +20,14 @@ import msgspec
 
 from streamwatch.core.alerting.notification import HintReason, Notification, ToldHint, identify
 from streamwatch.core.alerting.rules import EARLY_HINT, AlarmsSpec
-from streamwatch.core.predictions.active_hint import ActiveHint
+from streamwatch.core.events import Name
+from streamwatch.core.predictions.kind import ActiveHint
 
 
 class KeptHint(msgspec.Struct, frozen=True):
     """Latest hint of a model, and whether it was notified."""
 
-    model: str
+    model: Name
     ordinal: int
     given_ms: int
     told_ms: int | None = None

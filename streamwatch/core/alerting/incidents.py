@@ -15,9 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 import msgspec
 
+from streamwatch.core.alerting.alternation import Alternation
 from streamwatch.core.alerting.notification import (
     IncidentAlarm,
     Notification,
@@ -27,8 +29,9 @@ from streamwatch.core.alerting.notification import (
     worst,
 )
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
-from streamwatch.core.estimators.registers.segments.change import SegmentChange
-from streamwatch.core.events import Alarm
+from streamwatch.core.estimators.notifying.model_facts import Level
+from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.events import Alarm, Name
 
 Key = tuple[str, str]
 """Model and detector."""
@@ -37,7 +40,7 @@ Key = tuple[str, str]
 class Incident(msgspec.Struct, frozen=True):
     """An incident of which an alarm is open."""
 
-    id: str
+    id: Name
     first: int
     """Least place of its alarms, an outcome of the model."""
     last: int
@@ -92,6 +95,22 @@ class _News:
     """Alarms that ended, or else alarms that began."""
 
 
+class Beginning(NamedTuple):
+    """Facts about a model when an alarm of it begins."""
+
+    severity: Severity
+    first_ms: int
+    """Event time of the model's first outcome, which tells models of one name apart."""
+    before: float
+    """Mean loss before the change; of a verdict, the verdict before."""
+    shift: ClassShift | None
+    """Whether the classes or the model seem to have changed; None where unknown."""
+    segment: SegmentChange | None
+    """Segment value with most of the extra errors; None where unknown."""
+    misleads: bool = False
+    """Whether the alarm is of a verdict by accuracy, which says little of this model's use."""
+
+
 class Incidents:
     """All open incidents, and their changes that are not notified yet.
 
@@ -113,36 +132,34 @@ class Incidents:
         """By incident, in the order in which they came."""
         self._told: list[Notification] = []
 
-    def begin(
-        self,
-        alarm: Alarm,
-        severity: Severity,
-        first_ms: int,
-        shift: ClassShift | None,
-        segment: SegmentChange | None,
-        now_ms: int,
-        *,
-        misleads: bool = False,
-    ) -> None:
-        """Open an alarm of a model and detector of which none is open.
-
-        `first_ms` is the event time of the model's first outcome, which tells models of one name apart.
-        `shift` tells whether the classes or the model seem to have changed; `segment` is the segment value
-        with most of the extra errors; both are None where unknown. `misleads` tells that the alarm is of a
-        verdict by accuracy, which says little of this model's use.
-        """
+    def begin(self, alarm: Alarm, as_found: Beginning, now_ms: int) -> None:
+        """Open an alarm of a model and detector of which none is open."""
         place = place_of(alarm)
         found = self._nearest(alarm.model, place)
         if found is None:
             # A detector whose parameters changed counts ordinals anew: outcome and time tell alarms apart.
-            marks = (alarm.model, first_ms, alarm.detector, alarm.ordinal, alarm.outcome, alarm.event_ms)
+            marks = (
+                alarm.model,
+                as_found.first_ms,
+                alarm.detector,
+                alarm.ordinal,
+                alarm.outcome,
+                alarm.event_ms,
+            )
             found = Incident(identify("incident", self._identity, *marks), place, place)
         self._note(found.id, alarm.detector, ends=False, now_ms=now_ms)
         found = self._incidents.get(found.id, found)
         started_ms = alarm.judgement.since_ms if alarm.judgement else alarm.event_ms
-        part = IncidentAlarm(alarm, severity, started_ms, alarm.before, now_ms, accuracy_misleads=misleads)
+        part = IncidentAlarm(
+            alarm,
+            as_found.severity,
+            started_ms,
+            as_found.before,
+            now_ms,
+            accuracy_misleads=as_found.misleads,
+        )
         self._incidents[found.id] = msgspec.structs.replace(
-            found.begun(part, place), shift=shift, segment=segment or found.segment
+            found.begun(part, place), shift=as_found.shift, segment=as_found.segment or found.segment
         )
         self._of[alarm.model, alarm.detector] = found.id
 
@@ -152,12 +169,38 @@ class Incidents:
         part = msgspec.structs.replace(part, alarm=alarm, touched_ms=now_ms, alarms=part.alarms + 1)
         self._incidents[incident.id] = incident.changed(part, place_of(alarm))
 
+    def mark_alternating(self, key: Key, alternation: Alternation) -> None:
+        """Set how a verdict alternates whose alarm has just been opened."""
+        incident, part = self._open(*key)
+        part = msgspec.structs.replace(part, alternation=alternation)
+        self._incidents[incident.id] = incident.changed(part, incident.first)
+
+    def alternate(self, alarm: Alarm, alternation: Alternation, now_ms: int) -> None:
+        """Add a change of side to an open verdict that alternates; only the first such change is news."""
+        incident, part = self._open(alarm.model, alarm.detector)
+        if part.alternation is None:
+            self._note(incident.id, alarm.detector, ends=False, now_ms=now_ms)
+            incident = self._incidents[incident.id]
+        part = msgspec.structs.replace(
+            part, alarm=alarm, touched_ms=now_ms, alarms=part.alarms + 1, alternation=alternation
+        )
+        self._incidents[incident.id] = incident.changed(part, place_of(alarm))
+
+    def settle(self, key: Key, now_ms: int) -> None:
+        """Tell that an open verdict alternates no longer, and is worse."""
+        incident, part = self._open(*key)
+        self._note(incident.id, key[1], ends=False, now_ms=now_ms)
+        part = msgspec.structs.replace(part, alternation=None)
+        self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
+
     def end(self, key: Key, reason: Reason, now_ms: int, alarm: Alarm | None = None) -> None:
         """End an open alarm; `alarm` is the change of verdict that ends it."""
         incident, part = self._open(*key)
         self._note(incident.id, key[1], ends=True, now_ms=now_ms)
         ended_ms = max(now_ms, part.started_at_ms)
-        part = msgspec.structs.replace(part, alarm=alarm or part.alarm, ended_at_ms=ended_ms, reason=reason)
+        part = msgspec.structs.replace(
+            part, alarm=alarm or part.alarm, ended_at_ms=ended_ms, reason=reason, alternation=None
+        )
         self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
         del self._of[key]
 
@@ -246,3 +289,52 @@ class Incidents:
 def place_of(alarm: Alarm) -> int:
     """Return the place of an alarm: its outcome, or the one since which the verdict holds."""
     return alarm.judgement.since if alarm.judgement else alarm.outcome
+
+
+# Test for the end of a drift, and the level of the error before it.
+
+
+LEAST_OUTCOMES: Final = 1_000
+"""Number of outcomes between two drifts from which on their errors give the level before the second."""
+
+
+class Count(NamedTuple):
+    """Outcomes of a model, and errors among them, up to some moment."""
+
+    outcomes: int
+    errors: int
+
+
+def level_before(alarm: Alarm, earlier: Count) -> float:
+    """Estimate the mean loss before the drift that a detector's alarm begins.
+
+    It is the mean between the drift before it and this one. A detector's own mean before a change is the
+    lowest that it has seen, for some detectors, and a model that is as good as it ever was on average may
+    not come back to it. That mean is used only where there are too few outcomes between the drifts, or no
+    count of errors.
+
+    Parameters
+    ----------
+    alarm
+        First alarm of the drift.
+    earlier
+        Count at the end of the model's drift before; zeros if there was none.
+    """
+    outcomes = alarm.outcome - earlier.outcomes
+    if alarm.errors is None or outcomes < LEAST_OUTCOMES:
+        return alarm.before
+    return (alarm.errors - earlier.errors) / outcomes
+
+
+def is_back(part: IncidentAlarm, level: Level | None) -> bool:
+    """Tell whether the recent error is within its bound of the level before the alarm.
+
+    To be asked only after as many outcomes as the level remembers: right after an alarm the faded error still
+    reflects the time before it, so every alarm would end at once.
+    """
+    alarm = part.alarm
+    if level is None or level.outcomes - alarm.outcome < level.n_eff:
+        return False
+    if alarm.after < part.before:
+        return level.error + level.bound >= part.before
+    return level.error - level.bound <= part.before

@@ -8,10 +8,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from streamwatch.core.alerting.alternation import Alternation
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
-from streamwatch.core.estimators.registers.segments.change import SegmentChange
-from streamwatch.core.events import Alarm
-from streamwatch.core.predictions.active_hint import ActiveHint
+from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.events import Alarm, Name
+from streamwatch.core.predictions.kind import ActiveHint
 
 Kind: TypeAlias = Literal["firing", "updated", "resolved", "digest"]
 Severity: TypeAlias = Literal["info", "warning", "error", "critical"]
@@ -32,8 +33,8 @@ def worst(severities: Iterable[Severity]) -> Severity:
 class AlarmCount(msgspec.Struct, frozen=True):
     """Number of alarms of one model and detector in a digest."""
 
-    model: str
-    detector: str
+    model: Name
+    detector: Name
     alarms: int
 
 
@@ -72,6 +73,8 @@ class IncidentAlarm(msgspec.Struct, frozen=True):
     """Reason for its end."""
     accuracy_misleads: bool = False
     """Whether it is a verdict by accuracy that said little of the model's use, as its classes are rare."""
+    alternation: Alternation | None = None
+    """How the verdict alternates between worse and not worse; None if it does not, and for detectors."""
 
     @property
     def is_open(self) -> bool:
@@ -82,7 +85,7 @@ class IncidentAlarm(msgspec.Struct, frozen=True):
 class ToldHint(msgspec.Struct, frozen=True):
     """An early hint that people are told of: no alarm, and no verdict."""
 
-    model: str
+    model: Name
     as_told: ActiveHint = msgspec.field(name="standing")
     """The hint as it was when it was told first."""
     ended_at_ms: int | None = None
@@ -97,17 +100,17 @@ class Notification(msgspec.Struct, frozen=True):
     `id` stays the same over retries and restarts, so that receivers can recognise repetitions.
     """
 
-    id: str
+    id: Name
     kind: Kind
     severity: Severity
     """The worst among its parts."""
     issued_ms: int
     """When it was decided, host time: giving up is counted from here."""
-    incident: str
+    incident: Name
     """Id of the incident, the same in all its notifications; a digest's own."""
     parts: tuple[IncidentAlarm, ...] = ()
     """Alarms of the incident, open or ended, in the order in which they began; none in a digest or a hint."""
-    news: tuple[str, ...] = ()
+    news: tuple[Name, ...] = ()
     """Detectors whose part began or ended since the notification before."""
     shift: ClassShift | None = None
     """Which it looks like, the classes or the model, when an alarm last began; None if nothing is known."""
@@ -184,3 +187,100 @@ def identify(kind: Kind | Literal["incident"], *parts: object) -> str:
     """Build a 128-bit id from all that tells a notification apart from others."""
     written = msgspec.json.encode([kind, *map(str, parts)])
     return f"{kind}_{hashlib.sha256(written).hexdigest()[:32]}"
+
+
+# Alarms found in a backlog, gathered into one notification instead of hundreds.
+
+
+class DigestState(msgspec.Struct, frozen=True):
+    """State of a digest: alarms gathered, and how many digests went before."""
+
+    counts: list[AlarmCount] = []
+    earliest: list[Alarm] = []
+    severity: Severity = "info"
+    first_at_ms: int = 0
+    last_at_ms: int = 0
+    since_ms: int = 0
+    taken: int = 0
+    sent: int = 0
+
+
+class BacklogDigest:
+    """Counts old alarms by (model, detector) and keeps the first `size` of them.
+
+    It is due once the backlog has been read, or `interval` after its first alarm.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._counts: dict[tuple[str, str], int] = {}
+        self._earliest: list[Alarm] = []
+        self._severity: Severity = SEVERITIES[0]
+        self._first_at_ms = self._last_at_ms = self._since_ms = self._sent = 0
+        self.taken = 0
+        """Alarms ever gathered."""
+
+    def add(self, alarm: Alarm, severity: Severity, now_ms: int) -> None:
+        """Add one alarm to the digest."""
+        if not self._counts:
+            self._since_ms = now_ms
+            self._severity = severity
+            self._first_at_ms = self._last_at_ms = alarm.event_ms
+        key = alarm.model, alarm.detector
+        self._counts[key] = self._counts.get(key, 0) + 1
+        if SEVERITIES.index(severity) > SEVERITIES.index(self._severity):
+            self._severity = severity
+        self._first_at_ms = min(self._first_at_ms, alarm.event_ms)
+        self._last_at_ms = max(self._last_at_ms, alarm.event_ms)
+        if len(self._earliest) < self._size:
+            self._earliest.append(alarm)
+        self.taken += 1
+
+    def due(self, now_ms: int, interval_ms: int, *, behind: bool) -> bool:
+        """Tell whether the digest is due."""
+        return bool(self._counts) and (not behind or now_ms - self._since_ms >= interval_ms)
+
+    def leave(self, identity: str, now_ms: int) -> Notification:
+        """Return the digest as a notification, and begin an empty one."""
+        most = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[: self._size]
+        digest = Digest(
+            alarms=sum(self._counts.values()),
+            series=len(self._counts),
+            first_at_ms=self._first_at_ms,
+            last_at_ms=self._last_at_ms,
+            tallies=tuple(AlarmCount(model, detector, n) for (model, detector), n in most),
+            earliest=tuple(self._earliest),
+        )
+        name = identify("digest", identity, self._sent)
+        self._counts, self._earliest = {}, []
+        self._sent += 1
+        return Notification(
+            id=name,
+            kind="digest",
+            severity=self._severity,
+            issued_ms=now_ms,
+            incident=name,
+            digest=digest,
+        )
+
+    def gathered(self) -> DigestState:
+        """State of the digest, canonical: equal digests give equal states."""
+        return DigestState(
+            counts=[AlarmCount(model, detector, n) for (model, detector), n in sorted(self._counts.items())],
+            earliest=self._earliest,
+            severity=self._severity,
+            first_at_ms=self._first_at_ms,
+            last_at_ms=self._last_at_ms,
+            since_ms=self._since_ms,
+            taken=self.taken,
+            sent=self._sent,
+        )
+
+    def restore(self, state: DigestState) -> None:
+        """Continue from a `gathered` state."""
+        self._counts = {(tally.model, tally.detector): tally.alarms for tally in state.counts}
+        self._earliest = list(state.earliest)
+        self._severity = state.severity
+        self._first_at_ms, self._last_at_ms = state.first_at_ms, state.last_at_ms
+        self._since_ms, self._sent = state.since_ms, state.sent
+        self.taken = state.taken

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 import msgspec
 
 from streamwatch.core.alerting.notification import KINDS, Notification
+from streamwatch.core.events import Name
+from streamwatch.core.join.durable.packed import reading
 
 
 class Entry(msgspec.Struct):
     """Notification with the receivers it is pending for; removed once all have it or it was dropped."""
 
     notification: Notification
-    attempts: dict[str, int]
+    attempts: dict[Name, int]
     """Failed attempts so far, by receiver that still has to be told."""
     number: int = 0
     """Ordinal of the notification: the host's clock, once set back, cannot tell the order."""
@@ -27,6 +31,17 @@ class Entry(msgspec.Struct):
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(Entry)
+
+
+def _entry(name: str, entry: bytes) -> Entry:
+    with reading(f"the notification {name!r} of the outbox"):
+        return _DECODER.decode(entry)
+
+
+def check_entries(kept: Mapping[str, bytes]) -> None:
+    """Decode committed entries, which `Outbox.restore` does later; raises PackedError if one is none."""
+    for name, entry in kept.items():
+        _entry(name, entry)
 
 
 def _age(entry: Entry) -> tuple[int, int, int, int, str]:
@@ -71,7 +86,7 @@ class Outbox:
     def restore(self, kept: Mapping[str, bytes]) -> list[tuple[str, Notification]]:
         """Replace the contents by committed entries.
 
-        Those for receivers that no longer exist are dropped and returned.
+        Those for receivers that no longer exist are dropped and returned. Raises PackedError for other bytes.
         """
         self._entries.clear()
         self._changed.clear()
@@ -79,7 +94,7 @@ class Outbox:
         for queue in self._queues.values():
             queue.clear()
         orphans: list[tuple[str, Notification]] = []
-        entries = [_DECODER.decode(entry) for entry in kept.values()]
+        entries = [_entry(name, entry) for name, entry in kept.items()]
         self._newest = max((entry.number for entry in entries), default=0)
         for entry in sorted(entries, key=_age):
             configured = {name: n for name, n in entry.attempts.items() if name in self._queues}
@@ -163,3 +178,79 @@ class Outbox:
             self._queues[receiver].setdefault(entry.notification.series, deque()).append(
                 entry.notification.id
             )
+
+
+# Receiver protocol: deliver(notification) → DeliveryResult.
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Result: the receiver took the notification."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Result: the attempt failed and may succeed later."""
+
+    reason: str
+    after_seconds: float | None = None
+    """Wait that the receiver asked for (Retry-After), in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Result: the receiver will never take this notification, but may take others."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Result: the receiver no longer exists (HTTP status 410)."""
+
+    reason: str
+
+
+DeliveryResult: TypeAlias = Delivered | Failed | Refused | Gone
+
+
+class Receiver(Protocol):
+    """One receiver of notifications.
+
+    Its results are logged, so they must hold no secret and no part of a URL.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the receiver in the settings, and in the label `receiver` of metrics."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """Host of the receiver, for logs."""
+        ...
+
+    @property
+    def repeat_interval_seconds(self) -> float | None:
+        """Seconds between reminders of open incidents; None: never."""
+        ...
+
+    def wants(self, notification: Notification) -> bool:
+        """Tell whether the notification is for this receiver."""
+        ...
+
+    async def open(self) -> None:
+        """Prepare for deliveries; called in the event loop that will deliver."""
+        ...
+
+    async def deliver(self, notification: Notification, now_ms: int) -> DeliveryResult:
+        """Deliver in bounded time; never raises for what the other side does."""
+        ...
+
+    async def remind(self, open_incidents: Sequence[Notification], now_ms: int) -> DeliveryResult:
+        """Tell it again which incidents are open."""
+        ...
+
+    async def close(self) -> None:
+        """Close connections."""
+        ...

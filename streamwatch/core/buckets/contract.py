@@ -28,12 +28,18 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final, Protocol, TypeAlias
 
-from streamwatch.core.events import Partition
-from streamwatch.core.merge.arrivals import Arrivals
+import msgspec
+
+from streamwatch.core.events import Name, Partition, Side, model_of
+from streamwatch.core.merge.inbox import Arrivals
+from streamwatch.core.merge.merge import RANKS
+from streamwatch.core.specs import JoinSpec, MonitorsSpec
 
 TOTALS: Final = "totals"
 """Kind of result: counters and gauges of one bucket since the start, named `ids/3` or `models/1`."""
@@ -139,3 +145,166 @@ class Reader(Protocol):
             If the topic is not one of those in the specification.
         """
         ...
+
+
+# Specification of the partitioning into buckets; the same for every reader and bucket of a state.
+
+
+@dataclass(frozen=True, slots=True)
+class BucketsSpec:
+    """Specification from which readers and buckets are built.
+
+    It is an argument of `ColumnReader(spec, digests)`, `ColumnIdBucket(number, spec)` and
+    `ColumnModelBucket(number, spec)`.
+
+    Raises
+    ------
+    ValueError
+        If the last of conflicting predictions counts, as what buckets send has no place for the label known
+        at a revision.
+    """
+
+    sides: Mapping[str, Side]
+    """Kind of events of each topic, in the order of the settings."""
+    join: JoinSpec = field(default_factory=JoinSpec)
+    """Rules of the join.
+
+    `max_pending`, `max_labels`, `max_dedup_entries` and `max_reordered` apply to all buckets together,
+    `max_models` to each.
+    """
+    monitors: MonitorsSpec = field(default_factory=MonitorsSpec)
+    """Estimators of every model."""
+    id_buckets: int = 4
+    """Number of id buckets, at least 1; fixed for the life of a state."""
+    model_buckets: int = 3
+    """Number of model buckets, at least 1; fixed for the life of a state."""
+    max_future_ms: int = 300_000
+    """As in `MergeSpec`."""
+    start_ms: int | None = None
+    """As in `Pipeline.start_ms`."""
+
+    def __post_init__(self) -> None:
+        if self.join.conflicts == "last":
+            raise ValueError("conflicts of buckets must be 'first' or 'both', got 'last'")
+
+
+# Assignment of ids to buckets by their digests, and of models by their names.
+
+
+def bucket_of_partition(partition: Partition, id_buckets: int) -> int:
+    """Id bucket that counts the records of a partition, and gets its events without an id."""
+    return (zlib.crc32(partition.topic.encode()) + partition.partition) % id_buckets
+
+
+class ModelRoutes:
+    """Model buckets of each model: the one it belongs to, and others that need its outcomes.
+
+    Folds are in the bucket of their model. Models that are compared are all in one bucket, as a comparison
+    needs both. A model that is the reference of a drift weighting (`drift_signal: reference`) is in every
+    bucket.
+
+    Parameters
+    ----------
+    spec
+        Partitioning of the stream.
+    """
+
+    __slots__ = ("_found", "_spec")
+
+    def __init__(self, spec: BucketsSpec) -> None:
+        self._spec = spec
+        self._found: dict[str, tuple[int, ...]] = {}
+
+    def __getitem__(self, name: str) -> tuple[int, ...]:
+        """Buckets of a model or fold; the one it belongs to is first."""
+        try:
+            return self._found[name]
+        except KeyError:
+            if len(self._found) > 2 * self._spec.join.max_models:
+                self._found.clear()  # names of retired models
+            return self._found.setdefault(name, self._route(model_of(name)))
+
+    def _route(self, model: str) -> tuple[int, ...]:
+        buckets = self._spec.model_buckets
+        owner = zlib.crc32(model.encode()) % buckets
+        for each in self._spec.join.comparisons:
+            if model == each.champion or any(fnmatchcase(model, pattern) for pattern in each.challengers):
+                owner = self.comparison_bucket
+        referenced = {
+            each.reference for each in self._spec.monitors.drift_weighted if each.drift_signal == "reference"
+        }
+        if model not in referenced:
+            return (owner,)
+        return (owner, *(bucket for bucket in range(buckets) if bucket != owner))
+
+    @property
+    def comparison_bucket(self) -> int:
+        """Bucket of all models that are compared."""
+        return 0
+
+
+# Places in the sequence, as tuples that sort like it across all buckets.
+#
+# A place begins with a time and a kind. At each time, expirations come first, then the clock reaches the
+# time, then its records follow.
+#
+# (deadline, DUE, place of the prediction …) it expires (time, TICK) time passes: a record of this time is
+# the first one (time, RECORD, rank, offset, event, …) an event; `rank` is that of topic and partition
+
+
+Place: TypeAlias = tuple[int, ...]
+
+DUE: Final = 0
+TICK: Final = 1
+RECORD: Final = 2
+
+_PARTITION_BITS: Final = 32
+
+
+def ranks_of(sides: Mapping[str, Side]) -> dict[str, int]:
+    """Rank of each topic: predictions only, mixed, labels only, then as in the settings."""
+    return {topic: rank for rank, topic in enumerate(sorted(sides, key=lambda topic: RANKS[sides[topic]]))}
+
+
+def rank_of(ranks: Mapping[str, int], partition: Partition) -> int:
+    """Rank of a partition among all.
+
+    Raises
+    ------
+    ValueError
+        If its topic has no rank.
+    """
+    if partition.topic not in ranks:
+        raise ValueError(f"expected a topic of {', '.join(ranks)}, got {partition.topic!r}")
+    return ranks[partition.topic] << _PARTITION_BITS | partition.partition
+
+
+# Activity of models, and invalid records of them, as id buckets report it to model buckets.
+
+
+class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Activity of a model in one id bucket during one batch, without being idle there in between.
+
+    A model is idle if no prediction was accepted for `2 * horizon`. If it was idle in between, there is one
+    such record for each period before, between and after.
+    """
+
+    model: Name
+    first: Place
+    """Place of the first prediction accepted in the batch; empty without one."""
+    was_active: bool
+    """Whether it was not idle since the batch before."""
+    accepted: int
+    joined: int
+    left: int
+    last_ms: int
+    """Latest record time of an accepted prediction so far."""
+    last_event_ms: int
+    """Latest event time of one, limited to its record time; -1 without one."""
+
+
+class InvalidOfModel(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Invalid record whose model could be read."""
+
+    place: Place
+    model: Name

@@ -1,32 +1,282 @@
-"""Id bucket: merges the pieces sent by readers, joins them, and sends outcomes to model buckets."""
+"""Id bucket: merges pieces sent by readers, joins them, and sends outcomes to model buckets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from streamwatch.core.buckets.contract import TOTALS, FeedResult
-from streamwatch.core.buckets.id_join import IdJoin, share_of
-from streamwatch.core.buckets.id_state import restore_part, state_of
-from streamwatch.core.buckets.inbox import Inbox
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.buckets.contract import (
+    TOTALS,
+    Activity,
+    BucketsSpec,
+    FeedResult,
+    InvalidOfModel,
+    ModelRoutes,
+    rank_of,
+    ranks_of,
+)
+from streamwatch.core.buckets.id_join import ColumnJoin, share_of
 from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
-from streamwatch.core.buckets.parts import ENCODER, Activity, InvalidOfModel, Part, Resolved, Windows
-from streamwatch.core.buckets.pieces import PIECES, Moment
-from streamwatch.core.buckets.places import BEHIND, DUE, RECORD
-from streamwatch.core.buckets.routing import ModelRoutes
-from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.buckets.totals import RecordCounts, Totals, encode_totals
-from streamwatch.core.events import Partition
-from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.buckets.made import PredictionPlacesState
+from streamwatch.core.buckets.parts import ENCODER, ColumnPart, OutcomeParts, pack_rows
+from streamwatch.core.buckets.pieces import (
+    PIECES,
+    Chunk,
+    ColumnPiece,
+    Moments,
+    PackedChunk,
+    PackedMoments,
+    pack_chunk,
+    pack_moments,
+)
+from streamwatch.core.buckets.reported_activity import ColumnReportedModel
+from streamwatch.core.buckets.view import RecordCounts, Totals, encode_totals
+from streamwatch.core.events import Name, Partition, Side
+from streamwatch.core.join.counters import PENDING
+from streamwatch.core.join.durable.packed import PackedError
+from streamwatch.core.join.durable.totals import JoinTotals
+
+# Inbox of an id bucket: holds chunks by partition until they are due.
+
+
+@dataclass(frozen=True, slots=True)
+class DueRecords:
+    """Records due in a batch by partition, ordered by rank, each in the order of its log."""
+
+    chunks: Sequence[tuple[Partition, Chunk]]
+    moments: Sequence[tuple[Partition, Moments]]
+
+
+class ColumnInboxState(msgspec.Struct, array_like=True, frozen=True):
+    """State of an inbox."""
+
+    reached_ms: int
+    running: list[tuple[Name, int, int]]
+    chunks: list[tuple[Name, int, PackedChunk]]
+    moments: list[tuple[Name, int, PackedMoments]]
+
+
+class ColumnInbox:
+    """Holds events by partition until they are due.
+
+    Parameters
+    ----------
+    sides
+        Kind of events of each topic, in the order of the settings.
+    """
+
+    def __init__(self, sides: Mapping[str, Side]) -> None:
+        self._ranks = ranks_of(sides)
+        self._running: dict[Partition, int] = {}
+        self._chunks: dict[Partition, list[Chunk]] = {}
+        self._moments: dict[Partition, list[Moments]] = {}
+        self.reached_ms = -1
+        """Time the bucket has reached: that of the batch, or of the newest record if that is earlier."""
+
+    def __len__(self) -> int:
+        return sum(len(chunk.rows) for several in self._chunks.values() for chunk in several)
+
+    def rank(self, partition: Partition) -> int:
+        """Rank of a partition among all."""
+        return rank_of(self._ranks, partition)
+
+    def take(self, pieces: Sequence[ColumnPiece], end_ms: int | None) -> DueRecords:
+        """Add pieces, and remove and return what is due."""
+        for piece in sorted(pieces, key=lambda p: (p.topic, p.partition, p.first_offset)):
+            self._add(piece)
+        newest_ms = max(self._running.values(), default=-1)
+        reached_ms = newest_ms if end_ms is None else min(end_ms, newest_ms)
+        self.reached_ms = reached_ms = max(reached_ms, self.reached_ms)
+        partitions = sorted({*self._chunks, *self._moments}, key=self.rank)
+        chunks = [(name, chunk) for name in partitions for chunk in self._take_due_chunks(name, reached_ms)]
+        moments = [(name, each) for name in partitions for each in self._take_due_moments(name, reached_ms)]
+        return DueRecords(chunks, moments)
+
+    def _add(self, piece: ColumnPiece) -> None:
+        partition = Partition(piece.topic, piece.partition)
+        self.rank(partition)
+        so_far = self._running.get(partition, -1)
+        chunk, moments = piece.chunk.unpacked(), piece.moments.unpacked()
+        if len(chunk.rows):
+            np.maximum(chunk.rows["time_ms"], so_far, out=chunk.rows["time_ms"])
+            self._chunks.setdefault(partition, []).append(chunk)
+        if len(moments.columns):
+            np.maximum(moments.times_ms, so_far, out=moments.times_ms)
+            corrected = [(max(so_far, time_ms), why, count) for time_ms, why, count in moments.corrected]
+            self._moments.setdefault(partition, []).append(Moments(moments.columns, corrected))
+        self._running[partition] = max(so_far, piece.newest_ms)
+
+    def _take_due_chunks(self, partition: Partition, reached_ms: int) -> list[Chunk]:
+        released: list[Chunk] = []
+        kept: list[Chunk] = []
+        for chunk in self._chunks.pop(partition, ()):
+            count = int(np.searchsorted(chunk.rows["time_ms"], reached_ms, "right"))
+            if count:
+                released.append(chunk.part(0, count))
+            if count < len(chunk.rows):
+                kept.append(chunk.only(np.arange(count, len(chunk.rows))) if count else chunk)
+        if kept:
+            self._chunks[partition] = kept
+        return released
+
+    def _take_due_moments(self, partition: Partition, reached_ms: int) -> list[Moments]:
+        released: list[Moments] = []
+        kept: list[Moments] = []
+        for moments in self._moments.pop(partition, ()):
+            count = int(np.searchsorted(moments.times_ms, reached_ms, "right"))
+            now = [each for each in moments.corrected if each[0] <= reached_ms]
+            later = [each for each in moments.corrected if each[0] > reached_ms]
+            if count:
+                released.append(Moments(moments.columns[:count], now))
+            if count < len(moments.columns):
+                kept.append(Moments(moments.columns[count:].copy(), later))
+        if kept:
+            self._moments[partition] = kept
+        return released
+
+    def state(self) -> ColumnInboxState:
+        """State from which `restore` continues."""
+        chunks, moments = sorted(self._chunks.items()), sorted(self._moments.items())
+        return ColumnInboxState(
+            self.reached_ms,
+            [(name.topic, name.partition, ms) for name, ms in sorted(self._running.items())],
+            [
+                (name.topic, name.partition, pack_chunk(chunk))
+                for name, several in chunks
+                for chunk in several
+            ],
+            [
+                (name.topic, name.partition, pack_moments(each))
+                for name, several in moments
+                for each in several
+            ],
+        )
+
+    def restore(self, state: ColumnInboxState) -> None:
+        """Continue from a state."""
+        self.reached_ms = state.reached_ms
+        self._running = {Partition(topic, number): ms for topic, number, ms in state.running}
+        for topic, number, chunk in state.chunks:
+            self._chunks.setdefault(Partition(topic, number), []).append(chunk.unpacked())
+        for topic, number, moments in state.moments:
+            self._moments.setdefault(Partition(topic, number), []).append(moments.unpacked())
+
+
+# State of an id bucket as parts of a base: counts first, then its entries, packed.
+
+
+_PART_BYTES: Final = 4_000_000
+
+
+class ColumnIdState(msgspec.Struct, frozen=True, rename={"reported_activity": "told_models"}):
+    """State of an id bucket without its entries."""
+
+    batch: int
+    inbox: ColumnInboxState
+    records: RecordCounts
+    totals: JoinTotals
+    places: PredictionPlacesState
+    partitions: list[tuple[Name, int]]
+    reported_activity: list[ColumnReportedModel]
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_STATE: Final = msgspec.msgpack.Decoder(ColumnIdState)
+_ITEMS: Final = msgspec.msgpack.Decoder(list[tuple[bytes, bytes]])
+
+
+def state_of(bucket: ColumnIdBucket) -> list[bytes]:
+    """Encode the state as the bodies of a base's parts."""
+    own = bucket.join
+    join = own.join
+    entries = join.arrays.entries[: int(join.arrays.totals["top"][0])]
+    pending = entries["state"] == PENDING
+    numbers = entries["label_at_prediction"][pending].copy()
+    places, _ = own.prediction_places.state(numbers)
+    state = ColumnIdState(
+        bucket.batch,
+        bucket.inbox.state(),
+        bucket.records,
+        join.totals(),
+        places,
+        [(topic, number) for topic, number in own.partition_numbers],
+        own.reported_activity.state(),
+    )
+    entries["label_at_prediction"][pending] = -1  # the number of a prediction is not a class
+    changes = join.all_entries()
+    entries["label_at_prediction"][pending] = numbers
+    bodies = [_ENCODER.encode(state)]
+    part: list[tuple[bytes, bytes]] = []
+    size = 0
+    for key, value in sorted(changes.items()):
+        if value is not None:
+            part.append((key, value))
+            size += len(value)
+        if size > _PART_BYTES:
+            bodies.append(_ENCODER.encode(part))
+            part, size = [], 0
+    if part:
+        bodies.append(_ENCODER.encode(part))
+    return bodies
+
+
+class BaseItems:
+    """Parts of a base read so far."""
+
+    __slots__ = ("items", "state")
+
+    def __init__(self) -> None:
+        self.state: ColumnIdState | None = None
+        self.items: list[tuple[bytes, bytes]] = []
+
+
+def restore_part(bucket: ColumnIdBucket, body: bytes, *, number: int, is_last: bool) -> None:
+    """Restore the next body of a base into a new bucket; the last one completes it.
+
+    Raises
+    ------
+    msgspec.DecodeError
+        If it is not of this version.
+    PackedError
+        If the entries are not what `state_of` writes.
+    """
+    found = bucket.base_items
+    if number == 0:
+        found.state = _STATE.decode(body)
+    else:
+        found.items += _ITEMS.decode(body)
+    if is_last and found.state is not None:
+        _restore(bucket, found.state, found.items)
+        bucket.base_items = BaseItems()
+
+
+def _restore(bucket: ColumnIdBucket, state: ColumnIdState, items: list[tuple[bytes, bytes]]) -> None:
+    own = bucket.join
+    start_ms = own.join.start_ms
+    bucket.batch, bucket.records = state.batch, state.records
+    bucket.inbox.restore(state.inbox)
+    own.join.restore(state.totals, items)
+    own.join.start_ms = start_ms
+    own.partition_numbers = {Partition(*each): number for number, each in enumerate(state.partitions)}
+    own.reported_activity.restore(state.reported_activity)
+    numbers = own.prediction_places.restore(state.places)
+    entries = own.join.arrays.entries[: int(own.join.arrays.totals["top"][0])]
+    pending = np.flatnonzero(entries["state"] == PENDING)
+    if len(pending) != len(numbers):
+        raise PackedError(f"expected places of {len(pending)} predictions that wait, got {len(numbers)}")
+    entries["label_at_prediction"][pending] = numbers  # both are in the order of acceptance
+
 
 _SECOND_MS: Final = 1_000
 
 
-class IdBucket:
-    """Id bucket (`contract.Bucket`) that processes event by event, for any settings of the join.
-
-    It merges events by (time, topic, partition, offset) up to the time of the batch, and holds later ones.
+class ColumnIdBucket:
+    """Id bucket (`contract.Bucket`): the daemon's compiled join of some ids.
 
     Parameters
     ----------
@@ -34,6 +284,11 @@ class IdBucket:
         Number of the id bucket, from 0.
     spec
         Partitioning of the stream.
+
+    Raises
+    ------
+    ValueError
+        If the compiled join does not support the settings.
     """
 
     def __init__(self, number: int, spec: BucketsSpec) -> None:
@@ -43,9 +298,10 @@ class IdBucket:
         self._ordered = spec.join.order == "prediction_time"
         self._routes = ModelRoutes(spec)
         self._reader = BaseReader(self._name)
-        self.inbox = Inbox(spec.sides)
-        self.join = IdJoin(share_of(spec.join, spec.id_buckets), spec.start_ms)
+        self.inbox = ColumnInbox(spec.sides)
+        self.join = ColumnJoin(share_of(spec.join, spec.id_buckets), spec.start_ms, self.inbox.rank)
         self.records = RecordCounts()
+        self.base_items = BaseItems()
         self.batch = -1
         """Number of the last batch."""
 
@@ -61,18 +317,9 @@ class IdBucket:
         self.batch = batch
         before_ms = self.inbox.reached_ms
         taken = self.inbox.take(found, end_ms)
-        join = self.join
-        join.begin()
-        partitions = self.inbox.partitions
-        for time_ms, rank, offset, number, row in taken.rows:
-            record_ms = max(before_ms, time_ms)
-            if record_ms >= join.next_pass_ms:
-                join.pass_time(record_ms)
-            join.take(row.event_at(partitions[rank], record_ms), (record_ms, RECORD, rank, offset, number))
-        join.pass_time(self.inbox.reached_ms)
-        join.end()
+        self.join.feed(taken.chunks, before_ms, self.inbox.reached_ms)
         self._count(taken.moments, before_ms)
-        parts = self._parts(self._ticks(taken.moments, before_ms), ended=end_ms is None)
+        parts = self._parts(taken.moments, before_ms, ended=end_ms is None)
         results = [(TOTALS, self._name, encode_totals(self.totals()))]
         return FeedResult(parts, results, encode_entry(BatchInput(self._name, batch, end_ms, pieces)))
 
@@ -83,7 +330,7 @@ class IdBucket:
             self.feed(entry.batch, entry.pieces, entry.end_ms)
             return
         self._reader.take(entry)
-        restore_part(self, entry.body, is_first=entry.number == 0)
+        restore_part(self, entry.body, number=entry.number, is_last=entry.number == entry.count - 1)
 
     def base(self) -> list[bytes]:
         """Encode the whole state; see `contract.Bucket`."""
@@ -91,100 +338,95 @@ class IdBucket:
 
     def totals(self) -> Totals:
         """Counters and gauges, without those that model buckets count."""
-        join = self.join
-        predictions, labels, counters = join.predictions, join.labels, join.counters
-        if self._ordered:
-            counters = _without_resolved(counters)
+        held = self.join.join.holdings()
         return Totals(
             self.inbox.reached_ms,
-            counters,
+            self.join.counters,
             self.records,
-            pending=predictions.pending,
-            early=labels.early,
-            unmatched=labels.unmatched,
-            retained=labels.retained,
-            dedup_entries=len(predictions.dedup),
+            pending=held.pending,
+            early=held.early,
+            unmatched=held.unmatched,
+            retained=held.retained,
+            dedup_entries=held.dedup_entries,
             held_records=len(self.inbox),
-            oldest_ms=predictions.oldest_ms,
+            oldest_ms=held.oldest_ms,
         )
 
-    def _count(self, moments: Sequence[tuple[Partition, Moment]], before_ms: int) -> None:
+    def _count(self, moments_of_partitions: Sequence[tuple[Partition, Moments]], before_ms: int) -> None:
         counts = self.records
-        for partition, moment in moments:
-            topic = partition.topic
+        for partition, moments in moments_of_partitions:
+            topic, columns = partition.topic, moments.columns
+            late = columns[columns[:, 0] <= before_ms]
+            _, records, _, events, skipped, tied = columns.sum(axis=0).tolist()
+            timed = int(late[:, 2].sum())
+            late_ms = int(((before_ms - late[:, 0]) * late[:, 2]).sum())
             for column, count in (
-                (counts.evaluated, moment.records),
-                (counts.events, moment.events),
-                (counts.skipped, moment.skipped),
-                (counts.tied, moment.tied),
+                (counts.evaluated, records),
+                (counts.events, events),
+                (counts.skipped, skipped),
+                (counts.tied, tied),
+                (counts.out_of_order, timed),
             ):
                 if count:
                     column[topic] = column.get(topic, 0) + count
-            for reason, count in moment.corrected.items():
-                counts.corrected[reason] = counts.corrected.get(reason, 0) + count
-            if moment.time_ms <= before_ms and moment.timed:
-                late_ms = (before_ms - moment.time_ms) * moment.timed
-                counts.out_of_order[topic] = counts.out_of_order.get(topic, 0) + moment.timed
+            if timed:
                 counts.lateness_ms[topic] = counts.lateness_ms.get(topic, 0) + late_ms
+            for _, reason, count in moments.corrected:
+                counts.corrected[reason] = counts.corrected.get(reason, 0) + count
 
-    def _ticks(self, moments: Sequence[tuple[Partition, Moment]], before_ms: int) -> list[int]:
-        """Times to process in model buckets: those of all records, or of the first in each second."""
-        times = sorted({moment.time_ms for _, moment in moments if moment.time_ms > max(before_ms, -1)})
+    def _parts(
+        self, moments_of_partitions: Sequence[tuple[Partition, Moments]], before_ms: int, *, ended: bool
+    ) -> list[tuple[int, bytes]]:
+        buckets, routes = range(self._spec.model_buckets), self._routes
+        join = self._spec.join
+        beside = join.conflicts == "both" or join.labels_sampled
+        complete = self._ordered or beside or (join.folds and join.folds_share_stream)
+        outcomes = OutcomeParts(self.join.outcomes, self.join.ranks, complete=complete)
+        ticks = _ticks(moments_of_partitions, before_ms)
+        clocks = windows = b""
         if self._ordered:
-            return times
-        firsts: dict[int, int] = {}
-        for time_ms in times:
-            firsts.setdefault(time_ms // _SECOND_MS, time_ms)
-        return list(firsts.values())
-
-    def _parts(self, ticks: list[int], *, ended: bool) -> list[tuple[int, bytes]]:
-        buckets = range(self._spec.model_buckets)
-        outcomes: list[list[Resolved]] = [[] for _ in buckets]
+            clocks = pack_rows(_clocks(moments_of_partitions, before_ms)[:, None])
+            windows = outcomes.windows()
         activities: list[list[Activity]] = [[] for _ in buckets]
         invalid: list[list[InvalidOfModel]] = [[] for _ in buckets]
-        routes = self._routes
-        for outcome in self.join.outcomes:
-            for bucket in routes[outcome.outcome.model]:
-                outcomes[bucket].append(outcome)
         for activity in self.join.reported_activity.take_new():
             for bucket in routes[activity.model]:
                 activities[bucket].append(activity)
         for each in self.join.invalid:
             invalid[routes[each.model][0]].append(each)
-        windows = _windows(self.join.outcomes) if self._ordered else []
-        return [
-            (
+        models, accepted = outcomes.models, self.join.accepted
+        predicting, ranks = accepted.models, self.join.ranks
+        parts: list[tuple[int, bytes]] = []
+        for bucket in buckets:
+            own = outcomes.of(np.array([bucket in routes[model] for model in models], np.bool_))
+            made = accepted.of(np.array([bucket in routes[model] for model in predicting], np.bool_), ranks)
+            reached_ms = self.inbox.reached_ms
+            part = ColumnPart(
                 bucket,
-                ENCODER.encode(
-                    Part(
-                        bucket,
-                        self._number,
-                        self.inbox.reached_ms,
-                        ended,
-                        ticks,
-                        outcomes[bucket],
-                        activities[bucket],
-                        invalid[bucket],
-                        windows,
-                    )
-                ),
+                self._number,
+                reached_ms,
+                ended,
+                ticks,
+                own,
+                made,
+                activities[bucket],
+                invalid[bucket],
+                clocks,
+                windows,
             )
-            for bucket in buckets
-        ]
+            parts.append((bucket, ENCODER.encode(part)))
+        return parts
 
 
-def _without_resolved(counters: JoinCounters) -> JoinCounters:
-    """Drop `predictions_resolved`, since with held outcomes the model's bucket counts it."""
-    return replace(counters, predictions_resolved=0)
+def _ticks(moments_of_partitions: Sequence[tuple[Partition, Moments]], before_ms: int) -> list[int]:
+    """Times to process in model buckets: those of the first record in each second."""
+    times = _clocks(moments_of_partitions, before_ms)
+    _, places = np.unique(times // _SECOND_MS, return_index=True)
+    return times[places].tolist()
 
 
-def _windows(outcomes: Sequence[Resolved]) -> list[Windows]:
-    newest: dict[tuple[int, int], Windows] = {}
-    for each in outcomes:
-        kind = DUE if each.place[1] == DUE else BEHIND
-        place = (each.place[0], kind)
-        so_far = newest.get(place)
-        _, own_ms = each.accepted
-        if so_far is None or (so_far.own_ms, so_far.resolved) < (own_ms, each.place):
-            newest[place] = Windows(place, own_ms, each.place)
-    return list(newest.values())
+def _clocks(moments_of_partitions: Sequence[tuple[Partition, Moments]], before_ms: int) -> NDArray[np.int64]:
+    """Times of records after the batch before, ascending."""
+    found = [moments.times_ms for _, moments in moments_of_partitions]
+    times = np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
+    return times[np.searchsorted(times, max(before_ms, -1), "right") :]

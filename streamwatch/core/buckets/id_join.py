@@ -1,33 +1,52 @@
-"""Join of one id bucket: the daemon's rules, with the place in the sequence of all that concerns a model.
-
-The label known at prediction is not known here, as labels of the model are matched in other buckets, too.
-Instead, the entry of a prediction stores the prediction's place in that field.
-"""
+"""Compiled join of one id bucket, with the place in the sequence of all that concerns a model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from streamwatch.core.buckets.parts import InvalidOfModel, Resolved
-from streamwatch.core.buckets.places import DUE, Place, decode_place, encode_place
-from streamwatch.core.buckets.reported_activity import ReportedActivity
-from streamwatch.core.events import Event, Invalid, Label, Prediction
+from streamwatch.core.buckets.contract import RECORD, InvalidOfModel
+from streamwatch.core.buckets.made import PLACE_COLUMNS, AcceptedPredictions, PredictionPlaces
+from streamwatch.core.buckets.pieces import INVALID, Chunk
+from streamwatch.core.buckets.reported_activity import ColumnReportedActivity
+from streamwatch.core.events import Event, Partition, segments_of
 from streamwatch.core.join.counters import JoinCounters
-from streamwatch.core.join.entry import EARLY, PENDING, RETAINED, UNMATCHED, JoinEntry, forget
-from streamwatch.core.join.expiry import Deadlines
-from streamwatch.core.join.rules import JoinRules
-from streamwatch.core.join.waiting_labels import WaitingLabels
-from streamwatch.core.join.waiting_predictions import WaitingPredictions
-from streamwatch.core.join.working_set import ENDLESS, EVICTIONS
+from streamwatch.core.join.join import CHECK_IDLE, DONE, CompiledJoin
+from streamwatch.core.join.layout import (
+    ACCEPTED,
+    NO_TIME,
+    NOTHING,
+    PREDICTIONS,
+    RESOLVED_FROM,
+    ROW,
+)
+from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.records import OBJECT, Records, taken
 from streamwatch.core.specs import JoinSpec
 
-_SECOND_MS: Final = 1_000
-_SWEPT: Final = 4
-"""Number of index entries swept per event, so that settled ones are removed."""
+RESOLUTION: Final = (*PLACE_COLUMNS, "number")
+"""Columns of a resolution's place: the record's place, and the number of its outcome.
+
+For assumed outcomes only the time is used.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedOutcomes:
+    """Outcomes, with the places of their resolutions and predictions."""
+
+    outcomes: OutcomeBatch
+    resolved: NDArray[np.int64]
+    """Columns `RESOLUTION`, shape (n, 5)."""
+    accepted: NDArray[np.int64]
+    """Columns `PLACE_COLUMNS`, shape (n, 4)."""
+    own_ms: NDArray[np.int64]
+    """Times of the predictions, shape (n,); 0 where outcomes are not put into their order."""
 
 
 def share_of(spec: JoinSpec, id_buckets: int) -> JoinSpec:
@@ -41,12 +60,11 @@ def share_of(spec: JoinSpec, id_buckets: int) -> JoinSpec:
         max_pending=share(spec.max_pending),
         max_labels=share(spec.max_labels),
         max_dedup_entries=share(spec.max_dedup_entries),
-        order="resolution",
         folds_share_stream=False,
     )
 
 
-class IdJoin:
+class ColumnJoin:
     """Joins events of one id bucket in order.
 
     Parameters
@@ -55,120 +73,188 @@ class IdJoin:
         Result of `share_of`.
     start_ms
         As in `Pipeline.start_ms`.
+    rank
+        Function from a partition to its rank among all.
     """
 
-    def __init__(self, spec: JoinSpec, start_ms: int | None) -> None:
-        self.spec = spec
-        """Rules of the join."""
-        self.counters = JoinCounters()
-        self.predictions = WaitingPredictions(spec, self.counters)
-        self.labels = WaitingLabels(spec, self.counters)
-        self.labels.start_ms = start_ms
-        self._rules = JoinRules(spec, self.predictions, self.labels, self.counters)
-        self.by_id: dict[str, JoinEntry] = {}
-        self.pending = Deadlines(PENDING, PENDING)
-        self.early = Deadlines(EARLY, EARLY)
-        self.retained = Deadlines(UNMATCHED, RETAINED)
-        self.settled: dict[int, list[JoinEntry]] = {}
-        """Dedup entries by generation."""
-        self.reported_activity = ReportedActivity(self.predictions.join_models)
-        self.passed_ms = -1
-        """Time up to which due entries have been processed."""
-        self.outcomes: list[Resolved] = []
+    def __init__(self, spec: JoinSpec, start_ms: int | None, rank: Callable[[Partition], int]) -> None:
+        self._rank = rank
+        self._ordered = spec.order == "prediction_time"
+        self.join = CompiledJoin(spec, _digests, numbered=True)
+        self.join.start_ms = start_ms
+        self.prediction_places = PredictionPlaces()
+        self.reported_activity = ColumnReportedActivity(self.join)
+        self.partition_numbers: dict[Partition, int] = {}
+        """Numbers of partitions, in the order in which they first occurred."""
+        self.outcomes: list[PlacedOutcomes] = []
         """Outcomes of this batch."""
+        self.accepted = AcceptedPredictions()
+        """Predictions accepted in this batch."""
         self.invalid: list[InvalidOfModel] = []
         """Invalid records with a model in this batch."""
-        self._events = 0
-
-    def begin(self) -> None:
-        """Start a batch."""
-        self.outcomes, self.invalid, self._events = [], [], 0
-        self.predictions.begin(self.by_id, self.pending, self.counters)
-        self.labels.begin(self.by_id, self.early, self.retained, self.counters)
-        self._rules.begin(self.by_id, self.counters)
-
-    def take(self, event: Event, place: Place) -> None:
-        """Join one event; time must have passed up to it before."""
-        self._events += 1
-        rules, predictions = self._rules, self.predictions
-        before = len(predictions.outcomes)
-        if type(event) is Prediction:
-            accepted = self.counters.predictions_accepted
-            rules.predict(event)
-            if self.counters.predictions_accepted > accepted:
-                self._accepted(event, place, resolved=len(predictions.outcomes) > before)
-            for _ in range(min(EVICTIONS, predictions.pending - self.spec.max_pending)):
-                predictions.evict(event.record_ms)
-            return
-        if type(event) is Label:
-            if event.model is None:
-                rules.label_all(event)
-            else:
-                rules.label_folds(event, event.model)
-            for number, outcome in enumerate(predictions.outcomes[before:]):
-                self.outcomes.append(Resolved((*place, number), event.id, outcome))
-            return
-        if type(event) is Invalid and event.model is not None:
-            self.invalid.append(InvalidOfModel(place, event.model))
-            event = msgspec.structs.replace(event, model=None)  # counted with the model
-        rules.rest(event)
-
-    def _accepted(self, event: Prediction, place: Place, *, resolved: bool) -> None:
-        own_ms = event.record_ms if event.timestamp_ms is None else event.timestamp_ms
-        self.reported_activity.accepted(event.model, place)
-        if resolved:
-            outcome = self.predictions.outcomes[-1]
-            outcome = msgspec.structs.replace(outcome, label_at_prediction=encode_place(place, own_ms))
-            self.outcomes.append(Resolved((*place, 0), event.id, outcome))
-            return
-        entry: JoinEntry | None = self.by_id[event.id]
-        while entry is not None:
-            if entry.state == PENDING and entry.model == event.model:
-                entry.label_at_prediction = encode_place(place, own_ms)
-            entry = entry.next
 
     @property
-    def next_pass_ms(self) -> int:
-        """Earliest time at which something may be due."""
-        return (self.passed_ms // _SECOND_MS + 1) * _SECOND_MS
+    def counters(self) -> JoinCounters:
+        """Counters, without those that model buckets count."""
+        counters = replace(self.join.counters, models_retired=0)
+        return replace(counters, predictions_resolved=0) if self._ordered else counters
 
-    def pass_time(self, clock_ms: int) -> None:
-        """Process what is due by the second of the clock."""
-        if clock_ms < self.next_pass_ms:
+    @property
+    def ranks(self) -> list[int]:
+        """Ranks of partitions by number."""
+        return [self._rank(partition) for partition in self.partition_numbers]
+
+    def feed(self, chunks: Sequence[tuple[Partition, Chunk]], before_ms: int, reached_ms: int) -> None:
+        """Join events, and let time pass up to the end of the batch.
+
+        Parameters
+        ----------
+        chunks
+            Chunks of each partition, ordered by rank, each in the order of its log.
+        before_ms
+            Time up to which everything was joined before.
+        reached_ms
+            Time up to which everything is joined afterwards.
+        """
+        self.outcomes, self.invalid = [], []
+        self.accepted = AcceptedPredictions()
+        rows, placed = self._in_order(chunks, before_ms, reached_ms)
+        self._take(rows, placed)
+        oldest = int(self.join.arrays.totals["first"][0, PREDICTIONS])
+        pending = None if oldest < 0 else int(self.join.arrays.entries["label_at_prediction"][oldest])
+        self.prediction_places.forget_before(pending)
+        self.join.release_names()
+
+    def _in_order(
+        self, chunks: Sequence[tuple[Partition, Chunk]], before_ms: int, reached_ms: int
+    ) -> tuple[Records, NDArray[np.int64]]:
+        """Build the join's rows in one sequence, with the end of the batch as last row, and their places."""
+        count = sum(len(chunk.rows) for _, chunk in chunks)
+        rows, placed = np.zeros(count + 1, ROW), np.zeros((count + 1, len(PLACE_COLUMNS)), np.int64)
+        rows["side"][count], rows["record_ms"][count] = NOTHING, reached_ms
+        placed[count, 0] = reached_ms
+        start = 0
+        events: list[Event] = []
+        places: list[NDArray[np.intp]] = []
+        for partition, chunk in chunks:
+            end = start + len(chunk.rows)
+            partition_number = self.partition_numbers.setdefault(partition, len(self.partition_numbers))
+            self._fill(rows[start:end], placed[start:end], chunk, partition_number)
+            rows["topic"][start:end] = self.join.topics[partition.topic]
+            at = np.flatnonzero(chunk.rows["side"] == OBJECT)
+            if len(at):
+                places.append(start + at)
+                events += self._events(chunk, at, partition, before_ms)
+            start = end
+        order = np.argsort(placed[:, 0], kind="stable")  # they are ordered by rank, offset and event already
+        rows, placed = taken(rows, order), placed.take(order, axis=0)
+        np.maximum(placed[:, 0], before_ms, out=placed[:, 0])
+        rows["record_ms"] = placed[:, 0]
+        event_positions = np.empty(0, np.intp)
+        if places:
+            moved = np.empty(len(order), np.intp)
+            moved[order] = np.arange(len(order))
+            event_positions = moved[np.concatenate(places)]
+            by_position = np.argsort(event_positions)
+            events = [events[number] for number in by_position.tolist()]
+            event_positions = event_positions[by_position]
+        self.join.place_events(rows, event_positions, events)
+        return rows, placed
+
+    def _fill(self, rows: Records, placed: NDArray[np.int64], chunk: Chunk, partition_number: int) -> None:
+        found, join = chunk.rows, self.join
+        rows["low"], rows["high"] = found["low"], found["high"]
+        own_ms = found["timestamp_ms"]
+        rows["timestamp_ms"] = np.where(own_ms < 0, NO_TIME, own_ms)
+        rows["model"] = _numbered(found["model"], [join.models[name] for name in chunk.models])
+        rows["class"] = _numbered(found["class"], [join.classes[name] for name in chunk.classes])
+        rows["side"] = np.where(found["side"] == OBJECT, NOTHING, found["side"])
+        rows["scores"] = self._segments(found["segments"], chunk.segments)
+        placed[:, 0], placed[:, 1] = found["time_ms"], partition_number
+        placed[:, 2], placed[:, 3] = found["offset"], found["event"]
+
+    def _segments(self, column: NDArray[np.int32], texts: Sequence[str]) -> NDArray[np.int32]:
+        """Numbers of segment values in the join; every prediction beyond the limit is counted."""
+        numbers = [-1] * len(texts)
+        counts = np.bincount(column + 1, minlength=len(texts) + 1)[1:].tolist() if texts else []
+        segments = self.join.segments
+        for number, count in enumerate(counts):
+            if count:
+                before = segments.over_limit
+                numbers[number] = SEGMENTS_FROM + segments.number(segments_of(texts[number]))
+                segments.over_limit += (count - 1) * (segments.over_limit - before)
+        return _numbered(column, numbers)
+
+    def _events(
+        self, chunk: Chunk, at: NDArray[np.intp], partition: Partition, before_ms: int
+    ) -> list[Event]:
+        """Build the events of a chunk's objects."""
+        events: list[Event] = []
+        rank = self._rank(partition)
+        for number, time_ms in zip(
+            chunk.rows["object"][at].tolist(), chunk.rows["time_ms"][at].tolist(), strict=True
+        ):
+            row, record_ms = chunk.objects[number], max(before_ms, time_ms)
+            if row.kind == INVALID and row.model is not None:
+                self.invalid.append(
+                    InvalidOfModel((record_ms, RECORD, rank, row.offset, row.event), row.model)
+                )
+                row = msgspec.structs.replace(row, model=None)  # counted with the model
+            events.append(row.event_at(partition, record_ms))
+        return events
+
+    def _take(self, rows: Records, placed: NDArray[np.int64]) -> None:
+        join, at, why = self.join, 0, CHECK_IDLE
+        while why != DONE:
+            start = at
+            at, why = join.take(rows, at)
+            accepted = start + np.flatnonzero(rows["side"][start:at] == ACCEPTED)
+            if len(accepted):
+                self._accept(rows["model"][accepted], placed[accepted])
+            own_ms = join.timing()["prediction_ms"] if self._ordered else None
+            for outcomes in join.take_outcomes(0):
+                self._note(outcomes, placed, own_ms)
+            if why == CHECK_IDLE:
+                self.reported_activity.retire(int(rows[at]["record_ms"]))
+
+    def _accept(self, models: NDArray[np.int32], placed: NDArray[np.int64]) -> None:
+        """Record the places of accepted predictions, and the models that start with one of them."""
+        self.prediction_places.add(placed)
+        names = self.join.models.names
+        self.accepted.add(models, names, placed)
+        numbers, firsts = np.unique(models, return_index=True)
+        for number, first in sorted(zip(numbers.tolist(), firsts.tolist(), strict=True), key=lambda e: e[1]):
+            if self.reported_activity.is_new(names[number]):
+                time_ms, partition_number, offset, event = placed[first].tolist()
+                place = (time_ms, RECORD, self.ranks[partition_number], offset, event)
+                self.reported_activity.begin(names[number], place)
+
+    def _note(
+        self, outcomes: OutcomeBatch, placed: NDArray[np.int64], own_ms: NDArray[np.int64] | None
+    ) -> None:
+        if not len(outcomes):
             return
-        self.passed_ms = clock_ms
-        predictions = self.predictions
-        before, gone = len(predictions.outcomes), len(predictions.changed)
-        predictions.pass_time(clock_ms, ENDLESS)
-        assumed = predictions.outcomes[before:]
-        for id_, outcome in zip(predictions.changed[gone:], assumed, strict=False):
-            accepted, _ = decode_place(outcome.label_at_prediction or "")
-            self.outcomes.append(Resolved((outcome.event_ms, DUE, *accepted), id_, outcome))
-        self.labels.expire(clock_ms, ENDLESS, ENDLESS)
-        predictions.dedup.pass_time(clock_ms)
-        predictions.join_models.retire(clock_ms)
-
-    def end(self) -> None:
-        """Finish a batch: move dedup entries to their generations, and remove dropped and settled entries."""
-        predictions = self.predictions
-        predictions.end(whole=True)
-        self.labels.end()
-        added, dropped = predictions.dedup.end_batch()
-        for generation, entries in added:
-            self.settled.setdefault(generation, []).extend(entries)
-        for generation in dropped:
-            for entry in self.settled.pop(generation, ()):
-                forget(self.by_id, entry)
-        if predictions.pairing is not None:
-            predictions.pairing.drop(dropped, self.counters)
-        for index in (self.pending, self.early, self.retained):
-            index.sweep(_SWEPT * self._events + 64)
+        records = outcomes.records
+        accepted = self.prediction_places.of(records["label_at_prediction"])
+        resolver = records["assumed"] - RESOLVED_FROM
+        is_assumed = resolver < 0
+        records["assumed"], records["label_at_prediction"] = is_assumed, -1
+        resolved = np.zeros((len(records), len(RESOLUTION)), np.int64)
+        resolved[:, :-1] = placed.take(np.maximum(resolver, 0), axis=0)
+        resolved[is_assumed] = 0
+        resolved[:, 0] = np.where(is_assumed, records["event_ms"], resolved[:, 0])
+        places = np.arange(len(records))
+        begins = np.concatenate([[True], resolver[1:] != resolver[:-1]])
+        resolved[:, -1] = np.where(is_assumed, 0, places - np.maximum.accumulate(np.where(begins, places, 0)))
+        made_ms = np.zeros(len(records), np.int64) if own_ms is None else own_ms
+        self.outcomes.append(PlacedOutcomes(outcomes, resolved, accepted, made_ms))
 
 
-def chain_of(first: JoinEntry) -> Sequence[JoinEntry]:
-    """Entries of one id, in order of arrival."""
-    entries, entry = [first], first.next
-    while entry is not None:
-        entries.append(entry)
-        entry = entry.next
-    return entries
+def _numbered(column: NDArray[np.int32], numbers: Sequence[int]) -> NDArray[np.int32]:
+    """Convert a chunk's numbers to the join's; -1 stays -1."""
+    return np.array([*numbers, -1], np.int32)[column]
+
+
+def _digests(ids: Sequence[str]) -> bytes:
+    """Digests of ids that are their digests already, as latin-1 text."""
+    return "".join(ids).encode("latin-1")

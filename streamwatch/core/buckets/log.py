@@ -7,11 +7,13 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from streamwatch.core.events import Name
+
 
 class BatchInput(msgspec.Struct, array_like=True, frozen=True, tag=0):
     """Arguments of one feed, with which a bucket repeats it."""
 
-    bucket: str
+    bucket: Name
     batch: int
     end_ms: int | None
     pieces: Sequence[bytes]
@@ -20,7 +22,7 @@ class BatchInput(msgspec.Struct, array_like=True, frozen=True, tag=0):
 class BasePart(msgspec.Struct, array_like=True, frozen=True, tag=1):
     """Part of a base."""
 
-    bucket: str
+    bucket: Name
     number: int
     count: int
     """Number of parts of the base."""

@@ -2,29 +2,608 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from streamwatch.core.buckets.contract import ALARM, MODEL, PAIRS, TOTALS, FeedResult
+from streamwatch.core.buckets.contract import (
+    ALARM,
+    DUE,
+    MODEL,
+    PAIRS,
+    RECORD,
+    TICK,
+    TOTALS,
+    Activity,
+    BucketsSpec,
+    FeedResult,
+    InvalidOfModel,
+    ModelRoutes,
+    Place,
+)
+from streamwatch.core.buckets.histories import ColumnFoldStreams, ColumnHistories, owners_of_folds
+from streamwatch.core.buckets.id_join import PlacedOutcomes
 from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
-from streamwatch.core.buckets.model_sequence import ModelSequence
-from streamwatch.core.buckets.model_state import restore_part, state_of
-from streamwatch.core.buckets.parts import PARTS, Part
-from streamwatch.core.buckets.places import TICK, Place
-from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.buckets.totals import encode_totals
-from streamwatch.core.events import Alarm
+from streamwatch.core.buckets.made import MadeCounts, counts_of
+from streamwatch.core.buckets.parts import PARTS, ColumnPart
+from streamwatch.core.buckets.view import Totals, encode_totals
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Alarm, Name, model_of
+from streamwatch.core.join.caveats import AgreementState, ClassAgreement
+from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.join.durable.entry_logs import Changes
+from streamwatch.core.join.durable.held_log import HeldLog, HeldValues
+from streamwatch.core.join.durable.packed import (
+    HELD,
+    HELD_PAIRS,
+    HELD_SCORES,
+    pack_columns,
+    parts_of,
+    unpack_columns,
+)
+from streamwatch.core.join.fold_streams import Stream
+from streamwatch.core.join.layout import TIMING
+from streamwatch.core.join.models import JoinModels, JoinModelsState
+from streamwatch.core.join.names import NumberedNames, new_names
+from streamwatch.core.join.prediction_order import Leaving, OrderTotals, PredictionOrder
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, joined_pairs
+from streamwatch.core.records import Records, copied, joined, taken
+
+# Order of predictions in one model bucket: outcomes held, and the windows of outcomes of all buckets.
+#
+# An outcome is released when the window of any outcome, of any model, with a prediction at least as new is
+# over. So every id bucket sends, for every time, the newest of the predictions that were resolved then.
+
+
+_CLASSES: Final = ("true_class", "predicted_class", "label_at_prediction")
+
+
+class _State(msgspec.Struct, array_like=True, frozen=True):
+    totals: OrderTotals
+    windows: bytes
+    items: list[tuple[bytes, bytes]]
+    """Outcomes held, as the join's commits write them."""
+    names: tuple[dict[int, Name], dict[int, Name], dict[int, Name]]
+    """Of models, classes and segments."""
+
+
+_STATE: Final = msgspec.msgpack.Decoder(_State)
+
+
+class ModelOrder:
+    """Holds outcomes until they are released in the order of predictions.
+
+    Parameters
+    ----------
+    window_ms
+        `join.reorder_window` in milliseconds.
+    maximum
+        Largest number of outcomes held; beyond it those of the oldest predictions are released at once.
+    """
+
+    def __init__(self, window_ms: int, maximum: int) -> None:
+        self._order = PredictionOrder(window_ms, maximum)
+        self._names = new_names()
+
+    @property
+    def clock_ms(self) -> int:
+        """Clock at which outcomes were last released."""
+        return self._order.totals().clock_ms
+
+    def put(self, outcomes: OutcomeBatch, timing: Records, clock_ms: int) -> Iterator[Leaving]:
+        """Hold outcomes, and release those whose turn it is, as `PredictionOrder.put` does.
+
+        What is released has names of its own, by which it can be evaluated until `release_names`.
+        """
+        yield from self._order.put(self._renamed(outcomes), timing, clock_ms)
+
+    def release_all(self) -> Iterator[Leaving]:
+        """Release everything in order."""
+        yield from self._order.release_all(self._renamed(OutcomeBatch(np.zeros(0, OUTCOME), (), (), {})))
+
+    def release_names(self) -> None:
+        """Forget names that nothing held has, if there are many; nothing released may be left to evaluate."""
+        names, records, pairs = self._names, self._order.records(), self._order.pairs()
+        if names.models.crowded:
+            names.models.release_all_but((records["model"], pairs[:, 1]))
+        if names.classes.crowded:
+            classes = [*(records[name] for name in _CLASSES), records["last_class"] - 1, pairs[:, 2]]
+            names.classes.release_all_but(classes)
+        if names.segments.crowded:
+            names.segments.release_all_but((self._order.segments(),))
+
+    def _renamed(self, outcomes: OutcomeBatch) -> OutcomeBatch:
+        """Outcomes with the numbers of names here."""
+        names, records, pairs = self._names, copied(outcomes.records), outcomes.pairs
+        records["model"] = _renumbered(records["model"], outcomes.models, names.models)
+        for name in _CLASSES:
+            records[name] = _renumbered(records[name], outcomes.classes, names.classes)
+        last = _renumbered(records["last_class"] - 1, outcomes.classes, names.classes)
+        records["last_class"] = last + 1
+        carried = records["scores"]
+        numbers = np.maximum(carried - SEGMENTS_FROM, -1)
+        renumbered = _renumbered(numbers, outcomes.segments, names.segments)
+        carried[numbers >= 0] = SEGMENTS_FROM + renumbered[numbers >= 0]
+        segments = outcomes.segments
+        scored = {
+            number: -1 if value < 0 else names.segments[segments[value]]
+            for number, value in outcomes.scored_segments.items()
+        }
+        if pairs is not None:
+            pairs = pairs.copy()
+            pairs[:, 1] = _renumbered(pairs[:, 1], outcomes.models, names.models)
+            pairs[:, 2] = _renumbered(pairs[:, 2], outcomes.classes, names.classes)
+        named = names.models.names, names.classes.names
+        return OutcomeBatch(records, *named, outcomes.scores, names.segments.names, scored, pairs)
+
+    def state(self) -> bytes:
+        """State from which `restore` continues; between batches."""
+        changes: Changes = {}
+        HeldLog().write(self._order, changes)
+        self._order.forget_runs()
+        names = self._names
+        return _ENCODER.encode(
+            _State(
+                self._order.totals(),
+                pack_columns([*np.ascontiguousarray(self._order.windows().T)]),
+                [(key, value) for key, value in sorted(changes.items()) if value is not None],
+                (_by_number(names.models), _by_number(names.classes), _by_number(names.segments)),
+            )
+        )
+
+    def restore(self, state: bytes) -> None:
+        """Continue from a state.
+
+        Raises
+        ------
+        msgspec.DecodeError, PackedError
+            If it is not of this version.
+        """
+        found = _STATE.decode(state)
+        names, values = self._names, HeldValues()
+        numbered = names.models, names.classes, names.segments
+        for names_of_kind, by_number in zip(numbered, found.names, strict=True):
+            names_of_kind.restore(by_number)
+        kinds = {HELD: values.runs, HELD_SCORES: values.scores, HELD_PAIRS: values.pairs}
+        for key, value in found.items:
+            kind, number, _ = parts_of(key)
+            kinds[kind][number] = value
+        HeldLog().restore(values, found.totals, names, self._order)
+        self._order.forget_runs()
+        windows = [column.astype(np.int64) for column in unpack_columns(found.windows, 3)]
+        self._order.open_windows(np.stack(windows, axis=1))
+
+
+def _by_number(names: NumberedNames) -> dict[int, str]:
+    return {number: name for name, number in names.items()}
+
+
+def _renumbered(
+    column: NDArray[np.int32], names: Sequence[str], numbered: NumberedNames
+) -> NDArray[np.int32]:
+    """Translate numbers in `names` into those of the same names here; negative ones stay -1."""
+    here = np.full(len(names) + 1, -1, np.int32)
+    for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
+        here[number] = numbered[names[number]]
+    return here[column]
+
+
+# Steps of a model bucket, each at its place in the sequence: outcomes, passing of time, models.
+
+
+_ANY: Final = 2**62
+"""Limit of models that is never reached, as id buckets limit them."""
+_SECOND_MS: Final = 1_000
+_NOTHING: Final = OutcomeBatch(np.zeros(0, OUTCOME), (), (), {})
+
+
+class ColumnSequence:
+    """Evaluates the models of one bucket in order.
+
+    A model that is the reference of drift weightings is evaluated in every bucket; only its own bucket counts
+    and reports it.
+
+    Parameters
+    ----------
+    number
+        Number of the model bucket.
+    spec
+        Partitioning of the stream.
+    """
+
+    def __init__(self, number: int, spec: BucketsSpec) -> None:
+        join = spec.join
+        self._number = number
+        self._spec = spec
+        self._routes = ModelRoutes(spec)
+        self._ordered = join.order == "prediction_time"
+        self._shares_stream = join.folds and join.folds_share_stream
+        self._compares = number == self._routes.comparison_bucket
+        self.kept_ms = join.horizon_ms + 2 * _SECOND_MS
+        """Time for which a prediction may be pending."""
+        self.monitors = EstimatorSet(spec.monitors)
+        self.agreement = ClassAgreement(join.max_models)
+        self.models = JoinModels(_ANY, 2 * join.horizon_ms)
+        self.labels = ColumnHistories()
+        """Histories of the models' labels."""
+        self.made = MadeCounts()
+        """Numbers of predictions that the models made."""
+        self.streams = ColumnFoldStreams()
+        self.order = ModelOrder(join.reorder_window_ms, -(-join.max_reordered // spec.model_buckets))
+        self.counters = JoinCounters()
+        self.held_assumed = 0
+        self.alarms: list[Alarm] = []
+        """Alarms of this batch."""
+        self.touched: set[str] = set()
+        """Models whose estimators changed in this batch, or that retired."""
+        self.paired = False
+        """Whether comparisons changed in this batch."""
+        self._due: list[OutcomeBatch] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self._outcomes, self._at = _NOTHING, 0
+        self._accepted, self._resolved = np.zeros((0, 4), np.int64), np.zeros((0, 5), np.int64)
+        self._times = self._kinds = np.zeros(0, np.int64)
+        self._timing = np.zeros(0, TIMING)
+        self._clock_ms = self.order.clock_ms
+
+    def owns(self, name: str) -> bool:
+        """Tell whether a model, or a fold, belongs to this bucket."""
+        return self._routes[name][0] == self._number
+
+    def begin(self, parts: Sequence[ColumnPart]) -> None:
+        """Start a batch with its outcomes; must be called before its steps."""
+        self.alarms, self.touched, self.paired = [], set(), False
+        self.labels.release_names()
+        self.order.release_names()
+        self._clear()
+        placed = [each for part in parts if len((each := part.outcomes.unpacked()).outcomes)]
+        windows = np.concatenate([part.unpacked_windows() for part in parts])
+        outcomes = self._together(placed) if placed else _NOTHING
+        self.made.begin([part.accepted for part in parts], outcomes.models)
+        resolved = np.concatenate([self._resolved, *(each.resolved for each in placed)])
+        accepted = np.concatenate([self._accepted, *(each.accepted for each in placed)])
+        is_assumed = outcomes.records["assumed"] != 0
+        # Places are (deadline, DUE, place of the prediction) and (time, RECORD, rank, offset, event, number).
+        within = np.where(is_assumed[:, None], accepted, resolved[:, 1:])
+        places = np.column_stack([resolved[:, 0], np.where(is_assumed, DUE, RECORD), within])
+        if self._ordered:
+            outcomes, places = _with_windows(outcomes, places, windows)
+            accepted = np.concatenate([accepted, np.zeros((len(windows), accepted.shape[1]), np.int64)])
+        # A window stands behind the outcome that opens it, if that is here, and changes nothing then.
+        order = np.lexsort((outcomes.records["model"] < 0, *places.T[::-1]))
+        places = places.take(order, axis=0)
+        if len(windows):
+            again = np.concatenate([[False], (places[1:] == places[:-1]).all(axis=1)])
+            order, places = order[~again], places[~again]
+        self._outcomes, self._accepted = outcomes.only(order), accepted.take(order, axis=0)
+        self._times, self._kinds = places[:, 0].copy(), places[:, 1].copy()
+        self._resolved = np.delete(places, 1, axis=1)
+        if self._ordered:
+            made_ms = np.concatenate([*(each.own_ms for each in placed), windows[:, -1]])
+            self._set_clocks(parts, made_ms[order])
+
+    def _set_clocks(self, parts: Sequence[ColumnPart], made_ms: NDArray[np.int64]) -> None:
+        """Note the times of the predictions, and the clock at each resolution: what is due precedes it."""
+        clocks = np.unique(np.concatenate([part.unpacked_clocks() for part in parts]))
+        clocks = np.concatenate([[self.order.clock_ms], clocks])
+        behind = np.searchsorted(clocks, self._times, "right")
+        before = np.where(self._kinds == DUE, np.searchsorted(clocks, self._times, "left"), behind) - 1
+        self._timing = np.zeros(len(made_ms), TIMING)
+        self._timing["prediction_ms"] = made_ms
+        self._timing["clock_ms"] = clocks[np.maximum(before, 0)]
+        self._clock_ms = int(clocks[-1])
+
+    def _together(self, parts: Sequence[PlacedOutcomes]) -> OutcomeBatch:
+        """Join all outcomes under common numbers; classes get those of the histories."""
+        models: dict[str, int] = {}
+        segments: dict[str, int] = {}
+        scores: dict[int, dict[str, float]] = {}
+        scored: dict[int, int] = {}
+        for part in parts:
+            outcomes, records = part.outcomes, part.outcomes.records
+            classes = self.labels.numbers(outcomes.classes)
+            records["true_class"] = classes[records["true_class"]]
+            records["predicted_class"] = classes[records["predicted_class"]]
+            revised = np.flatnonzero(records["last_class"])
+            records["last_class"][revised] = classes[records["last_class"][revised] - 1] + 1
+            model_numbers = [models.setdefault(name, len(models)) for name in outcomes.models]
+            numbers_here = np.array(model_numbers, np.int32)
+            records["model"] = numbers_here[records["model"]]
+            if outcomes.pairs is not None:
+                outcomes.pairs[:, 1] = numbers_here[outcomes.pairs[:, 1]]
+                outcomes.pairs[:, 2] = classes[outcomes.pairs[:, 2]]
+            carried, base = records["scores"], len(scores)
+            values = [segments.setdefault(text, len(segments)) for text in outcomes.segments]
+            with_values = carried >= SEGMENTS_FROM
+            with_scores = (carried >= 0) & ~with_values
+            numbers = np.array([*values, -1], np.int32)
+            carried[with_values] = SEGMENTS_FROM + numbers[carried[with_values] - SEGMENTS_FROM]
+            carried[with_scores] += base
+            scores.update((base + number, own) for number, own in outcomes.scores.items())
+            scored_segments = outcomes.scored_segments.items()
+            scored.update((base + number, int(numbers[value])) for number, value in scored_segments)
+        records = joined([part.outcomes.records for part in parts])
+        pairs = joined_pairs([part.outcomes for part in parts])
+        return OutcomeBatch(records, list(models), self.labels.names, scores, list(segments), scored, pairs)
+
+    def continue_activity(self, activity: Activity) -> None:
+        """Add activity of a model that was not idle in the id bucket since the batch before."""
+        self._add(activity, activity.last_ms)
+
+    def start_activity(self, activity: Activity) -> None:
+        """Add activity of a model that is new in the id bucket, or was idle there before."""
+        self._add(activity, activity.first[0])
+
+    def _add(self, activity: Activity, record_ms: int) -> None:
+        total = self.models.place(activity.model, record_ms)
+        if total is None:
+            raise AssertionError(f"model {activity.model!r} has no place among {_ANY}")
+        total.pending += activity.accepted - activity.joined - activity.left
+        total.joined += activity.joined
+        total.left += activity.left
+        total.last_ms = max(total.last_ms, activity.last_ms)
+        total.last_event_ms = max(total.last_event_ms, activity.last_event_ms)
+
+    def count_invalid(self, record: InvalidOfModel) -> None:
+        """Count an invalid record by model, for as many models as may have a place."""
+        counts, model = self.counters.model_records_invalid, record.model
+        has_room = len(counts) < self._spec.join.max_models
+        if model in counts or has_room or any(model_of(name) == model for name in self.models.models):
+            counts[model] = counts.get(model, 0) + 1
+
+    def tick(self, clock_ms: int) -> None:
+        """Process the passing of time: release outcomes that are due, and retire idle models."""
+        if self._ordered:
+            self._resolve_before(clock_ms)
+        if idle := self.models.retire(clock_ms):
+            if not self._ordered:
+                self._resolve_before(clock_ms)
+            self._evaluate()
+            self.made.retire(idle, clock_ms)
+            self._retire(idle)
+
+    def end(self, reached_ms: int, *, ended: bool) -> None:
+        """Evaluate the rest of the batch; with `ended`, also the outcomes held for their order."""
+        self._resolve(len(self._outcomes), self._clock_ms)
+        if ended:
+            for leaving in self.order.release_all():
+                self._release(leaving)
+        self._evaluate()
+        self.made.end()
+        self._clear()
+        self.labels.forget_before(reached_ms - self.kept_ms)
+
+    def _resolve_before(self, clock_ms: int) -> None:
+        """Take the outcomes resolved before the clock reached this time: what was due by then is, too."""
+        first = int(np.searchsorted(self._times, clock_ms, "left"))
+        stop = int(np.searchsorted(self._times, clock_ms, "right"))
+        self._resolve(first + int(np.count_nonzero(self._kinds[first:stop] == DUE)), clock_ms)
+
+    def _resolve(self, stop: int, clock_ms: int) -> None:
+        """Look up the labels known at the predictions of the next outcomes, and evaluate or hold these."""
+        start, self._at = self._at, stop
+        outcomes = self._outcomes[start:stop]
+        records = outcomes.records
+        records["made"] = self.made.of(records["model"], self._resolved[start:stop], self._kinds[start:stop])
+        self._label(outcomes, start, stop)
+        if not self._ordered:
+            self._due.append(outcomes)
+            return
+        self._count_held(outcomes, 1)
+        for leaving in self.order.put(outcomes, self._timing[start:stop], clock_ms):
+            self._release(leaving)
+
+    def _label(self, outcomes: OutcomeBatch, start: int, stop: int) -> None:
+        records, names = outcomes.records, outcomes.models
+        accepted, resolved = self._accepted[start:stop], self._resolved[start:stop]
+        labels = np.where(records["assumed"] != 0, -1, records["true_class"]).astype(np.int64)
+        models: NDArray[np.int32] = records["model"]
+        order = np.argsort(models, kind="stable")
+        ends = np.cumsum(np.bincount(models + 1, minlength=len(names) + 1)).tolist()
+        for number, (begin, end) in enumerate(pairwise(ends)):
+            if end > begin:
+                own = order[begin:end]
+                known = self.labels.look_up(names[number], accepted[own], resolved[own], labels[own])
+                records["label_at_prediction"][own] = known
+        if self._shares_stream:
+            for model, own in owners_of_folds(names, models).items():
+                known = self.streams.previous_labels(model, taken(records, own), self.labels)
+                records["label_at_prediction"][own] = known
+
+    def _count_held(self, outcomes: OutcomeBatch, sign: int) -> None:
+        """Count outcomes that begin to be held (`sign` 1), or are released (-1), by model."""
+        records = outcomes.records
+        for number, (count, assumed) in _counts(records["model"], records["assumed"] != 0).items():
+            name = outcomes.models[number]
+            self.models.models[name].held += sign * count
+            if self.owns(name):
+                self.held_assumed += sign * assumed
+
+    def _release(self, leaving: Leaving) -> None:
+        outcomes, records = leaving.outcomes, leaving.outcomes.records
+        self._count_held(outcomes, -1)
+        for number, (count, early) in _counts(records["model"], leaving.early).items():
+            if self.owns(outcomes.models[number]):
+                self.counters.outcomes_released_early += early
+                self.counters.predictions_resolved += count
+        for number, (_, assumed) in _counts(records["model"], records["assumed"] != 0).items():
+            if self.owns(outcomes.models[number]):
+                self.counters.predictions_resolved -= assumed
+        self._due.append(outcomes)
+
+    def _evaluate(self) -> None:
+        due, self._due = self._due, []
+        for outcomes in due:
+            if not len(outcomes):
+                continue
+            names, models = outcomes.models, outcomes.records["model"]
+            numbers = np.flatnonzero(np.bincount(models)).tolist()
+            owned = [number for number in numbers if self.owns(names[number])]
+            self.touched |= {names[number] for number in owned}
+            self.paired = self.paired or (self._compares and outcomes.pairs is not None)
+            unsettled = [number for number in owned if not self.agreement.is_settled(names[number])]
+            if unsettled:
+                self.agreement.observe(outcomes.only(np.isin(models, unsettled)))
+            self.alarms += [alarm for alarm in self.monitors.fold(outcomes) if self.owns(alarm.model)]
+
+    def _retire(self, idle: Sequence[str]) -> None:
+        monitored = set(self.monitors.models())
+        names = list(self.models.models)
+        alive = {model_of(name) for name in names}
+        for name in idle:
+            self.agreement.forget(name)
+            self.labels.retire(name)
+            if model_of(name) not in alive:
+                self.counters.model_records_invalid.pop(model_of(name), None)
+            if name in monitored:
+                self.monitors.retire(name)
+            if self.owns(name):
+                self.counters.models_retired += 1
+                self.touched.add(name)
+                self.paired = self.paired or self._compares
+        self.streams.keep(names)
+
+    def totals(self, reached_ms: int) -> Totals:
+        """Counters and gauges of the models that belong to this bucket."""
+        owned = {name: activity for name, activity in self.models.models.items() if self.owns(name)}
+        return Totals(
+            reached_ms,
+            self.counters,
+            over_limit=dict(self.monitors.records_over_limit),
+            held=sum(activity.held for activity in owned.values()),
+            held_assumed=self.held_assumed,
+            models=owned,
+            agreement=self.agreement.state(),
+        )
+
+
+def _with_windows(
+    outcomes: OutcomeBatch, places: NDArray[np.int64], windows: NDArray[np.int64]
+) -> tuple[OutcomeBatch, NDArray[np.int64]]:
+    """Append windows as outcomes without a model, which are held elsewhere."""
+    records = np.zeros(len(windows), OUTCOME)
+    for name in ("model", "true_class", "predicted_class", "label_at_prediction", "scores"):
+        records[name] = -1
+    records["event_ms"], records["assumed"] = windows[:, 0], windows[:, 1] == DUE
+    names = outcomes.models, outcomes.classes, outcomes.scores, outcomes.segments, outcomes.scored_segments
+    together = OutcomeBatch(joined([outcomes.records, records]), *names, outcomes.pairs)
+    return together, np.concatenate([places, windows[:, : places.shape[1]]])
+
+
+def _counts(models: NDArray[np.int32], chosen: NDArray[np.bool_]) -> dict[int, tuple[int, int]]:
+    """Number of the outcomes of each model that has some, and of the chosen ones among them."""
+    everything = np.bincount(models + 1, minlength=1)[1:]
+    some = np.bincount(models[chosen] + 1, minlength=len(everything) + 1)[1:]
+    numbers = np.flatnonzero(everything)
+    counted = zip(everything[numbers].tolist(), some[numbers].tolist(), strict=True)
+    return dict(zip(numbers.tolist(), counted, strict=True))
+
+
+# State of a model bucket as parts of a base: everything else first, then snapshots of its models.
+
+
+_PART_BYTES: Final = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsState:
+    """State of a model bucket without the snapshots of models."""
+
+    batch: int
+    reached_ms: int
+    alarms: int
+    counters: JoinCounters
+    models: JoinModelsState
+    agreement: AgreementState
+    histories: bytes
+    """State of the label histories."""
+    made: dict[Name, int]
+    """Numbers of predictions that the models made, modulo 2³²."""
+    streams: dict[Name, Stream]
+    order: bytes
+    held_assumed: int
+    totals: bytes
+    """Totals of the estimators."""
+    comparisons: bytes | None
+
+
+_BUCKET_STATE: Final = msgspec.msgpack.Decoder(ModelsState)
+_SNAPSHOTS: Final = msgspec.msgpack.Decoder(list[bytes])
+
+
+def state_of(bucket: ColumnModelBucket) -> list[bytes]:
+    """Encode the state as the bodies of a base's parts."""
+    sequence = bucket.sequence
+    monitors = sequence.monitors
+    state = ModelsState(
+        bucket.batch,
+        bucket.reached_ms,
+        bucket.alarms,
+        sequence.counters,
+        sequence.models.state(),
+        sequence.agreement.state(),
+        sequence.labels.state(bucket.reached_ms - sequence.kept_ms),
+        sequence.made.by_model,
+        sequence.streams.state(),
+        sequence.order.state(),
+        sequence.held_assumed,
+        monitors.totals(),
+        None if monitors.comparisons is None else monitors.comparisons.snapshot(),
+    )
+    bodies = [_ENCODER.encode(state)]
+    part: list[bytes] = []
+    for model in monitors.models():
+        part.append(monitors.snapshot(model))
+        if sum(map(len, part)) > _PART_BYTES:
+            bodies.append(_ENCODER.encode(part))
+            part = []
+    if part:
+        bodies.append(_ENCODER.encode(part))
+    return bodies
+
+
+def restore_part(bucket: ColumnModelBucket, body: bytes, *, is_first: bool) -> None:
+    """Restore the next body of a base into a new bucket.
+
+    Raises
+    ------
+    msgspec.DecodeError
+        If it is not of this version.
+    """
+    sequence = bucket.sequence
+    if not is_first:
+        for snapshot in _SNAPSHOTS.decode(body):
+            sequence.monitors.restore(snapshot)
+        return
+    state = _BUCKET_STATE.decode(body)
+    bucket.batch, bucket.reached_ms, bucket.alarms = state.batch, state.reached_ms, state.alarms
+    sequence.counters, sequence.held_assumed = state.counters, state.held_assumed
+    sequence.models.restore(state.models)
+    sequence.agreement.restore(state.agreement)
+    sequence.labels.restore(state.histories)
+    sequence.made = counts_of(state.made)
+    sequence.streams.restore(state.streams)
+    sequence.order.restore(state.order)
+    sequence.monitors.restore_totals(state.totals)
+    if sequence.monitors.comparisons is not None and state.comparisons is not None:
+        sequence.monitors.comparisons.restore(state.comparisons)
+
 
 _Step: TypeAlias = tuple[Place, Callable[[Any], None], object]
 _KEPT_ALARMS: Final = 10_000
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
-class ModelBucket:
-    """Model bucket (`contract.Bucket`) that evaluates outcome by outcome; `columns` has one in columns.
+class ColumnModelBucket:
+    """Model bucket (`contract.Bucket`): the estimators of some models.
 
     Parameters
     ----------
@@ -34,16 +613,12 @@ class ModelBucket:
         Partitioning of the stream.
     """
 
-    FORM: ClassVar[str] = ""
-    """Suffix of the bucket's name in its log, so that logs of other forms are refused."""
-
     def __init__(self, number: int, spec: BucketsSpec) -> None:
         self._number = number
         self._name = f"models/{number}"
-        self._log_name = self._name + self.FORM
         self._spec = spec
-        self._reader = BaseReader(self._log_name)
-        self.sequence = self._sequence_of(number, spec)
+        self._reader = BaseReader(self._name)
+        self.sequence = ColumnSequence(number, spec)
         self.batch = -1
         """Number of the last batch."""
         self.reached_ms = -1
@@ -56,12 +631,12 @@ class ModelBucket:
         self._reader.check()
         if batch <= self.batch:
             raise ValueError(f"expected a batch after {self.batch} in bucket {self._name}, got {batch}")
-        parts = sorted(self._read(pieces), key=lambda part: part.sender)
+        parts = sorted((PARTS.decode(piece) for piece in pieces), key=lambda part: part.sender)
         self._check(parts)
         self.batch = batch
         self.reached_ms = max(self.reached_ms, *(part.reached_ms for part in parts))
         sequence = self.sequence
-        sequence.begin()
+        sequence.begin(parts)
         for part in parts:
             for activity in part.activities:
                 if activity.was_active:
@@ -69,13 +644,11 @@ class ModelBucket:
         for _, step, argument in sorted(_steps(sequence, parts), key=itemgetter(0)):
             step(argument)
         sequence.end(self.reached_ms, ended=any(part.ended for part in parts))
-        return FeedResult(
-            (), self._results(), encode_entry(BatchInput(self._log_name, batch, end_ms, pieces))
-        )
+        return FeedResult((), self._results(), encode_entry(BatchInput(self._name, batch, end_ms, pieces)))
 
     def take_in(self, delta: bytes) -> None:
         """Repeat a feed or restore a part of a base; see `contract.Bucket`."""
-        entry = decode_entry(delta, self._log_name)
+        entry = decode_entry(delta, self._name)
         if isinstance(entry, BatchInput):
             self.feed(entry.batch, entry.pieces, entry.end_ms)
             return
@@ -84,16 +657,9 @@ class ModelBucket:
 
     def base(self) -> list[bytes]:
         """Encode the whole state; see `contract.Bucket`."""
-        return encode_base(self._log_name, state_of(self))
+        return encode_base(self._name, state_of(self))
 
-    def _sequence_of(self, number: int, spec: BucketsSpec) -> ModelSequence:
-        return ModelSequence(number, spec)
-
-    def _read(self, pieces: Sequence[bytes]) -> Sequence[Part]:
-        """Decode the parts sent by id buckets."""
-        return [PARTS.decode(piece) for piece in pieces]
-
-    def _check(self, parts: Sequence[Part]) -> None:
+    def _check(self, parts: Sequence[ColumnPart]) -> None:
         for part in parts:
             if part.bucket != self._number:
                 raise ValueError(f"expected parts for bucket {self._name}, got one for models/{part.bucket}")
@@ -127,13 +693,11 @@ class ModelBucket:
         return results
 
 
-def _steps(sequence: ModelSequence, parts: Sequence[Part]) -> list[_Step]:
-    """Steps of a batch, each with its place; an activity precedes an outcome of the same event."""
+def _steps(sequence: ColumnSequence, parts: Sequence[ColumnPart]) -> list[_Step]:
+    """Steps of a batch besides its outcomes, each with its place."""
     steps: list[_Step] = []
     for part in parts:
         steps += [((ms, TICK), sequence.tick, ms) for ms in part.ticks]
-        steps += [(each.place, sequence.open_window, each) for each in part.windows]
-        steps += [(each.place, sequence.resolve, each) for each in part.outcomes]
         steps += [(each.place, sequence.count_invalid, each) for each in part.invalid]
         started = [activity for activity in part.activities if not activity.was_active]
         steps += [(each.first, sequence.start_activity, each) for each in started]

@@ -1,70 +1,114 @@
-"""Parts that id buckets send to model buckets: outcomes, activity of models, and times that passed."""
+"""Parts that id buckets send to model buckets: outcomes and places packed as one value."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from streamwatch.core.buckets.places import Place, decode_place
-from streamwatch.core.events import Outcome
+from streamwatch.core.buckets.contract import DUE, RECORD, Activity, InvalidOfModel
+from streamwatch.core.buckets.id_join import RESOLUTION, PlacedOutcomes
+from streamwatch.core.buckets.made import PLACE_COLUMNS, PackedPredictions
+from streamwatch.core.buckets.pieces import NameNumbers
+from streamwatch.core.events import Name, is_sampling
+from streamwatch.core.join.durable.packed import PackedError, pack_columns, unpack_columns
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, Pairs, joined_pairs
+from streamwatch.core.records import Records
 
+_OF_OUTCOMES: Final = (
+    "event_ms",
+    "delay_ms",
+    "model",
+    "true_class",
+    "predicted_class",
+    "scores",
+    "assumed",
+)
+_PLACES: Final = len(_OF_OUTCOMES) + 1
+_MORE: Final = _PLACES + len(RESOLUTION) + len(PLACE_COLUMNS)
+_COUNT: Final = _MORE + 5
+"""Columns: `_OF_OUTCOMES`, segments, places, time of the prediction, halves of the digest, last class and
+sampling.
 
-class Resolved(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Outcome, with the places of its resolution and of its prediction in the sequence."""
-
-    place: Place
-    id: str
-    outcome: Outcome
-    """The outcome, with its prediction's place (see `encode_place`) in the field of the label at prediction.
-
-    The label itself is known in the model's bucket only.
-    """
-
-    @property
-    def accepted(self) -> tuple[Place, int]:
-        """Place of the prediction, and its own time."""
-        return decode_place(self.outcome.label_at_prediction or "")
-
-
-class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Activity of a model in one id bucket during one batch, without being idle there in between.
-
-    A model is idle if no prediction was accepted for `2 * horizon`. If it was idle in between, there is one
-    such record for each period before, between and after.
-    """
-
-    model: str
-    first: Place
-    """Place of the first prediction accepted in the batch; empty without one."""
-    was_active: bool
-    """Whether it was not idle since the batch before."""
-    accepted: int
-    joined: int
-    left: int
-    last_ms: int
-    """Latest record time of an accepted prediction so far."""
-    last_event_ms: int
-    """Latest event time of one, limited to its record time; -1 without one."""
+The last five, from `_MORE` on, are left out where settings need none of them.
+"""
+WINDOW: Final = ("time_ms", "kind", *PLACE_COLUMNS, "own_ms")
+"""Columns of windows: time and kind of the resolution, the rest of its place, time of the prediction."""
 
 
-class InvalidOfModel(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Invalid record whose model could be read."""
+class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
+    """Outcomes as bytes; numbers of scores are indices in `scores`, and segments are a separate column."""
 
-    place: Place
-    model: str
+    columns: bytes
+    models: Sequence[Name]
+    classes: Sequence[Name]
+    segments: Sequence[Name]
+    scores: Sequence[dict[Name, float]]
+    pairs: bytes = b""
+    """Packed columns `outcomes.Pairs`; empty without any."""
+
+    def unpacked(self) -> PlacedOutcomes:
+        """Unpack the outcomes; raises PackedError if a number has no name."""
+        columns = unpack_columns(self.columns, _COUNT if self.columns[1:2] == bytes([_COUNT]) else _MORE)
+        records = np.zeros(len(columns[0]), OUTCOME)
+        for name, column in zip(_OF_OUTCOMES, columns, strict=False):
+            records[name] = column
+        records["label_at_prediction"] = -1
+        named = columns[len(_OF_OUTCOMES)]
+        segments = (len(self.segments), int(named.max(initial=-1)))
+        for most, largest in (
+            segments,
+            (len(self.models), int(records["model"].max(initial=-1))),
+            (len(self.classes), int(records["true_class"].max(initial=-1))),
+            (len(self.classes), int(records["predicted_class"].max(initial=-1))),
+            (len(self.scores), int(records["scores"].max(initial=-1))),
+        ):
+            if largest >= most:
+                raise PackedError(f"expected numbers of {most} names or scores, got {largest}")
+        scored = records["scores"]
+        scored_segments = dict(zip(scored[scored >= 0].tolist(), named[scored >= 0].tolist(), strict=True))
+        records["scores"] = np.where((scored < 0) & (named >= 0), named + SEGMENTS_FROM, scored)
+        places = [column.astype(np.int64) for column in columns[_PLACES:_MORE]]
+        records["resolved_ms"] = places[0]
+        records["waited_ms"] = places[0] - places[len(RESOLUTION)]
+        own_ms = np.zeros(len(records), np.int64)
+        if len(columns) > _MORE:
+            own_ms, low, high, last, sampling = (column.astype(np.int64) for column in columns[_MORE:])
+            records["low"], records["high"] = low.view(np.uint64), high.view(np.uint64)
+            self._set_last_classes(records, last)
+            if not is_sampling(sampling):
+                raise PackedError("expected probabilities with which labels are asked for, got others")
+            records["sampling"] = sampling
+        outcomes = OutcomeBatch(
+            records,
+            self.models,
+            self.classes,
+            dict(enumerate(self.scores)),
+            self.segments,
+            scored_segments,
+            self._pairs(len(records)),
+        )
+        resolved, accepted = places[: len(RESOLUTION)], places[len(RESOLUTION) :]
+        return PlacedOutcomes(outcomes, np.stack(resolved, axis=1), np.stack(accepted, axis=1), own_ms)
+
+    def _set_last_classes(self, records: Records, last: NDArray[np.int64]) -> None:
+        if not 0 <= int(last.min(initial=0)) <= int(last.max(initial=0)) <= len(self.classes):
+            raise PackedError(f"expected 1 + numbers of {len(self.classes)} classes, got {last.max()}")
+        records["last_class"] = last
+
+    def _pairs(self, outcomes: int) -> Pairs | None:
+        if not self.pairs:
+            return None
+        pairs = np.stack(unpack_columns(self.pairs, 3), axis=1).astype(np.int32)
+        if (pairs < 0).any() or (pairs >= (outcomes, len(self.models), len(self.classes))).any():
+            raise PackedError(f"expected pairs of {outcomes} outcomes, got numbers without a name")
+        return pairs
 
 
-class Windows(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Newest prediction of all those resolved at one time, of any model, for the order of predictions."""
-
-    place: Place
-    """(time, DUE) for those that expired, (time, BEHIND) for those that met their labels."""
-    own_ms: int
-    resolved: Place
-
-
-class Part(msgspec.Struct, array_like=True, frozen=True):
+class ColumnPart(msgspec.Struct, array_like=True, frozen=True, tag="columns"):
     """Share of one model bucket in the results of one id bucket in one batch."""
 
     bucket: int
@@ -75,16 +119,140 @@ class Part(msgspec.Struct, array_like=True, frozen=True):
     """Time that the batch has reached; -1 if no record has a time yet."""
     ended: bool
     """Whether the log ends here."""
-    ticks: list[int]
-    """Distinct times of this id bucket's records, at which something may fall due.
+    ticks: Sequence[int]
+    """Times of the first record in each second, among those of this id bucket."""
+    outcomes: PackedOutcomes
+    accepted: PackedPredictions
+    """Predictions accepted in this batch."""
+    activities: Sequence[Activity]
+    invalid: Sequence[InvalidOfModel]
+    clocks: bytes = b""
+    """Packed column of all times of this id bucket's records; only where outcomes wait for their order."""
+    windows: bytes = b""
+    """Packed columns `WINDOW`; likewise."""
 
-    The first of each second, or all of them if outcomes wait for the order of predictions.
-    """
-    outcomes: list[Resolved]
-    activities: list[Activity]
-    invalid: list[InvalidOfModel]
-    windows: list[Windows]
+    def unpacked_clocks(self) -> NDArray[np.int64]:
+        """Times of records, shape (n,), ascending."""
+        return _unpacked(self.clocks, 1)[:, 0]
+
+    def unpacked_windows(self) -> NDArray[np.int64]:
+        """Columns `WINDOW`, shape (n, 7)."""
+        return _unpacked(self.windows, len(WINDOW))
 
 
 ENCODER: Final = msgspec.msgpack.Encoder()
-PARTS: Final = msgspec.msgpack.Decoder(Part)
+PARTS: Final = msgspec.msgpack.Decoder(ColumnPart)
+
+
+def _unpacked(value: bytes, columns: int) -> NDArray[np.int64]:
+    if not value:
+        return np.zeros((0, columns), np.int64)
+    return np.stack([column.astype(np.int64) for column in unpack_columns(value, columns)], axis=1)
+
+
+def pack_rows(rows: NDArray[np.int64]) -> bytes:
+    """Pack rows of numbers, shape (n, columns), column by column."""
+    return pack_columns(list(np.ascontiguousarray(rows.T)))
+
+
+class OutcomeParts:
+    """Outcomes of one batch, from which those of each model bucket are selected.
+
+    Parameters
+    ----------
+    outcomes
+        Outcomes in order, each with its own names and numbers.
+    ranks
+        Ranks of partitions by number, which replace the numbers in places.
+    complete
+        Whether outcomes carry the time of their prediction, the digest of their id, the class predicted last,
+        and with which probability their label was asked for.
+    """
+
+    def __init__(
+        self, outcomes: Sequence[PlacedOutcomes], ranks: Sequence[int], *, complete: bool = False
+    ) -> None:
+        self._count = _COUNT if complete else _MORE
+        self._models, self._classes, self._segments = NameNumbers(), NameNumbers(), NameNumbers()
+        self._scores: list[dict[str, float]] = []
+        found = [self._columns(each) for each in outcomes]
+        self._columns_of_all = np.concatenate(found) if found else np.zeros((0, self._count), np.int64)
+        self._pairs = self._all_pairs([each.outcomes for each in outcomes])
+        by_number = np.array([*ranks, 0], np.int64)
+        for at in (_PLACES + 1, _PLACES + len(RESOLUTION) + 1):
+            self._columns_of_all[:, at] = by_number[self._columns_of_all[:, at]]
+
+    @property
+    def models(self) -> Sequence[str]:
+        """Names of the models with outcomes, and of their partners."""
+        return list(self._models.by_name)
+
+    def of(self, models: NDArray[np.bool_]) -> PackedOutcomes:
+        """Pack the outcomes of some models; the mask is by index in `models`."""
+        columns = self._columns_of_all
+        chosen = columns[models[columns[:, 2]]] if len(columns) else columns
+        scores: list[dict[str, float]] = []
+        scored = np.flatnonzero(chosen[:, 5] >= 0)
+        if len(scored):
+            scores = [self._scores[number] for number in chosen[scored, 5].tolist()]
+            chosen[scored, 5] = np.arange(len(scores))
+        names = (self.models, list(self._classes.by_name), list(self._segments.by_name))
+        pairs = b""
+        if self._pairs is not None:
+            kept = models[columns[:, 2]]
+            own = self._pairs[kept[self._pairs[:, 0]]]
+            own[:, 0] = (np.cumsum(kept) - 1)[own[:, 0]]
+            pairs = pack_rows(own.astype(np.int64)) if len(own) else b""
+        return PackedOutcomes(pack_rows(chosen), *names, scores, pairs)
+
+    def windows(self) -> bytes:
+        """Pack the newest prediction of all those resolved at one time, for each time and kind."""
+        columns = self._columns_of_all
+        assumed = columns[:, 6] != 0
+        resolved = columns[:, _PLACES : _PLACES + len(RESOLUTION)]
+        within = np.where(assumed[:, None], columns[:, _PLACES + len(RESOLUTION) : _MORE], resolved[:, 1:])
+        kinds = np.where(assumed, DUE, RECORD)
+        rows = np.column_stack([resolved[:, 0], kinds, within, columns[:, _MORE]])
+        rows = rows[np.lexsort((*within.T[::-1], rows[:, -1], kinds, rows[:, 0]))]
+        is_last = np.concatenate([(rows[1:, :2] != rows[:-1, :2]).any(axis=1), [True]])[: len(rows)]
+        return pack_rows(rows[is_last])
+
+    def _all_pairs(self, parts: Sequence[OutcomeBatch]) -> Pairs | None:
+        """Pairs of all outcomes, with the numbers here."""
+        pairs = joined_pairs(parts)
+        if pairs is None:
+            return None
+        at = 0
+        for part in parts:
+            if part.pairs is not None:
+                own = pairs[at : at + len(part.pairs)]
+                own[:, 1] = self._models.of(part.pairs[:, 1], part.models)
+                own[:, 2] = self._classes.of(part.pairs[:, 2], part.classes)
+                at += len(own)
+        return pairs
+
+    def _columns(self, placed: PlacedOutcomes) -> NDArray[np.int64]:
+        outcomes, records = placed.outcomes, placed.outcomes.records
+        found = np.empty((len(records), self._count), np.int64)
+        found[:, 0], found[:, 1] = records["event_ms"], records["delay_ms"]
+        found[:, 2] = self._models.of(records["model"], outcomes.models)
+        found[:, 3] = self._classes.of(records["true_class"], outcomes.classes)
+        found[:, 4] = self._classes.of(records["predicted_class"], outcomes.classes)
+        found[:, 5] = -1
+        if outcomes.scores:
+            numbers = records["scores"]
+            scored = np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
+            found[scored, 5] = len(self._scores) + np.arange(len(scored))
+            self._scores += [outcomes.scores[number] for number in numbers[scored].tolist()]
+        found[:, 6] = records["assumed"]
+        segments = outcomes.segment_numbers()
+        found[:, 7] = -1 if segments is None else self._segments.of(segments, outcomes.segments)
+        found[:, _PLACES : _PLACES + len(RESOLUTION)] = placed.resolved
+        found[:, _PLACES + len(RESOLUTION) : _MORE] = placed.accepted
+        if self._count > _MORE:
+            found[:, _MORE] = placed.own_ms
+            found[:, _MORE + 1] = records["low"].view(np.int64)
+            found[:, _MORE + 2] = records["high"].view(np.int64)
+            found[:, _MORE + 3] = self._classes.of(records["last_class"] - 1, outcomes.classes) + 1
+            found[:, _MORE + 4] = records["sampling"]
+        return found

@@ -1,12 +1,21 @@
-"""Pieces that readers send to id buckets: events as rows, and counts of records by time."""
+"""Pieces that readers send to id buckets: packed events, and counts of records by time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Partition, Prediction, WrongFold
+from streamwatch.core.events import Event, Invalid, Label, Name, NullRecord, Partition, Prediction, WrongFold
+from streamwatch.core.join.durable.packed import PackedError, pack_columns, unpack_columns
+from streamwatch.core.records import OBJECT, Records, taken
+
+# Events that do not fit into columns, as readers send them to id buckets.
+
 
 PREDICTION: Final = 0
 LABEL: Final = 1
@@ -32,6 +41,8 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     scores: dict[str, float] | None = None
     segments: dict[str, str] | None = None
     withdraws: bool = False
+    label_probability: float | None = None
+    label_requested: bool | None = None
 
     def event_at(self, partition: Partition, record_ms: int) -> Event:
         """Build the event, with `record_ms` as its record time."""
@@ -45,6 +56,8 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
                 self.scores,
                 self.segments,
                 partition.topic,
+                self.label_probability,
+                self.label_requested,
             )
         if self.kind == LABEL:
             return Label(self.id or "", self.name, record_ms, self.model, self.timestamp_ms, partition.topic)
@@ -69,6 +82,8 @@ def row_of(found: Event, time_ms: int, offset: int, event: int) -> Row | None:
             found.timestamp_ms,
             found.scores,
             found.segments,
+            label_probability=found.label_probability,
+            label_requested=found.label_requested,
         )
     if isinstance(found, Label):
         return Row(time_ms, offset, event, LABEL, found.id, found.model, found.true_class, found.timestamp_ms)
@@ -81,35 +96,163 @@ def row_of(found: Event, time_ms: int, offset: int, event: int) -> Row | None:
     return None
 
 
-class Moment(msgspec.Struct, array_like=True, gc=False):
-    """Counts of the records of one partition that have one time."""
+ARRIVED: Final = np.dtype(
+    [
+        ("low", np.uint64),
+        ("high", np.uint64),
+        ("time_ms", np.int64),
+        ("timestamp_ms", np.int64),
+        ("offset", np.int64),
+        ("event", np.int32),
+        ("model", np.int32),
+        ("class", np.int32),
+        ("segments", np.int32),
+        ("side", np.int32),
+        ("object", np.int32),
+    ],
+    align=True,
+)
+"""Event of a record; -1 stands for none.
 
-    time_ms: int
-    records: int = 0
-    timed: int = 0
-    """Number of these that could be decoded, which can therefore be out of order."""
-    events: int = 0
-    skipped: int = 0
-    """Number of records from which no mapping makes an event."""
-    tied: int = 0
-    """Number of predictions whose class was one of several with the largest score."""
-    corrected: dict[str, int] = {}
-    """Number of timestamps that were not believed, by reason."""
+`time_ms`: running maximum in its partition. `event`: number of the event within its record. `model`, `class`,
+`segments`: indices in the lists of the chunk. `side`: as in `records`; for an `OBJECT`, `object` is the index
+in the chunk's objects, and of the rest only time, offset and event are used.
+"""
+
+_NAMED: Final = ("model", "class", "segments")
+_COLUMNS: Final = tuple(ARRIVED.names or ())
+
+MOMENT: Final = ("time_ms", "records", "timed", "events", "skipped", "tied")
+"""Columns of counts of the records of one partition that have one time.
+
+`timed`: those that could be decoded, which can therefore be out of order. `skipped`: those from which no
+mapping makes an event. `tied`: predictions whose class was one of several with the largest score.
+"""
 
 
-class Piece(msgspec.Struct, array_like=True, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Counts of records of one partition by time: int64 columns in the order of `MOMENT`, shape (n, 6)."""
+
+    columns: NDArray[np.int64]
+    corrected: Sequence[tuple[int, str, int]] = ()
+    """Time, reason and number of timestamps that were not believed."""
+
+    @property
+    def times_ms(self) -> NDArray[np.int64]:
+        """Times, not decreasing."""
+        return self.columns[:, 0]
+
+
+NO_MOMENTS: Final = Moments(np.zeros((0, len(MOMENT)), np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Events of one partition in the order of its log."""
+
+    rows: Records
+    """Dtype `ARRIVED`, shape (n,)."""
+    models: Sequence[str]
+    classes: Sequence[str]
+    segments: Sequence[str]
+    """Names by number; here texts of segment values."""
+    objects: Sequence[Row]
+
+    def part(self, start: int, stop: int) -> Chunk:
+        """Events from `start` up to `stop`, without a copy."""
+        return Chunk(self.rows[start:stop], self.models, self.classes, self.segments, self.objects)
+
+    def only(self, chosen: NDArray[np.intp]) -> Chunk:
+        """Copy the chosen events, with their objects."""
+        rows = taken(self.rows, chosen)
+        at = np.flatnonzero(rows["side"] == OBJECT)
+        objects = [self.objects[number] for number in rows["object"][at].tolist()]
+        rows["object"][at] = np.arange(len(at))
+        return Chunk(rows, self.models, self.classes, self.segments, objects)
+
+
+class PackedChunk(msgspec.Struct, array_like=True, frozen=True):
+    """Chunk as bytes."""
+
+    columns: bytes
+    models: Sequence[Name]
+    classes: Sequence[Name]
+    segments: Sequence[Name]
+    objects: Sequence[Row]
+
+    def unpacked(self) -> Chunk:
+        """Unpack the chunk; raises PackedError if a number has no name or object."""
+        columns = unpack_columns(self.columns, len(_COLUMNS))
+        rows = np.zeros(len(columns[0]), ARRIVED)
+        for name, column in zip(_COLUMNS, columns, strict=True):
+            rows[name] = column
+        named = (self.models, self.classes, self.segments, self.objects)
+        for name, values in zip((*_NAMED, "object"), named, strict=True):
+            if len(rows) and not -1 <= int(rows[name].min()) <= int(rows[name].max()) < len(values):
+                raise PackedError(f"expected numbers of {len(values)} as {name}, got {rows[name].max()}")
+        return Chunk(rows, self.models, self.classes, self.segments, self.objects)
+
+
+def pack_chunk(chunk: Chunk) -> PackedChunk:
+    """Pack a chunk."""
+    columns = [
+        chunk.rows[name] if chunk.rows[name].dtype == np.uint64 else chunk.rows[name].astype(np.int64)
+        for name in _COLUMNS
+    ]
+    return PackedChunk(pack_columns(columns), chunk.models, chunk.classes, chunk.segments, chunk.objects)
+
+
+class PackedMoments(msgspec.Struct, array_like=True, frozen=True):
+    """Counts of records by time, as bytes."""
+
+    columns: bytes
+    corrected: Sequence[tuple[int, Name, int]]
+
+    def unpacked(self) -> Moments:
+        """Unpack the counts."""
+        columns = unpack_columns(self.columns, len(MOMENT))
+        return Moments(np.stack([column.astype(np.int64) for column in columns], axis=1), self.corrected)
+
+
+def pack_moments(moments: Moments) -> PackedMoments:
+    """Pack counts of records by time."""
+    return PackedMoments(pack_columns(list(moments.columns.T)), moments.corrected)
+
+
+class ColumnPiece(msgspec.Struct, array_like=True, frozen=True, tag="columns"):
     """Share of one id bucket in the records of one range of one partition."""
 
     bucket: int
-    topic: str
+    topic: Name
     partition: int
     first_offset: int
     newest_ms: int
     """Running maximum at the end of the range; -1 if no timestamp was believed."""
-    rows: list[Row]
-    moments: list[Moment]
+    chunk: PackedChunk
+    moments: PackedMoments
     """Counts of all records of the range, in one bucket's piece; empty in the others."""
 
 
 ENCODER: Final = msgspec.msgpack.Encoder()
-PIECES: Final = msgspec.msgpack.Decoder(Piece)
+PIECES: Final = msgspec.msgpack.Decoder(ColumnPiece)
+
+
+# Numbers of the names that occur in one piece or part, given in the order in which they occur.
+
+
+class NameNumbers:
+    """Numbers names from 0 on, as they are first asked for."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, int] = {}
+
+    def __getitem__(self, name: str) -> int:
+        return self.by_name.setdefault(name, len(self.by_name))
+
+    def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
+        """Translate a column of numbers in `names` into numbers here; -1 stays what it is."""
+        here = np.full(len(names) + 1, -1, np.int32)
+        for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
+            here[number] = self[names[number]]
+        return here[column]

@@ -1,26 +1,51 @@
-"""Row-wise reader: divides the records of one partition among id buckets, event by event."""
+"""Reader: divides the records of one partition among id buckets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.buckets.pieces import ENCODER, Moment, Piece, Row, row_of
-from streamwatch.core.buckets.places import rank_of, ranks_of
-from streamwatch.core.buckets.routing import bucket_of_partition, buckets_of_ids
-from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.events import Decoded, Event, EventGroup, Partition
-from streamwatch.core.join.compiled.rows import Digests
-from streamwatch.core.merge.arrivals import Arrivals
-from streamwatch.core.merge.timestamps import REASONS, ClockView, judge
-from streamwatch.core.records import OBJECT, RecordBatch, rows_of, words_of
+from streamwatch.core.buckets.contract import BucketsSpec, bucket_of_partition, rank_of, ranks_of
+from streamwatch.core.buckets.pieces import (
+    ARRIVED,
+    ENCODER,
+    MOMENT,
+    NO_MOMENTS,
+    Chunk,
+    ColumnPiece,
+    Moments,
+    NameNumbers,
+    Row,
+    pack_chunk,
+    pack_moments,
+    row_of,
+)
+from streamwatch.core.events import Event, Label, Partition, Prediction, segments_text
+from streamwatch.core.join.rows import Digests
+from streamwatch.core.merge.inbox import Arrivals
+from streamwatch.core.merge.timestamps import BELIEVED, REASONS, ClockView, Judged, judge
+from streamwatch.core.records import (
+    LABEL,
+    OBJECT,
+    PREDICTION,
+    RecordBatch,
+    Records,
+    joined,
+    rows_of,
+    taken,
+    words_of,
+)
+
+_EMPTY: Final = np.zeros(0, ARRIVED)
 
 
-class RowReader:
-    """Reader (`contract.Reader`) whose pieces contain single events, for any settings of the join.
+class ColumnReader:
+    """Reader (`contract.Reader`) whose pieces are columns.
 
     Timestamps are judged as in the daemon (`core.merge.timestamps`), but from the range at hand alone,
     without other partitions. A time that the daemon would correct may be corrected to another one here.
@@ -30,7 +55,7 @@ class RowReader:
     spec
         Partitioning of the stream.
     digests
-        Function that computes the digests of ids as the decoders spell them.
+        Function that computes the digests of ids, given as the decoders return them.
     """
 
     def __init__(self, spec: BucketsSpec, digests: Digests) -> None:
@@ -42,96 +67,161 @@ class RowReader:
         """Divide the records of one range of offsets; see `contract.Reader`."""
         rank_of(self._ranks, partition)
         buckets, home = self._spec.id_buckets, bucket_of_partition(partition, self._spec.id_buckets)
-        times = judge(
-            np.where(arrivals.decodable, arrivals.stamps_ms, -1),
-            arrivals.decodable,
-            -1,
-            ClockView(host_ms, -1, host_is_behind=False),
-            self._spec.max_future_ms,
-            appended=arrivals.appended,
-            at_end=True,
+        times = _judge(arrivals, host_ms, self._spec.max_future_ms)
+        chunk, has_id = self._chunk(arrivals, times.times_ms)
+        chosen = np.where(has_id, chunk.rows["high"] % np.uint64(buckets), np.uint64(home)).astype(np.uint16)
+        order = np.argsort(chosen, kind="stable")
+        ends = np.cumsum(np.bincount(chosen, minlength=buckets)).tolist()
+        moments = _moments(arrivals, times)
+        first, newest_ms = (int(arrivals.offsets[0]), int(times.times_ms[-1])) if len(arrivals) else (0, -1)
+        pieces: list[tuple[int, bytes]] = []
+        for bucket in range(buckets):
+            own = chunk.only(order[ends[bucket - 1] if bucket else 0 : ends[bucket]])
+            counted = pack_moments(moments if bucket == home else NO_MOMENTS)
+            piece = ColumnPiece(bucket, *partition, first, newest_ms, pack_chunk(own), counted)
+            pieces.append((bucket, ENCODER.encode(piece)))
+        return pieces
+
+    def _chunk(self, arrivals: Arrivals, times_ms: NDArray[np.int64]) -> tuple[Chunk, NDArray[np.bool_]]:
+        """Events of a range, and a mask of those with an id."""
+        spread = arrivals.records.spread()
+        records, of = _with_scored_objects(spread.batch), spread.of
+        rows, names, times_ms, offsets = records.rows, records.vocabulary, times_ms[of], arrivals.offsets[of]
+        numbers = np.arange(len(of)) - np.searchsorted(of, of)
+        is_plain = rows["side"] != OBJECT
+        all_plain = bool(is_plain.all())
+        plain = rows if all_plain else taken(rows, is_plain)
+        found = np.zeros(len(plain), ARRIVED)
+        found["low"], found["high"] = plain["id_low"], plain["id_high"]
+        found["time_ms"] = times_ms if all_plain else times_ms[is_plain]
+        found["offset"] = offsets if all_plain else offsets[is_plain]
+        found["event"] = numbers if all_plain else numbers[is_plain]
+        found["timestamp_ms"], found["side"], found["object"] = plain["timestamp_ms"], plain["side"], -1
+        models, classes, segments = NameNumbers(), NameNumbers(), NameNumbers()
+        found["model"] = models.of(plain["model"], names.models.names)
+        found["class"] = classes.of(plain["class"], names.classes.names)
+        found["segments"] = segments.of(plain["segments"].astype(np.int32) - 1, names.segments.names)
+        has_id = np.ones(len(found), np.bool_)
+        objects: list[Row] = []
+        if not all_plain:
+            others = _Others(models, classes, segments)
+            for place in np.flatnonzero(~is_plain).tolist():
+                event = records.objects[int(rows["object"][place])]
+                others.add(event, int(times_ms[place]), int(offsets[place]), int(numbers[place]))
+            further, identified = others.rows(self._digests)
+            found = joined([found, further])
+            order = np.lexsort((found["event"], found["offset"]))
+            found = taken(found, order)
+            has_id = np.concatenate([has_id, identified])[order]
+            objects = others.objects
+        return Chunk(
+            found, list(models.by_name), list(classes.by_name), list(segments.by_name), objects
+        ), has_id
+
+
+def _with_scored_objects(records: RecordBatch) -> RecordBatch:
+    """Make events of the predictions that have scores, of which pieces have no columns."""
+    places = records.scored_places()
+    if not len(places):
+        return records
+    rows = rows_of(words_of(records.rows).copy())
+    chosen = replace(records, rows=taken(rows, places), objects=())
+    rows["side"][places] = OBJECT
+    rows["object"][places] = len(records.objects) + np.arange(len(places))
+    return replace(records, rows=rows, objects=[*records.objects, *chosen.events()])
+
+
+class _Others:
+    """Events given as objects; those that fit into columns become rows without an object."""
+
+    def __init__(self, models: NameNumbers, classes: NameNumbers, segments: NameNumbers) -> None:
+        self.objects: list[Row] = []
+        self._models, self._classes, self._segments = models, classes, segments
+        self._rows: list[tuple[int, ...]] = []
+        self._ids: list[str] = []
+        self._identified: list[bool] = []
+
+    def add(self, event: Event, time_ms: int, offset: int, number: int) -> None:
+        """Add an event, which has this number within its record."""
+        row = row_of(event, time_ms, offset, number)
+        if row is None:
+            return
+        self._identified.append(row.id is not None)
+        if row.id is not None:
+            self._ids.append(row.id)
+        self._rows.append((0, 0, time_ms, *self._row_values(event, row, offset, number)))
+
+    def _row_values(self, event: Event, row: Row, offset: int, number: int) -> tuple[int, ...]:
+        own_ms = -1 if row.timestamp_ms is None else row.timestamp_ms
+        is_prediction = (
+            isinstance(event, Prediction) and event.scores is None and event.label_probability is None
         )
-        times_ms: list[int] = times.times_ms.tolist()
-        offsets: list[int] = arrivals.offsets.tolist()
-        found = _decoded(arrivals.records)
-        parts = self._rows(found, times_ms, offsets, home)
-        moments = _moments(found, times_ms, times.reasons, arrivals.decodable)
-        first, newest_ms = (offsets[0], times_ms[-1]) if offsets else (0, -1)
-        return [
-            (
-                bucket,
-                ENCODER.encode(
-                    Piece(
-                        bucket,
-                        *partition,
-                        first,
-                        newest_ms,
-                        parts[bucket],
-                        moments if bucket == home else [],
-                    )
-                ),
-            )
-            for bucket in range(buckets)
-        ]
+        if (is_prediction or isinstance(event, Label)) and (row.timestamp_ms is None or own_ms >= 0):
+            model = -1 if row.model is None else self._models[row.model]
+            values = -1 if not row.segments else self._segments[segments_text(row.segments)]
+            side = PREDICTION if is_prediction else LABEL
+            return own_ms, offset, number, model, self._classes[row.name], values, side, -1
+        self.objects.append(row)
+        return -1, offset, number, -1, -1, -1, OBJECT, len(self.objects) - 1
 
-    def _rows(
-        self, found: Sequence[Decoded], times_ms: Sequence[int], offsets: Sequence[int], home: int
-    ) -> list[list[Row]]:
-        parts: list[list[Row]] = [[] for _ in range(self._spec.id_buckets)]
-        rows: list[Row] = []
-        for decoded, time_ms, offset in zip(found, times_ms, offsets, strict=True):
-            for number, event in enumerate(_events(decoded)):
-                row = row_of(event, time_ms, offset, number)
-                if row is not None:
-                    rows.append(row)
-        ids = [row.id for row in rows if row.id is not None]
-        chosen = iter(buckets_of_ids(ids, self._digests, len(parts)).tolist() if ids else ())
-        for row in rows:
-            parts[home if row.id is None else next(chosen)].append(row)
-        return parts
+    def rows(self, digests: Digests) -> tuple[Records, NDArray[np.bool_]]:
+        """Rows of all events, and a mask of those with an id.
+
+        Ids of objects are replaced by their digests.
+        """
+        rows = np.array(self._rows, ARRIVED) if self._rows else _EMPTY
+        identified = np.array(self._identified, np.bool_)
+        if self._ids:
+            packed = digests(self._ids)
+            halves = np.frombuffer(packed, ">u8").reshape(-1, 2)
+            rows["high"][identified], rows["low"][identified] = halves[:, 0], halves[:, 1]
+            text = packed.decode("latin-1")
+            known = iter(range(0, len(text), 16))
+            for has_id, number in zip(self._identified, rows["object"].tolist(), strict=True):
+                at = next(known) if has_id else 0
+                if has_id and number >= 0:
+                    row = self.objects[number]
+                    self.objects[number] = msgspec.structs.replace(row, id=text[at : at + 16])
+        return rows, identified
 
 
-def _events(found: Decoded) -> Sequence[Event]:
-    return found.events if isinstance(found, EventGroup) else (found,)
+def _judge(arrivals: Arrivals, host_ms: int, max_future_ms: int) -> Judged:
+    """Judge timestamps, with a fast path for ranges in which all are believed."""
+    stamps = arrivals.stamps_ms
+    if len(stamps) and not arrivals.appended and bool(arrivals.decodable.all()):
+        running = np.maximum.accumulate(stamps)
+        is_past = int(stamps.min()) > 0 and int(stamps.max()) <= host_ms + max_future_ms
+        if is_past and bool((stamps[1:] <= running[:-1] + max_future_ms).all()):
+            return Judged(running, np.full(len(stamps), BELIEVED, np.uint8))
+    return judge(
+        np.where(arrivals.decodable, stamps, -1),
+        arrivals.decodable,
+        -1,
+        ClockView(host_ms, -1, host_is_behind=False),
+        max_future_ms,
+        appended=arrivals.appended,
+        at_end=True,
+    )
 
 
-def _decoded(records: RecordBatch) -> list[Decoded]:
-    """Decoded form of each record of a batch; records in columns become events."""
-    is_object = records.rows["side"] == OBJECT
-    if not is_object.any():
-        return cast("list[Decoded]", records.events())
-    plain = np.flatnonzero(~is_object)
-    chosen = rows_of(words_of(records.rows).take(plain, axis=0))
-    events = RecordBatch(chosen, records.texts, (), records.vocabulary).events()
-    found = np.empty(len(records), object)
-    for place, event in zip(plain.tolist(), events, strict=True):
-        found[place] = event
-    for place in np.flatnonzero(is_object).tolist():
-        found[place] = records.objects[int(records.rows["object"][place])]
-    return found.tolist()
+def _moments(arrivals: Arrivals, times: Judged) -> Moments:
+    if not len(arrivals):
+        return NO_MOMENTS
+    times_ms = times.times_ms
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(times_ms) > 0]))
+    counted = np.zeros((len(times_ms), len(MOMENT)), np.int64)
+    spread = arrivals.records.spread()
+    counted[:, 1], counted[:, 2], counted[:, 3] = 1, arrivals.decodable, spread.events
+    counted[:, 4], counted[:, 5] = spread.events == 0, spread.tied
+    columns = np.add.reduceat(counted, starts)
+    columns[:, 0] = times_ms[starts]
+    corrected: dict[tuple[int, str], int] = {}
+    for place in np.flatnonzero(times.reasons).tolist():
+        if reason := REASONS[times.reasons[place]]:
+            key = int(times_ms[place]), reason
+            corrected[key] = corrected.get(key, 0) + 1
+    return Moments(columns, _listed(corrected))
 
 
-def _moments(
-    found: Sequence[Decoded],
-    times_ms: Sequence[int],
-    reasons: NDArray[np.uint8],
-    decodable: NDArray[Any],
-) -> list[Moment]:
-    moments: list[Moment] = []
-    for decoded, time_ms, reason, timed in zip(
-        found, times_ms, reasons.tolist(), decodable.tolist(), strict=True
-    ):
-        if not moments or moments[-1].time_ms != time_ms:
-            moments.append(Moment(time_ms, corrected={}))
-        moment = moments[-1]
-        moment.records += 1
-        moment.timed += bool(timed)
-        if isinstance(decoded, EventGroup):
-            moment.events += len(decoded.events)
-            moment.skipped += not decoded.events
-            moment.tied += decoded.tied
-        else:
-            moment.events += 1
-        if REASONS[reason]:
-            moment.corrected[REASONS[reason]] = moment.corrected.get(REASONS[reason], 0) + 1
-    return moments
+def _listed(corrected: Mapping[tuple[int, str], int]) -> Sequence[tuple[int, str, int]]:
+    return [(time_ms, reason, count) for (time_ms, reason), count in corrected.items()]

@@ -1,101 +1,87 @@
-"""Activity of models in one id bucket, reported batch by batch to model buckets."""
+"""Activity of models in one id bucket with a compiled join, reported batch by batch to model buckets."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import msgspec
 
-from streamwatch.core.buckets.parts import Activity
-from streamwatch.core.buckets.places import Place
-from streamwatch.core.join.models import JoinModels, ModelActivity
+from streamwatch.core.buckets.contract import Activity, Place
+from streamwatch.core.events import Name
+from streamwatch.core.join.join import CompiledJoin
+from streamwatch.core.records import Records, copied
 
 
-@dataclass(slots=True)
-class _ReportedModel:
-    activity: ModelActivity
+class ColumnReportedModel(msgspec.Struct, array_like=True):
+    """Totals reported of a model that is not idle."""
+
+    model: Name
     was_active: bool
     first: Place = ()
     accepted: int = 0
     joined: int = 0
     left: int = 0
-    """The last three are totals as of the batch before."""
-
-    def new_activity(self) -> Activity | None:
-        """Activity since the batch before; None if there is none."""
-        own = self.activity
-        new = (own.accepted - self.accepted, own.joined - self.joined, own.left - self.left)
-        if not any(new):
-            return None
-        return Activity(own.name, self.first, self.was_active, *new, own.last_ms, own.last_event_ms)
-
-    def mark_reported(self) -> None:
-        own = self.activity
-        self.first, self.was_active = (), True
-        self.accepted, self.joined, self.left = own.accepted, own.joined, own.left
+    last: tuple[int, int] = (-1, -1)
+    """Latest times, as in `Activity`; a prediction that is revised moves them."""
 
 
-class ReportedTotals(msgspec.Struct, array_like=True, frozen=True):
-    """Totals reported of a model up to a batch."""
-
-    model: str
-    accepted: int
-    joined: int
-    left: int
-
-
-class ReportedActivity:
+class ColumnReportedActivity:
     """Tracks what was reported of each model, and returns what is new.
 
     Parameters
     ----------
-    models
-        Models of the join; one that it removes and adds again was idle in between.
+    join
+        Join in which the models are active.
     """
 
-    __slots__ = ("_by_name", "_models", "_retired")
+    __slots__ = ("_by_name", "_join", "_new")
 
-    def __init__(self, models: JoinModels) -> None:
-        self._models = models
-        self._by_name: dict[str, _ReportedModel] = {}
-        self._retired: list[_ReportedModel] = []  # models that became idle in this batch
+    def __init__(self, join: CompiledJoin) -> None:
+        self._join = join
+        self._by_name: dict[str, ColumnReportedModel] = {}
+        self._new: list[Activity] = []
 
-    def accepted(self, model: str, place: Place) -> None:
-        """Record that a prediction of the model was accepted."""
-        activity = self._models.models[model]
-        reported = self._by_name.get(model)
-        if reported is None or reported.activity is not activity:
-            if reported is not None:
-                self._retired.append(reported)
-            reported = self._by_name[model] = _ReportedModel(activity, was_active=False)
-        if not reported.first:
-            reported.first = place
+    def is_new(self, model: str) -> bool:
+        """Tell whether no prediction of the model was accepted since it was last idle."""
+        return model not in self._by_name
+
+    def begin(self, model: str, first: Place) -> None:
+        """Record that a prediction of a new or idle model was accepted."""
+        self._by_name[model] = ColumnReportedModel(model, was_active=False, first=first)
 
     def take_new(self) -> list[Activity]:
-        """Activity of every model since the last call."""
-        all_reported = [*self._retired, *self._by_name.values()]
-        self._retired = []
-        new = [activity for reported in all_reported if (activity := reported.new_activity()) is not None]
-        models = self._models.models
-        self._by_name = {
-            name: reported
-            for name, reported in self._by_name.items()
-            if models.get(name) is reported.activity
-        }
-        for reported in self._by_name.values():
-            reported.mark_reported()
+        """Activity since the last call; to be called between batches."""
+        self._add_new(self._by_name, self._join.arrays.activity)
+        new, self._new = self._new, []
         return new
 
-    def state(self) -> list[ReportedTotals]:
-        """State from which `restore` continues; to be taken between batches."""
-        return [ReportedTotals(name, s.accepted, s.joined, s.left) for name, s in self._by_name.items()]
+    def retire(self, clock_ms: int) -> None:
+        """Remove the join's models that are idle at `clock_ms`."""
+        activity = copied(self._join.arrays.activity)
+        idle = [name for name in self._join.retire(clock_ms) if name in self._by_name]
+        self._add_new(idle, activity)
+        for name in idle:
+            del self._by_name[name]
 
-    def restore(self, state: list[ReportedTotals]) -> None:
-        """Continue from a state, with the models restored from the same time."""
-        self._by_name = {
-            each.model: _ReportedModel(
-                self._models.models[each.model], True, (), each.accepted, each.joined, each.left
-            )
-            for each in state
-        }
-        self._retired = []
+    def _add_new(self, names: Iterable[str], activity: Records) -> None:
+        """Record new activity of models from `activity`."""
+        for name in names:
+            reported, row = self._by_name[name], activity[self._join.models[name]]
+            joined, left = int(row["joined"]), int(row["left"])
+            accepted = int(row["pending"]) + joined + left
+            new = (accepted - reported.accepted, joined - reported.joined, left - reported.left)
+            last = int(row["last_ms"]), int(row["last_event_ms"])
+            if any(new) or last != reported.last:
+                self._new.append(Activity(name, reported.first, reported.was_active, *new, *last))
+                reported.first, reported.was_active = (), True
+                reported.accepted, reported.joined, reported.left = accepted, joined, left
+                reported.last = last
+
+    def state(self) -> list[ColumnReportedModel]:
+        """State from which `restore` continues; to be taken between batches."""
+        return list(self._by_name.values())
+
+    def restore(self, state: list[ColumnReportedModel]) -> None:
+        """Continue from a state, with the join restored from the same time."""
+        self._by_name = {reported.model: reported for reported in state}
+        self._new = []

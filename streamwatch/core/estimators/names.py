@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.kernel.scores import NO_SCORES, Scores
+from streamwatch.core.estimators.kernel.admission import NO_SCORES, Scores
+from streamwatch.core.estimators.kernel.shadow import FADING_FACTOR
 from streamwatch.core.events import Outcome
 from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.specs import FadingSpec
 
 OTHER = "__other__"
 """Name under which classes beyond `max_classes` are reported."""
@@ -25,11 +28,12 @@ class Classes(dict[str, int]):
     takes no memory.
     """
 
-    __slots__ = ("limit",)
+    __slots__ = ("_names", "limit")
 
     def __init__(self, limit: int) -> None:
         super().__init__()
         self.limit = limit
+        self._names: dict[bool, tuple[str, ...]] = {}
 
     def __missing__(self, name: str) -> int:
         index = len(self)
@@ -43,14 +47,18 @@ class Classes(dict[str, int]):
         indexed = [(self[name], score) for name, score in scores.items()]
         return [(index, score) for index, score in indexed if index < self.limit]
 
-    def names(self, folded: bool) -> list[str]:  # noqa: FBT001 - one reader
-        """Names of all classes by index, plus, if `folded`, an unused name for those beyond the limit."""
-        names = list(self)
-        if folded:
+    def names(self, folded: bool) -> tuple[str, ...]:  # noqa: FBT001 - few readers
+        """Names of all classes by index, plus, if `folded`, an unused name for those beyond the limit.
+
+        The same object until there is a new class: a million names in every report would have to be made,
+        looked at by the garbage collector and given back.
+        """
+        names = self._names.get(folded, ())
+        if len(names) != len(self) + folded:
             other = OTHER
             while other in self:
                 other += "_"
-            names.append(other)
+            names = self._names[folded] = (*self, *((other,) if folded else ()))
         return names
 
 
@@ -67,6 +75,10 @@ class Batch:
     event_ms: NDArray[np.int64]
     delay_ms: NDArray[np.int64]
     assumed: NDArray[np.bool_]
+    made: NDArray[np.uint32]
+    """Predictions of the model accepted so far (`Outcome.made`), modulo 2³²."""
+    resolved_ms: NDArray[np.int64]
+    waited_ms: NDArray[np.int64]
     scores: Scores = NO_SCORES
 
     def only(self, chosen: NDArray[np.bool_]) -> Batch:
@@ -85,6 +97,9 @@ class Batch:
             self.event_ms[chosen],
             self.delay_ms[chosen],
             self.assumed[chosen],
+            self.made[chosen],
+            self.resolved_ms[chosen],
+            self.waited_ms[chosen],
         )
 
     def ordinals(self, counted: Sequence[int]) -> list[int]:
@@ -135,3 +150,63 @@ def fold_overflow(batch: Batch, limit: int) -> int:
         if outcome.true_class != outcome.predicted_class:
             batch.predicted_class[position] = limit + 1
     return int(np.count_nonzero(beyond | (batch.predicted_class >= limit)))
+
+
+# Types used in reporting series of models: the model to report, and the labels of a sample.
+
+
+Key: TypeAlias = tuple[str, ...]
+"""Label values, in the order in which the metric lists its labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Model to report: its name, its row in the table, and its classes."""
+
+    model: str
+    row: int
+    classes: Classes
+
+
+# Confusion matrix of a model with class names: faded counts of (true, predicted).
+
+
+def joined_confusion(documents: Sequence[Mapping[str, Any]]) -> dict[str, object]:
+    """Add up the confusion matrices of several folds, by class name."""
+    names = list(dict.fromkeys(name for document in documents for name in document["classes"]))
+    counts = np.zeros((len(names), len(names)))
+    for document in documents:
+        at = [names.index(name) for name in document["classes"]]
+        counts[np.ix_(at, at)] += np.array(document["counts"])
+    return {"forgetting": documents[0]["forgetting"], "classes": names, "counts": counts.tolist()}
+
+
+def confusion_document(counts: NDArray[np.float64], classes: Classes) -> dict[str, object]:
+    """Build the confusion matrix with class names as the API serves it.
+
+    Parameters
+    ----------
+    counts
+        float64 (K, K) by local class index; rows are true classes. An outcome of age a counts .999^a. All
+        indices from `classes.limit` on stand for classes beyond `max_classes`. They are merged into one
+        class, `__other__`, in which a mistake between two such classes cannot be told from a hit.
+    classes
+        Classes of the model.
+
+    Returns
+    -------
+    dict
+        `forgetting`: name of the fading mechanism; `classes`: class names; `counts`: one row per true class,
+        with one number per predicted class.
+    """
+    size = min(len(counts), classes.limit + 1)
+    folded = counts[:size, :size].copy()
+    if len(counts) > size:
+        folded[-1] += counts[size:, :size].sum(axis=0)
+        folded[:, -1] += counts[:size, size:].sum(axis=1)
+        folded[-1, -1] += counts[size:, size:].sum()
+    return {
+        "forgetting": FadingSpec(FADING_FACTOR).name,
+        "classes": classes.names(folded=size > classes.limit)[:size],
+        "counts": folded.tolist(),
+    }

@@ -6,30 +6,218 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Final, TypeVar
 
+import msgspec
 import numpy as np
 
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
-from streamwatch.core.estimators.details import details_in_slices
-from streamwatch.core.estimators.models.column_index import ColumnIndex
-from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.folds.report import joined_details
+from streamwatch.core.estimators.index import ColumnIndex, ModelSlot
+from streamwatch.core.estimators.measures.measures import accuracy
+from streamwatch.core.estimators.names import Batch, confusion_document
 from streamwatch.core.estimators.notifying.alarm_naming import AlarmNaming, NamedAlarm
 from streamwatch.core.estimators.notifying.model_facts import ModelFacts
+from streamwatch.core.estimators.past import PastSnapshot, PastView
 from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, RaisesAlarms
-from streamwatch.core.estimators.series.slices import families_in_slices
-from streamwatch.core.estimators.series.trace import TraceColumns
-from streamwatch.core.estimators.snapshots import Snapshots
+from streamwatch.core.estimators.report import families_in_slices
 from streamwatch.core.estimators.state import EstimatorState
+from streamwatch.core.estimators.trace import TraceColumns
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
-from streamwatch.core.events import Alarm, Outcome
-from streamwatch.core.fold_names import model_of
+from streamwatch.core.events import Alarm, Name, Outcome, fold_of, model_of
+from streamwatch.core.metrics.series import Family
 from streamwatch.core.outcomes import OutcomeBatch
-from streamwatch.core.past import PastView
-from streamwatch.core.series import Family
 from streamwatch.core.specs import MonitorsSpec
+
+# Snapshot of one model as bytes; equal states give equal bytes, however they were reached.
+
+
+VERSION = 1
+
+
+class ModelSnapshot(msgspec.Struct, frozen=True):
+    """Snapshot of a model: names, registers and estimators; the sections are opaque here."""
+
+    model: Name
+    classes: list[Name]
+    """Class names in order of appearance; the position is the local class index."""
+    max_classes: int
+    first_ms: int
+    delays: tuple[list[int], int, int]
+    """Number of labels per delay bucket, sum of delays, time of the latest label (both in milliseconds)."""
+    last_alarms_ms: dict[Name, int]
+    """Event time of the latest alarm by detector."""
+    sections: dict[Name, bytes]
+    """State of each estimator by section name."""
+    version: int = VERSION
+    past: PastSnapshot | None = None
+    """None in snapshots from before histories existed, and if none is kept."""
+
+
+_ORDERED_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+_DECODER = msgspec.msgpack.Decoder(ModelSnapshot)
+
+
+def without(snapshot: bytes, sections: Collection[str]) -> bytes:
+    """Leave these sections out of an encoded snapshot."""
+    if not sections:
+        return snapshot
+    decoded = decode(snapshot)
+    kept = {name: body for name, body in decoded.sections.items() if name not in sections}
+    return encode(msgspec.structs.replace(decoded, sections=kept))
+
+
+def encode(snapshot: ModelSnapshot) -> bytes:
+    """Encode a snapshot."""
+    return _ORDERED_ENCODER.encode(snapshot)
+
+
+def decode(snapshot: bytes) -> ModelSnapshot:
+    """Decode a snapshot; raises ValueError if the version differs or the bytes are not a snapshot."""
+    state = _DECODER.decode(snapshot)
+    if state.version != VERSION:
+        raise ValueError(f"model snapshot must be of version {VERSION}, got {state.version}")
+    return state
+
+
+# Snapshots of models, and of the totals over all models: taken from the state, and restored into it.
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_TOTALS = msgspec.msgpack.Decoder(tuple[dict[Name, int], list[Alarm]])
+
+
+class Snapshots:
+    """Takes and restores snapshots of a state."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: EstimatorState) -> None:
+        self._state = state
+
+    def take(self, model: str) -> bytes:
+        """Encode the whole state of a model; equal states give equal bytes."""
+        state = self._state
+        slot = state.index.models[model]
+        return encode(
+            ModelSnapshot(
+                model=model,
+                classes=list(slot.classes),
+                max_classes=state.spec.max_classes,
+                first_ms=slot.first_ms,
+                delays=state.delays.snapshot(slot.row),
+                last_alarms_ms=state.alarms.snapshot(slot.row),
+                sections=state.table.snapshot(slot.row)
+                | {register.section: register.snapshot(slot.row) for register in state.registers},
+                past=state.pasts.snapshot(slot.row),
+            )
+        )
+
+    def restore(self, snapshot: bytes) -> str:
+        """Restore a model; see `EstimatorSet.restore`."""
+        state, saved = self._state, decode(snapshot)
+        most = state.spec.max_classes
+        if saved.max_classes > most:
+            raise ValueError(
+                f"max_classes must be at least {saved.max_classes} as in the snapshot of model "
+                f"{saved.model!r}, got {most}"
+            )
+        if saved.max_classes < most and len(saved.classes) == saved.max_classes:
+            raise ValueError(
+                f"max_classes must be {saved.max_classes} as in the snapshot of model {saved.model!r}, whose "
+                f"further classes were counted as one, got {most}"
+            )
+        if saved.model in state.index.models:
+            state.index.retire(saved.model)
+        row, classes = state.index.enter(saved.model, saved.first_ms)
+        for name in saved.classes:
+            classes[name] = len(classes)
+        state.index.name_classes([row])
+        state.table.restore(row, saved.sections)
+        state.delays.restore(row, saved.delays)
+        state.alarms.restore(row, saved.last_alarms_ms)
+        state.pasts.restore(row, saved.past)
+        for register in state.registers:
+            if register.section in saved.sections:
+                register.restore(row, saved.sections[register.section])
+        return saved.model
+
+    def estimators(self) -> dict[str, str]:
+        """Describe the estimator behind each section of a snapshot, by section name."""
+        state = self._state
+        described = state.table.sections() | {r.section: r.title for r in state.registers}
+        for register in state.raising:
+            described |= register.estimators()
+        return described
+
+    def totals(self) -> bytes:
+        """Encode the totals over all models: counters of limits, and recent alarms."""
+        return _ENCODER.encode((self._state.index.over_limit, list(self._state.alarms.recent)))
+
+    def restore_totals(self, totals: bytes) -> None:
+        """Continue from what `totals` returned."""
+        index, alarms = self._state.index, self._state.alarms
+        over_limit, recent = _TOTALS.decode(totals)
+        index.over_limit |= over_limit
+        alarms.recent = deque(recent, maxlen=alarms.recent.maxlen)
+
+
+# Details of models that are not series: classes, time of first outcome, confusion matrix, folds.
+
+
+_SLICE_MODELS: Final = 10
+
+
+def details_in_slices(state: EstimatorState) -> Generator[None, None, dict[str, dict[str, object]]]:
+    """Collect the details of all models, yielding between slices of models.
+
+    Models that retire in the meantime are left out.
+    """
+    details: dict[str, dict[str, object]] = {}
+    index = state.index
+    for number, name in enumerate(sorted(index.models), 1):
+        if (model := index.models.get(name)) is not None and fold_of(name) is None:
+            details[name] = _details(state, model)
+        if number % _SLICE_MODELS == 0:
+            yield
+    for name in sorted(index.folds):
+        of_folds = [index.models[fold] for fold in index.folds.get(name, ())]
+        if of_folds:
+            joined = joined_details([_details(state, slot) for slot in of_folds])
+            details[name] = {**joined, **details.get(name, {}), "folds": _fold_accuracies(state, name)}
+        yield
+    return details
+
+
+def _details(state: EstimatorState, model: ModelSlot) -> dict[str, object]:
+    details: dict[str, object] = {
+        "classes": model.classes.names(folded=False),
+        "first_seen_timestamp_seconds": model.first_ms / 1000.0,
+    }
+    if (counts := state.table.confusion(model.row)) is not None:
+        details["confusion"] = confusion_document(counts, model.classes)
+    if (recovery := state.table.recovery_document(model.row)) is not None:
+        details["recovery"] = recovery
+    for register in state.registers:
+        details |= register.details(model.row, model.classes)
+    return details
+
+
+def _fold_accuracies(state: EstimatorState, model: str) -> dict[str, dict[str, float]]:
+    """Accuracy of each fold of a model now, by mechanism name and fold number."""
+    rows = np.array(state.index.rows_of_folds(model), np.int64)
+    numbers = [str(fold_of(name)) for name in state.index.folds[model]]
+    found: dict[str, dict[str, float]] = {}
+    for index, forgetting in enumerate(state.spec.forgetting):
+        values = accuracy(state.table.totals(rows, index)).tolist()
+        found[forgetting.name] = {
+            number: value for number, value in zip(numbers, values, strict=True) if math.isfinite(value)
+        }
+    return found
+
 
 _TRACE_CELLS: Final = 1_000_000
 _Result = TypeVar("_Result")
@@ -71,6 +259,11 @@ class EstimatorSet:
     def models(self) -> list[str]:
         """List the names of the current models, in the order in which they appeared."""
         return list(self._index.models)
+
+    def outcomes_of(self, model: str) -> int:
+        """Number of outcomes evaluated of a current model."""
+        row = self._index.models[model].row
+        return int(self._table.outcomes(np.array([row], np.int64))[0])
 
     def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes and their pairs in order, and return the alarms in the same order."""
@@ -143,9 +336,9 @@ class EstimatorSet:
         return _last(self.families_in_slices())
 
     def families_in_slices(self) -> Generator[None, None, list[Family]]:
-        """Collect the series as `families` does, yielding between slices of models.
+        """Collect the series as `families` does, yielding between slices of models, and within them.
 
-        Models that retire in the meantime are left out.
+        Models that retire before their slice begins are left out; those of the slice at hand may not change.
         """
         families = yield from families_in_slices(self._state)
         return families if self.comparisons is None else families + self.comparisons.families()
@@ -181,7 +374,8 @@ class EstimatorSet:
         Raises
         ------
         ValueError
-            If the snapshot was taken under another `max_classes`, which changes the meaning of class indices.
+            If the snapshot was taken under a larger `max_classes`, or under a smaller one that the model had
+            reached: then some class indices have another meaning.
         TableFull
             If no row is free.
         """

@@ -2,15 +2,138 @@
 
 from __future__ import annotations
 
-from streamwatch.core.estimators.alarms import Alarms
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.index import ModelIndex
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.label_delays import LabelDelays
-from streamwatch.core.estimators.models.index import ModelIndex
-from streamwatch.core.estimators.pasts import Pasts
+from streamwatch.core.estimators.past import Pasts
 from streamwatch.core.estimators.registers import registers_of
 from streamwatch.core.estimators.registers.alarms import RaisesAlarms
-from streamwatch.core.events import VERDICT
+from streamwatch.core.events import VERDICT, Alarm
+from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
+from streamwatch.core.metrics.series import Histogram
 from streamwatch.core.specs import MonitorsSpec
+
+# Delays of labels per model: histogram from one second to four weeks, sum, and time of the latest label.
+#
+# Sums are integers (milliseconds), so that they do not depend on how a stream is cut into batches.
+
+
+Integers: TypeAlias = NDArray[np.int64]
+
+_BOUNDS_MS = (np.array(LABEL_DELAY_BOUNDS) * 1000).astype(np.int64)
+_BUCKETS = len(_BOUNDS_MS) + 1
+NEVER = np.iinfo(np.int64).min
+"""Time that stands for "no label yet"."""
+
+
+class LabelDelays:
+    """Label delays of up to `capacity` models; memory is touched only for rows in use."""
+
+    __slots__ = ("_counts", "_flat", "_latest_ms", "_sum_ms")
+
+    def __init__(self, capacity: int) -> None:
+        self._counts: Integers = np.zeros((capacity, _BUCKETS), np.int64)
+        self._flat = self._counts.reshape(-1)
+        self._sum_ms: Integers = np.zeros(capacity, np.int64)
+        self._latest_ms: Integers = np.zeros(capacity, np.int64)
+
+    def clear(self, row: int) -> None:
+        """Reset a row; called before a model uses it and after the model has retired."""
+        self._counts[row] = 0
+        self._sum_ms[row] = 0
+        self._latest_ms[row] = NEVER
+
+    def observe(self, rows: NDArray[np.int32], delay_ms: Integers, event_ms: Integers) -> None:
+        """Count n labels: rows of their models, delays and event times in milliseconds, each (n,)."""
+        buckets = np.searchsorted(_BOUNDS_MS, delay_ms)
+        np.add.at(self._flat, rows.astype(np.int64) * _BUCKETS + buckets, 1)
+        np.add.at(self._sum_ms, rows, delay_ms)
+        np.maximum.at(self._latest_ms, rows, event_ms)
+
+    def histograms(self, rows: Integers) -> list[Histogram]:
+        """Histogram of each row: cumulative bucket counts, and the sum of delays in seconds."""
+        cumulative = np.cumsum(self._counts[rows], axis=1).tolist()
+        sums = (self._sum_ms[rows] / 1000.0).tolist()
+        return [Histogram(tuple(counts), total) for counts, total in zip(cumulative, sums, strict=True)]
+
+    def latest_seconds(self, rows: Integers) -> NDArray[np.float64]:
+        """Event time in seconds of each row's latest label, shape (m,); NaN before the first."""
+        latest = self._latest_ms[rows]
+        return np.where(latest == NEVER, np.nan, latest / 1000.0)
+
+    def snapshot(self, row: int) -> tuple[list[int], int, int]:
+        """State of a row: counts per bucket, sum of delays (ms), event time of the latest label (ms)."""
+        return self._counts[row].tolist(), int(self._sum_ms[row]), int(self._latest_ms[row])
+
+    def restore(self, row: int, state: tuple[list[int], int, int]) -> None:
+        """Set a row to a snapshot.
+
+        Raises
+        ------
+        ValueError
+            If the snapshot has another number of buckets.
+        """
+        counts, sum_ms, latest_ms = state
+        if len(counts) != _BUCKETS:
+            raise ValueError(f"label delays must have {_BUCKETS} buckets, got {len(counts)}")
+        self._counts[row] = counts
+        self._sum_ms[row] = sum_ms
+        self._latest_ms[row] = latest_ms
+
+
+# Latest alarm time of every model and detector, and the most recent alarms.
+
+
+RECENT = 1_000
+"""Number of recent alarms kept for display; the alarm counters are not limited by it."""
+
+_NEVER = np.iinfo(np.int64).min
+
+
+class Alarms:
+    """Event time of the latest alarm of each detector of up to `capacity` models, and the recent alarms."""
+
+    __slots__ = ("_detectors", "_latest_ms", "recent")
+
+    def __init__(self, capacity: int, detectors: Sequence[str]) -> None:
+        self._detectors = tuple(detectors)
+        self._latest_ms: NDArray[np.int64] = np.zeros((capacity, len(detectors)), np.int64)
+        self.recent: deque[Alarm] = deque(maxlen=RECENT)
+
+    def clear(self, row: int) -> None:
+        """Reset a row; called before a model uses it and after the model has retired."""
+        self._latest_ms[row] = _NEVER
+
+    def record(self, row: int, detector: int, alarm: Alarm) -> None:
+        """Record an alarm raised by detector number `detector` for the model in `row`."""
+        self._latest_ms[row, detector] = alarm.event_ms
+        self.recent.append(alarm)
+
+    def latest_seconds(self, rows: NDArray[np.int64], detector: int) -> NDArray[np.float64]:
+        """Event time in seconds of each row's latest alarm by one detector, shape (m,).
+
+        NaN before the first.
+        """
+        latest = self._latest_ms[rows, detector]
+        return np.where(latest == _NEVER, np.nan, latest / 1000.0)
+
+    def snapshot(self, row: int) -> dict[str, int]:
+        """Event times in milliseconds of the row's latest alarms, by name of the detectors that had one."""
+        latest: list[int] = self._latest_ms[row].tolist()
+        return {name: ms for name, ms in zip(self._detectors, latest, strict=True) if ms != _NEVER}
+
+    def restore(self, row: int, latest_ms: Mapping[str, int]) -> None:
+        """Set a row to a snapshot.
+
+        Detectors missing in the snapshot count as never having raised an alarm.
+        """
+        self._latest_ms[row] = [latest_ms.get(name, _NEVER) for name in self._detectors]
 
 
 class EstimatorState:

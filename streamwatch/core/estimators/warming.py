@@ -11,13 +11,16 @@ import numpy as np
 from streamwatch.core.estimators.comparisons.observe import lay_out, observe
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.forgetting.adwin import SMALL_OUTCOMES
-from streamwatch.core.estimators.kernel import admission, fold, numbering, reading
+from streamwatch.core.estimators.kernel import admission, fold
+from streamwatch.core.estimators.kernel import admission as numbering
+from streamwatch.core.estimators.kernel import readout as reading
 from streamwatch.core.estimators.kernel.layout import layout_of
+from streamwatch.core.estimators.registers.cohorts import observe as cohorts
 from streamwatch.core.estimators.registers.late_labels import observe as late_labels
-from streamwatch.core.estimators.registers.late_labels.partition import last_boundary
+from streamwatch.core.estimators.registers.late_labels.observe import last_boundary
 from streamwatch.core.estimators.registers.probabilities.observe import observe as observe_scores
-from streamwatch.core.estimators.registers.revisions.observe import observe as observe_revisions
-from streamwatch.core.estimators.registers.segments import places
+from streamwatch.core.estimators.registers.revisions.register import observe as observe_revisions
+from streamwatch.core.estimators.registers.segments import observe as places
 from streamwatch.core.estimators.registers.segments.observe import observe as observe_segments
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome, PairedAnswer
@@ -46,6 +49,8 @@ ENTRIES: tuple[Any, ...] = (
     places.remember,
     places.forget,
     observe_revisions,
+    cohorts.observe,
+    cohorts.take_all,
 )
 """All compiled functions called from Python."""
 

@@ -11,16 +11,17 @@ A directory that cannot be written to, as in an image, is read and not added to.
 """
 
 # pyright: reportPrivateUsage=false
-# (numba is untyped)
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import os
 import pickle
+import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -34,7 +35,63 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from streamwatch.core.jit.observers import observers
-from streamwatch.core.jit.sources import remembered_syntax_hash, syntax_hash
+
+# What Python sources mean, as a hash that words about them do not change; remembered, as it takes long.
+#
+# Parsing the sources of all compiled functions is half a second of every start; whether a file is the same
+# one as before is known after reading it.
+
+
+_BYTES = 8
+_HASH = re.compile(rf"[0-9a-f]{{{2 * _BYTES}}}")
+
+
+def syntax_hash(sources: Iterable[bytes]) -> str:
+    """Hash of what Python sources mean: their syntax trees without docstrings and positions."""
+    digest = hashlib.blake2b(digest_size=_BYTES)
+    for source in sources:
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                node.body = [line for line in node.body if not _is_text(line)]
+        digest.update(ast.dump(tree).encode())
+    return digest.hexdigest()
+
+
+def remembered_syntax_hash(sources: Sequence[bytes], folder: Path) -> str:
+    """`syntax_hash`, looked up in a folder by the bytes of the sources, and kept there if it can be.
+
+    A file that does not hold a hash counts as none. How an interpreter writes trees is part of the key, and
+    so is this file, which says what is left out of them.
+    """
+    key = hashlib.blake2b(f"{sys.implementation.cache_tag}".encode(), digest_size=16)
+    for source in (Path(__file__).read_bytes(), *sources):
+        key.update(len(source).to_bytes(8, "big") + source)
+    file = folder / f"{key.hexdigest()}.hash"
+    with suppress(OSError, UnicodeDecodeError):
+        known = file.read_text()
+        if _HASH.fullmatch(known):
+            return known
+    found = syntax_hash(sources)
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        new = file.with_suffix(f".{uuid4().hex}.tmp")
+        new.write_text(found)
+        new.replace(file)  # whoever reads sees it whole or not at all
+    return found
+
+
+def _is_text(line: ast.stmt) -> bool:
+    """A docstring, of a function or below an attribute."""
+    return (
+        isinstance(line, ast.Expr)
+        and isinstance(line.value, ast.Constant)
+        and isinstance(line.value.value, str)
+    )
+
+
+# (numba is untyped)
+
 
 _CORE = Path(__file__).parent.parent
 _COMPILED = (
@@ -42,21 +99,23 @@ _COMPILED = (
     "estimators/detectors",
     "estimators/forgetting",
     "estimators/kernel",
-    "estimators/memory",
-    "estimators/recovery",
+    "estimators/memory.py",
+    "estimators/recovery.py",
     "estimators/verdicts",
 )
 """Rooms of the core that hold compiled functions."""
-_READ_BY_OTHERS = ("fetched.py", "records.py")
+_READ_BY_OTHERS = ("records.py",)
 """Files of the core whose constants compiled functions outside the core name."""
-_CALLS = {("lab", "outcome_rows"): ("edge", "decoders", "scanner")}
+_CALLS = {("history", "outcome_rows"): ("edge", "decoders", "scanner")}
 """Rooms outside the core whose compiled functions call those of another room."""
 
 
 def kernel_sources() -> list[Path]:
     """Sources whose change makes every compiled function another."""
-    rooms = (source for room in _COMPILED for source in (_CORE / room).rglob("*.py"))
-    return [*sorted((_CORE / "jit").glob("*.py")), _CORE / "texts.py", *sorted(rooms)]
+    rooms = (
+        source for room in _COMPILED for source in sorted((_CORE / room).rglob("*.py")) or [_CORE / room]
+    )
+    return [*sorted((_CORE / "jit").glob("*.py")), _CORE / "records.py", *rooms]
 
 
 def _compiled_in(folder: Path) -> list[Path]:
@@ -79,7 +138,7 @@ def sources_of_room(folder: Path) -> list[Path]:
     if folder.is_relative_to(_CORE / "estimators" / "registers"):
         return sorted(folder.glob("*.py"))
     if folder.is_relative_to(_CORE / "predictions"):
-        return [_CORE / "predictions" / "batch.py", *sorted(folder.glob("*.py"))]
+        return [_CORE / "predictions" / "kind.py", *sorted(folder.glob("*.py"))]
     if folder.is_relative_to(_CORE / "buckets"):
         return _compiled_in(folder)
     if folder.is_relative_to(_CORE):

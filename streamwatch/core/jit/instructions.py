@@ -1,19 +1,27 @@
-"""Numba's side of intrinsics on arrays and words: what LLVM is told to do.
+"""Numba's side of intrinsics: what LLVM is told to do on words, arrays and vectors of eight doubles."""
 
-Imported when a kernel that names one is built, never before.
-"""
-
-# pyright: reportPrivateImportUsage=false, reportUnknownParameterType=false, reportMissingParameterType=false
-# (numba and llvmlite are untyped)
+# pyright: reportMissingParameterType=false, reportPrivateImportUsage=false, reportUnknownParameterType=false
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from math import factorial
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.imputils import lower_builtin
+from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.extending import models, register_model
 
 from streamwatch.core.jit.dispatcher import intrinsic
+
+# Numba's side of intrinsics on arrays and words: what LLVM is told to do.
+#
+# Imported when a kernel that names one is built, never before.
+
+
+# (numba and llvmlite are untyped)
 
 
 @intrinsic
@@ -164,3 +172,295 @@ def swapped(typing_context: Any, word: Any) -> Any:  # noqa: ARG001  (its type i
         return builder.bswap(arguments[0])
 
     return types.uint64(types.uint64), generate
+
+
+# Numba's side of vectors: eight doubles that compiled functions hold in registers, and what is done to
+# them.
+#
+# Imported when a kernel that names one is built, never before. Sums and products are rounded one by one
+# (none is fused), so that what is computed does not depend on the processor.
+
+
+# (numba and llvmlite are untyped)
+
+
+WIDTH = 8
+_DOUBLE = ir.DoubleType()
+_WORD = ir.IntType(64)
+_BYTE = ir.IntType(8)
+_BYTES = ir.VectorType(_BYTE, 64)
+_LANES = ir.VectorType(_DOUBLE, WIDTH)
+_WORDS = ir.VectorType(_WORD, WIDTH)
+
+
+class _Lanes(types.Type):
+    """Type of a vector of eight doubles."""
+
+    def __init__(self) -> None:
+        super().__init__("lanes")
+
+
+LANES = _Lanes()
+
+
+@register_model(_Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _LANES)
+
+
+def _all(value: float) -> Any:
+    return ir.Constant(_LANES, [ir.Constant(_DOUBLE, float(value))] * WIDTH)
+
+
+def _all_words(value: int) -> Any:
+    return ir.Constant(_WORDS, [ir.Constant(_WORD, value)] * WIDTH)
+
+
+def _operator(function: Callable[..., Any], instruction: str) -> None:
+    """Let `a ∘ b` of two vectors be an instruction on all eight."""
+
+    @infer_global(function)  # pyright: ignore[reportOptionalCall, reportUntypedClassDecorator]  (untyped)
+    class _Typed(ConcreteTemplate):  # pyright: ignore[reportUnusedClass]
+        cases = [signature(LANES, LANES, LANES)]  # noqa: RUF012  (as numba asks for it)
+
+    @lower_builtin(function, LANES, LANES)
+    def _lowered(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
+        return getattr(builder, instruction)(*arguments)
+
+
+_operator(operator.add, "fadd")
+_operator(operator.sub, "fsub")
+_operator(operator.mul, "fmul")
+_operator(operator.truediv, "fdiv")
+
+
+def _row(context: Any, builder: Any, array_type: Any, array: Any, row: Any) -> Any:
+    """Give a pointer to row `row` of an array of shape (n, 8)."""
+    start = context.make_array(array_type)(context, builder, array).data
+    first = builder.gep(start, [builder.mul(row, ir.Constant(_WORD, WIDTH))])
+    return builder.bitcast(first, _LANES.as_pointer())
+
+
+def _check_rows(array: Any) -> None:
+    if not (isinstance(array, types.Array) and array.dtype == types.float64 and array.layout == "C"):
+        raise TypeError(f"vectors stand in contiguous rows of float64, got {array}")
+
+
+@intrinsic
+def lanes_of(typing_context: Any, array: Any, row: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.lanes_of`: an unaligned load."""
+    del typing_context
+    _check_rows(array)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        loaded = builder.load(_row(context, builder, signature.args[0], *arguments))
+        loaded.align = 8
+        return loaded
+
+    return LANES(array, types.int64), generate
+
+
+@intrinsic
+def put_lanes(typing_context: Any, array: Any, row: Any, values: Any) -> Any:  # noqa: ARG001
+    """`jit.put_lanes`: an unaligned store."""
+    del typing_context
+    _check_rows(array)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = _row(context, builder, signature.args[0], *arguments[:2])
+        builder.store(arguments[2], place).align = 8
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, LANES), generate
+
+
+@intrinsic
+def lanes(typing_context: Any, value: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.lanes`: one instruction."""
+    del typing_context
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        one = builder.insert_element(ir.Constant(_LANES, ir.Undefined), arguments[0], ir.Constant(_WORD, 0))
+        words = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [ir.Constant(ir.IntType(32), 0)] * WIDTH)
+        return builder.shuffle_vector(one, ir.Constant(_LANES, ir.Undefined), words)
+
+    return LANES(types.float64), generate
+
+
+@intrinsic
+def larger(typing_context: Any, left: Any, right: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.larger`: one instruction."""
+    del typing_context
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", *arguments), *arguments)
+
+    return LANES(LANES, LANES), generate
+
+
+@intrinsic
+def where_at_most(typing_context: Any, left: Any, right: Any, then: Any, otherwise: Any) -> Any:  # noqa: ARG001
+    """`jit.where_at_most`: a comparison and a choice by it."""
+    del typing_context
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        left, right, then, otherwise = arguments
+        return builder.select(builder.fcmp_ordered("<=", left, right), then, otherwise)
+
+    return LANES(LANES, LANES, LANES, LANES), generate
+
+
+@intrinsic
+def bits_at_most(typing_context: Any, left: Any, right: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.bits_at_most`: a comparison, and its eight answers as bits."""
+    del typing_context
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        found = builder.bitcast(builder.fcmp_ordered("<=", *arguments), ir.IntType(WIDTH))
+        return builder.zext(found, _WORD)
+
+    return types.int64(LANES, LANES), generate
+
+
+@intrinsic
+def lanes_where(typing_context: Any, bits: Any, values: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.lanes_where`: a choice by eight bits."""
+    del typing_context
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        chosen = builder.trunc(arguments[0], ir.IntType(WIDTH))
+        chosen = builder.bitcast(chosen, ir.VectorType(ir.IntType(1), WIDTH))
+        return builder.select(chosen, arguments[1], _all(0.0))
+
+    return LANES(types.int64, LANES), generate
+
+
+@intrinsic
+def bytes_with(typing_context: Any, array: Any, bit: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.bytes_with`: an unaligned load, and a comparison of 64 bytes."""
+    del typing_context
+    if not (isinstance(array, types.Array) and array.dtype == types.uint8 and array.layout == "C"):
+        raise TypeError(f"bytes stand in contiguous uint8, got {array}")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, bit = arguments
+        start = context.make_array(signature.args[0])(context, builder, array).data
+        loaded = builder.load(builder.bitcast(start, _BYTES.as_pointer()))
+        loaded.align = 1
+        mask = builder.shl(ir.Constant(_BYTE, 1), builder.trunc(bit, _BYTE))
+        one = builder.insert_element(ir.Constant(_BYTES, ir.Undefined), mask, ir.Constant(_WORD, 0))
+        zeros = ir.Constant(
+            ir.VectorType(ir.IntType(32), _BYTES.count), [ir.Constant(ir.IntType(32), 0)] * _BYTES.count
+        )
+        every = builder.shuffle_vector(one, ir.Constant(_BYTES, ir.Undefined), zeros)
+        none = ir.Constant(_BYTES, [ir.Constant(_BYTE, 0)] * _BYTES.count)
+        return builder.bitcast(builder.icmp_unsigned("!=", builder.and_(loaded, every), none), _WORD)
+
+    return types.int64(array, types.int64), generate
+
+
+@intrinsic
+def lane(typing_context: Any, values: Any, index: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.lane`: one of the eight."""
+    del typing_context
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.extract_element(*arguments)
+
+    return types.float64(LANES, types.int64), generate
+
+
+@intrinsic
+def sum_in_pairs(typing_context: Any, values: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.sum_in_pairs`: neighbours are added three times."""
+    del typing_context
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        left, width = arguments[0], WIDTH
+        while width > 1:
+            width //= 2
+            halves = [
+                builder.shuffle_vector(
+                    left,
+                    left,
+                    ir.Constant(
+                        ir.VectorType(ir.IntType(32), width),
+                        [ir.Constant(ir.IntType(32), 2 * k + first) for k in range(width)],
+                    ),
+                )
+                for first in (0, 1)
+            ]
+            left = builder.fadd(*halves)
+        return builder.extract_element(left, ir.Constant(_WORD, 0))
+
+    return types.float64(LANES), generate
+
+
+def _polynomial(builder: Any, x: Any, coefficients: list[float]) -> Any:
+    """Σ_k c_k·x^k by Horner's rule, lowest first."""
+    value = _all(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        value = builder.fadd(builder.fmul(value, x), _all(c))
+    return value
+
+
+_LN2_HIGH, _LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
+_LOG_TERMS = [
+    float.fromhex(digits)
+    for digits in (
+        "0x1.5555555555593p-1",
+        "0x1.999999997fa04p-2",
+        "0x1.2492494229359p-2",
+        "0x1.c71c51d8e78afp-3",
+        "0x1.7466496cb03dep-3",
+        "0x1.39a09d078c69fp-3",
+        "0x1.2f112df3e5244p-3",
+    )
+]
+"""Of log((1 + s)/(1 − s)) = 2s + s³·(…) for |s| below .1716 (FreeBSD's e_log.c, error below 2^-58)."""
+_MAGIC = 1.5 * 2.0**52
+"""Added to a small double, leaves it rounded to an integer, which stands in the lowest bits."""
+_ROOT_HALF = 0x3FE6A09E667F3BCD
+
+
+@intrinsic
+def log_lanes(typing_context: Any, values: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.log_lanes`: x = 2^k·(1 + f) with 1 + f in [√½, √2), as FreeBSD's e_log.c has it."""
+    del typing_context
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        bits = builder.bitcast(arguments[0], _WORDS)
+        exponent = builder.ashr(builder.sub(bits, _all_words(_ROOT_HALF)), _all_words(52))
+        mantissa = builder.bitcast(builder.sub(bits, builder.shl(exponent, _all_words(52))), _LANES)
+        counted = builder.add(exponent, builder.bitcast(_all(_MAGIC), _WORDS))
+        k = builder.fsub(builder.bitcast(counted, _LANES), _all(_MAGIC))
+        f = builder.fsub(mantissa, _all(1.0))
+        half_square = builder.fmul(builder.fmul(_all(0.5), f), f)
+        s = builder.fdiv(f, builder.fadd(_all(2.0), f))
+        z = builder.fmul(s, s)
+        rest = builder.fmul(z, _polynomial(builder, z, _LOG_TERMS))
+        small = builder.fadd(
+            builder.fmul(s, builder.fadd(half_square, rest)), builder.fmul(k, _all(_LN2_LOW))
+        )
+        near = builder.fsub(f, builder.fsub(half_square, small))
+        return builder.fadd(builder.fmul(k, _all(_LN2_HIGH)), near)
+
+    return LANES(LANES), generate
+
+
+@intrinsic
+def exp_lanes(typing_context: Any, values: Any) -> Any:  # noqa: ARG001  (its type is fixed)
+    """`jit.exp_lanes`: x = n·ln 2 + r with |r| ≤ ln 2/2, and Taylor's series of r up to r^13."""
+    del typing_context
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        x = arguments[0]
+        counted = builder.fadd(builder.fmul(x, _all(1.4426950408889634)), _all(_MAGIC))
+        n = builder.fsub(counted, _all(_MAGIC))
+        r = builder.fsub(builder.fsub(x, builder.fmul(n, _all(_LN2_HIGH))), builder.fmul(n, _all(_LN2_LOW)))
+        grown = _polynomial(builder, r, [1.0 / factorial(k) for k in range(14)])
+        power = builder.shl(builder.bitcast(counted, _WORDS), _all_words(52))
+        return builder.bitcast(builder.add(builder.bitcast(grown, _WORDS), power), _LANES)
+
+    return LANES(LANES), generate

@@ -34,7 +34,7 @@ def _intrinsic(function: Function) -> Function:
 
 
 def _of_vectors(function: Function) -> Function:
-    return cast("Function", Intrinsic(function, "streamwatch.core.jit.vectors"))
+    return cast("Function", Intrinsic(function, "streamwatch.core.jit.instructions"))
 
 
 @_intrinsic

@@ -1,13 +1,21 @@
-"""Caveats beside a verdict: only quick labels are in yet, missing labels count as a class."""
+"""Caveats of what is joined: silent mistakes, repeated predictions, and labels that say too little yet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from streamwatch.core.join.models import ModelActivity
-from streamwatch.core.series import detail_at
+import msgspec
+
+from streamwatch.core.events import VERDICT, Alarm, Name, Outcome, Prediction, model_of
+from streamwatch.core.join.models import ModelActivity, joined_folds
+from streamwatch.core.metrics.series import Family, detail_at
 from streamwatch.core.specs import JoinSpec
+
+# Caveats beside a verdict: only quick labels are in yet, missing labels count as a class.
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +85,335 @@ def _only_label(confusion: object) -> str | None:
         return None
     labelled = [str(name) for name, row in zip(classes, counts, strict=False) if any(row)]
     return labelled[0] if len(labelled) == 1 else None
+
+
+# Detection of silent mistakes: classes with nothing in common, scores as classes, labels never met.
+#
+# A model that says 1 and 0 where labels say fraud and legit is wrong every time, and one whose ids are
+# written otherwise than those of its labels is never evaluated: both look like results.
+
+
+JUDGED_AFTER: Final = 100
+"""Outcomes of a model before its classes are called disjoint."""
+REMEMBERED: Final = 32
+"""Classes remembered of each side."""
+SHOWN: Final = 5
+"""Classes given as examples of each side."""
+SCORES_FROM: Final = 20
+"""Predicted classes that are decimal fractions, all different, from which on they are taken for scores."""
+_SCORES_SHARE: Final = 0.9
+"""Share of them among the predicted classes that are remembered."""
+_FRACTION: Final = re.compile(r"-?\d+\.\d+(e-?\d+)?|-?\d+e-\d+")
+"""A number that is not whole, as decoders write it."""
+
+
+class ClassSets(msgspec.Struct, array_like=True, gc=False):
+    """Predicted and true classes of one model, in order of appearance, as long as none is in both."""
+
+    outcomes: int = 0
+    predicted_class: list[Name] = []
+    true: list[Name] = []
+    met: bool = False
+    """A class was seen on both sides."""
+
+    @property
+    def are_scores(self) -> bool:
+        """Tell whether the predicted classes are numbers of a continuous scale."""
+        return are_scores(self.predicted_class)
+
+
+class AgreementState(msgspec.Struct, frozen=True, array_like=True):
+    """State of a `ClassAgreement`, in canonical order."""
+
+    open: dict[Name, ClassSets] = {}
+    settled: list[Name] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Mismatch of one model, undefined parts empty.
+
+    Attributes
+    ----------
+    model
+        Its name.
+    disjoint
+        Predicted and true classes that have nothing in common, some of each; None if it is not so.
+    predictions
+        Predictions of which none has met a label, `early_horizon` after the first one; None if it is not so.
+    """
+
+    model: str
+    disjoint: tuple[Sequence[str], Sequence[str]] | None = None
+    predictions: int | None = None
+    scores: Sequence[str] | None = None
+    """Some of the predicted classes, if they are scores rather than names; None if they are not."""
+
+
+class ClassAgreement:
+    """Classes predicted and true of each model, and whether they have anything in common.
+
+    Of up to `max_models` models; those beyond are not evaluated either. Once a class was seen on both sides,
+    and no predicted class was a decimal fraction up to there, or too few of them are for scores after
+    `JUDGED_AFTER` outcomes, a model is settled for the rest of its life. Of more than `REMEMBERED` classes on
+    a side only one of those remembered, or an outcome that is right, can settle it.
+    """
+
+    __slots__ = ("_maximum", "_open", "_settled")
+
+    def __init__(self, max_models: int) -> None:
+        self._maximum = max_models
+        self._open: dict[str, ClassSets] = {}
+        self._settled: set[str] = set()
+
+    def observe(self, outcomes: Sequence[Outcome]) -> None:
+        """Take in the classes of outcomes, in order; nearly free where all models are settled."""
+        settled = self._settled
+        if settled.issuperset({outcome.model for outcome in outcomes}):
+            return
+        for outcome in outcomes:
+            model = outcome.model
+            if model in settled:
+                continue
+            sets = self._open.get(model)
+            if sets is None:
+                if len(self._open) + len(settled) >= self._maximum:
+                    continue
+                sets = self._open[model] = ClassSets()
+            self._look(sets, outcome.predicted_class, outcome.true_class)
+            if sets.met and self._is_no_score(sets):
+                del self._open[model]
+                settled.add(model)
+
+    @staticmethod
+    def _look(sets: ClassSets, predicted_class: str, true: str) -> None:
+        if predicted_class == true or predicted_class in sets.true or true in sets.predicted_class:
+            sets.met = True
+        sets.outcomes += 1
+        for name, names in ((predicted_class, sets.predicted_class), (true, sets.true)):
+            if name not in names and len(names) < REMEMBERED:
+                names.append(name)
+
+    @staticmethod
+    def _is_no_score(sets: ClassSets) -> bool:
+        if not any(map(_is_fraction, sets.predicted_class)):
+            return True
+        return sets.outcomes >= JUDGED_AFTER and not sets.are_scores
+
+    def is_settled(self, model: str) -> bool:
+        """Tell whether a class of the model was seen on both sides."""
+        return model in self._settled
+
+    def forget(self, model: str) -> None:
+        """Drop a model that retired; if it comes back, it is examined anew."""
+        self._open.pop(model, None)
+        self._settled.discard(model)
+
+    def disjoint(self) -> Mapping[str, ClassSets]:
+        """Models with enough outcomes and no class in common, by name."""
+        return {
+            name: sets
+            for name, sets in sorted(self._open.items())
+            if sets.outcomes >= JUDGED_AFTER and not sets.met
+        }
+
+    def scores(self) -> Mapping[str, ClassSets]:
+        """Models whose predicted classes are scores, by name."""
+        return {name: sets for name, sets in sorted(self._open.items()) if sets.are_scores}
+
+    def state(self) -> AgreementState:
+        """State that `restore` continues from."""
+        return AgreementState(dict(sorted(self._open.items())), sorted(self._settled))
+
+    def restore(self, state: AgreementState) -> None:
+        """Continue from a `state`."""
+        self._open = dict(state.open)
+        self._settled = set(state.settled)
+
+
+def mismatches(
+    agreement: ClassAgreement, models: Mapping[str, ModelActivity], since_ms: int
+) -> list[Mismatch]:
+    """List the mismatches of models, by name; models without one are left out.
+
+    Parameters
+    ----------
+    agreement
+        Classes of the models.
+    models
+        Their share of the join.
+    since_ms
+        A model that predicted before this clock, and none of whose predictions met a label, is told.
+    """
+    disjoint: dict[str, ClassSets] = {}
+    for name, sets in agreement.disjoint().items():
+        disjoint.setdefault(model_of(name), sets)  # of several folds, one tells what is wrong
+    scores = {model_of(name): sets.predicted_class[:SHOWN] for name, sets in agreement.scores().items()}
+    unmatched = {
+        name: activity.accepted
+        for name, activity in joined_folds(models).items()
+        if not activity.joined and activity.accepted and activity.first_ms <= since_ms
+    }
+    found: list[Mismatch] = []
+    for name in sorted(disjoint.keys() | unmatched.keys() | scores.keys()):
+        sets = disjoint.get(name)
+        examples = None if sets is None else (sets.predicted_class[:SHOWN], sets.true[:SHOWN])
+        found.append(Mismatch(name, examples, unmatched.get(name), scores.get(name)))
+    return found
+
+
+VERDICT_FAMILIES: Final = frozenset({"verdict", "verdict_since_timestamp_seconds", "verdict_since_outcome"})
+"""Series that say which verdict holds."""
+COHORT_FAMILIES: Final = frozenset(
+    {
+        "cohort_verdict",
+        "cohort_verdict_since_timestamp_seconds",
+        "cohort_verdict_confirmed",
+        "cohort_verdict_evidence",
+        "cohort_lead",
+        "cohort_lead_lower",
+        "cohort_lead_upper",
+    }
+)
+"""Series of verdicts by cohorts."""
+
+
+def families_without_verdicts(
+    families: Sequence[Family], found: Sequence[Mismatch], unrepresentative: Collection[str] = ()
+) -> list[Family]:
+    """Withhold the verdicts on models of which outcomes say nothing about the model.
+
+    A model whose predicted and true classes have nothing in common is wrong every time because of its
+    mapping. Where labels are `unrepresentative`, as some predictions are more likely to be labelled than
+    others, outcomes are those of the predictions that were chosen; verdicts by cohorts are withheld too.
+    """
+    disjoint = {each.model for each in found if each.disjoint is not None}
+    if not disjoint and not unrepresentative:
+        return list(families)
+    kept: list[Family] = []
+    for family in families:
+        withheld: set[str] = set()
+        if family.name in VERDICT_FAMILIES:
+            withheld = {*disjoint, *unrepresentative}
+        elif family.name in COHORT_FAMILIES:
+            withheld = {*unrepresentative}
+        if withheld:
+            at = family.labels.index("model")
+            kept.append(replace(family, samples=[s for s in family.samples if s[0][at] not in withheld]))
+        else:
+            kept.append(family)
+    return kept
+
+
+def alarms_without_verdicts(
+    alarms: Sequence[Alarm], found: Sequence[Mismatch], unrepresentative: Collection[str] = ()
+) -> list[Alarm]:
+    """Withhold changes of verdicts on such models; their detectors' alarms stay."""
+    withheld = {each.model for each in found if each.disjoint is not None} | set(unrepresentative)
+    return [each for each in alarms if each.detector != VERDICT or model_of(each.model) not in withheld]
+
+
+def details_with(
+    details: Mapping[str, Mapping[str, object]], found: Sequence[Mismatch]
+) -> dict[str, dict[str, object]]:
+    """Add the mismatch of each model to the details that the API shows of it."""
+    shown = {model: dict(told) for model, told in details.items()}
+    for each in found:
+        told = shown.setdefault(each.model, {})
+        if each.disjoint is not None:
+            predicted_class, true = each.disjoint
+            told["classes_disjoint"] = {"predicted_class": list(predicted_class), "true": list(true)}
+        if each.predictions is not None:
+            told["nothing_joins"] = {"predictions": each.predictions}
+        if each.scores is not None:
+            told["scores_as_classes"] = {"predicted_class": list(each.scores)}
+    return shown
+
+
+def are_scores(classes: Sequence[str], fewest: int = SCORES_FROM) -> bool:
+    """Tell whether different predicted classes are numbers of a continuous scale.
+
+    Parameters
+    ----------
+    classes
+        Some of the classes, each once.
+    fewest
+        Decimal fractions that there have to be among them.
+    """
+    return sum(map(_is_fraction, classes)) >= max(fewest, _SCORES_SHARE * len(classes))
+
+
+def _is_fraction(name: str) -> bool:
+    return _FRACTION.fullmatch(name) is not None
+
+
+# Predictions whose id and model were there before, in a sample: only one prediction of each id counts.
+#
+# Some are delivered twice. Where there are many, two models share a name, or ids are used again: numbers
+# then look right and mean something else.
+
+
+MANY: Final = 0.01
+"""Share of the predictions above which repeated ones are told; the alert PredictionsRepeated has the same."""
+FEWEST: Final = 3
+"""Repeated predictions of a sample below which nothing is said."""
+CAUSE: Final = (
+    "two versions or deployments share one name, or ids are used again; with the same class it may be "
+    "producers that deliver at least once"
+)
+CHANGE: Final = (
+    "topics.predictions … mapping: {model: [place of the name, place of the version]} if a second field "
+    "tells them apart (streamwatch inspect finds it); otherwise an id for each prediction; if models revise "
+    "their predictions, join: {conflicts: last} or {conflicts: both}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedModel:
+    """Predictions of one model, how many of them repeat an id, and how many of these with another class."""
+
+    model: str
+    predictions: int
+    repeated: int
+    conflicts: int
+
+    @property
+    def said(self) -> str:
+        """Figures for a person, as what follows a subject."""
+        classes = f"{self.conflicts:,} with another class" if self.conflicts else "all with the same class"
+        share = f"{self.repeated / self.predictions:.1%}"
+        return (
+            f"repeats ids in {share} of its predictions ({self.repeated:,} of {self.predictions:,}, "
+            f"{classes}): one of each id counts"
+        )
+
+
+@dataclass(slots=True)
+class Repeats:
+    """Counts the repeated predictions of a sample, against the first one of their id and model."""
+
+    _classes: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    _predictions: Counter[str] = field(default_factory=Counter[str])
+    _duplicates: Counter[str] = field(default_factory=Counter[str])
+    _conflicts: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, prediction: Prediction) -> None:
+        """Count one prediction."""
+        key, model = (prediction.id, prediction.model), prediction.model
+        self._predictions[model] += 1
+        if key not in self._classes:
+            self._classes[key] = prediction.predicted_class
+        elif self._classes[key] == prediction.predicted_class:
+            self._duplicates[model] += 1
+        else:
+            self._conflicts[model] += 1
+
+    def many(self, *, revised: bool = False) -> Sequence[RepeatedModel]:
+        """Models with many repeated predictions, sorted; those with another class are none if `revised`."""
+        found: list[RepeatedModel] = []
+        for model, count in sorted(self._predictions.items()):
+            conflicts = 0 if revised else self._conflicts[model]
+            repeated = self._duplicates[model] + conflicts
+            if repeated >= FEWEST and repeated > MANY * count:
+                found.append(RepeatedModel(model, count, repeated, conflicts))
+        return found

@@ -2,9 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from streamwatch.core.join.results import COUNTED_AS
+from streamwatch.core.events import Name
+
+# States of the join's entries, each of which is of one (id, model): it waits, or is a dedup entry.
+#
+# All entries of one id form a chain, oldest first, so that a label without a model finds all models that
+# predicted its id with one look-up.
+
+
+PENDING: Final = 0
+"""A prediction without its label."""
+EARLY: Final = 1
+"""A label that names its model, come before the prediction."""
+UNMATCHED: Final = 2
+"""A label without a model that has met nobody yet."""
+RETAINED: Final = 3
+"""A label that has met a prediction and waits for those of further models, or of further folds."""
+RESOLVED: Final = 4
+"""First of the states of dedup entries."""
+EXPIRED: Final = 5
+WITHDRAWN: Final = 6
+EVICTED: Final = 7
+OVER_LIMIT: Final = 8
+
+EVICTIONS: Final = 2
+"""Evicted at most for each that comes: of more than a limit that was lowered allows, two leave for one."""
+
+
+def deadline(record_ms: int, horizon_ms: int) -> int:
+    """Return the second of record time, rounded up, at which what waits for `horizon_ms` expires."""
+    return -(-(record_ms + horizon_ms) // 1000)
+
+
+# Results of labels that meet an entry, and the counters they are counted in.
+
+
+JOINED: Final = -3
+CORRECTED: Final = -2
+DUPLICATE: Final = -1
+ORPHAN: Final = 99
+"""A label that has met nobody; the results of those that have are smaller."""
+
+RESULT_BY_STATE: Final = (
+    JOINED,
+    DUPLICATE,
+    DUPLICATE,
+    DUPLICATE,
+    DUPLICATE,
+    EXPIRED,
+    WITHDRAWN,
+    EVICTED,
+    OVER_LIMIT,
+)
+"""Result by the state of the entry, `PENDING` … `OVER_LIMIT`; a duplicate of another class is corrected.
+
+Of a label that meets several entries the smallest result counts.
+"""
+
+COUNTED_AS: Final[Mapping[int, str]] = {
+    JOINED: "joined",
+    CORRECTED: "corrected",
+    DUPLICATE: "duplicate",
+    EXPIRED: "late",
+    WITHDRAWN: "withdrawn",
+    EVICTED: "evicted_prediction",
+    OVER_LIMIT: "over_limit",
+}
+"""Field of `LabelCounters` by result."""
 
 
 @dataclass(slots=True)
@@ -82,14 +150,14 @@ class JoinCounters:
     predictions_segments_over_limit: int = 0
     with_model: LabelCounters = field(default_factory=LabelCounters)
     without_model: LabelCounters = field(default_factory=LabelCounters)
-    null_records: dict[str, int] = field(default_factory=dict[str, int])
-    records_invalid: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    null_records: dict[Name, int] = field(default_factory=dict[str, int])
+    records_invalid: dict[Name, dict[Name, int]] = field(default_factory=dict[str, dict[str, int]])
     """By topic and reason."""
-    model_records_invalid: dict[str, int] = field(default_factory=dict[str, int])
+    model_records_invalid: dict[Name, int] = field(default_factory=dict[str, int])
     """By model, as far as it can be read and there is room for it."""
-    topic_predictions: dict[str, PredictionCounters] = field(default_factory=dict[str, PredictionCounters])
+    topic_predictions: dict[Name, PredictionCounters] = field(default_factory=dict[str, PredictionCounters])
     """By topic; of those whose topic nobody says there are none."""
-    topic_labels: dict[str, LabelCounters] = field(default_factory=dict[str, LabelCounters])
+    topic_labels: dict[Name, LabelCounters] = field(default_factory=dict[str, LabelCounters])
     """Labels of both forms, likewise."""
 
     def of_predictions(self, topic: str) -> PredictionCounters:

@@ -1,306 +1,635 @@
-"""The delayed-label join: predictions meet their labels by (id, model), whichever comes first.
+"""`CompiledJoin`: the compiled join's interface to Python, and owner of its arrays.
 
-Every prediction accepted ends in exactly one way (resolved, expired, evicted, withdrawn) or is still pending
-or held for order, and every label likewise.
-
-Long because of one loop, `Join.take`, in which a call costs a tenth of an event's budget.
+Long because it is the whole interface in one class; what it does is done in the modules it calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from streamwatch.core.events import Event, Label, Outcome, Prediction
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Event
+from streamwatch.core.join.activity import (
+    place_model,
+    release_names,
+    restored_activity,
+    retire,
+    update_models,
+    with_room_for_models,
+)
+from streamwatch.core.join.cold.guests import Work
+from streamwatch.core.join.cold.merging import Merge
+from streamwatch.core.join.cold.overflow import Overflow
+from streamwatch.core.join.cold.store import ColdChanges
+from streamwatch.core.join.counted import OtherRecords, counters_of, restore_counters
 from streamwatch.core.join.counters import JoinCounters
-from streamwatch.core.join.entry import PENDING, RESOLVED, UNMATCHED, JoinEntry
-from streamwatch.core.join.expiry import Deadlines
-from streamwatch.core.join.holdings import Holdings
-from streamwatch.core.join.results import JOINED, ORPHAN
-from streamwatch.core.join.rules import JoinRules
-from streamwatch.core.join.waiting_labels import WaitingLabels
-from streamwatch.core.join.waiting_predictions import WaitingPredictions
-from streamwatch.core.join.working_set import EVICTIONS
+from streamwatch.core.join.durable.entries import DurableEntries
+from streamwatch.core.join.durable.entry_logs import Changes
+from streamwatch.core.join.durable.held_log import HeldLog
+from streamwatch.core.join.durable.totals import JoinTotals, totals_of
+from streamwatch.core.join.folding import Owners, restore_streams, streams_state
+from streamwatch.core.join.layout import (
+    ACTIVITY,
+    BOTH,
+    COUNTERS,
+    FIRST,
+    GENERATION,
+    GENERATIONS_KEPT,
+    LAST,
+    LAST_CLASS,
+    LIMITS,
+    NEVER_MS,
+    NO_TIME,
+    PARTNER,
+    PARTNERS,
+    PREDICTIONS,
+    SAMPLING,
+    SETTLED_NOTED,
+    STREAM,
+    TIMING,
+    TOTALS,
+    UNWRITTEN,
+    Arrays,
+    Records,
+    allocate_entries,
+    allocate_numbers,
+    allocate_outcomes,
+    allocate_places,
+    allocate_side,
+    allocate_slots,
+    one_record,
+    side_columns,
+)
+from streamwatch.core.join.loop import (
+    CHECK_IDLE,
+    DONE,
+    GROW,
+    LOAD_OLDEST,
+    PLACE_MODEL,
+    ROOM_FOR_PAIRS,
+    TAKE_OUTCOMES,
+    accepted_predictions,
+    join_rows,
+    predicted_scores,
+)
+from streamwatch.core.join.models import JoinModels, JoinModelsState
+from streamwatch.core.join.names import HeldScores, JoinNames, NumberedSegments, NumberedTopics, new_names
+from streamwatch.core.join.pairing import (
+    PairOrder,
+    Relations,
+    pairing_state,
+    restore_pairing,
+    with_room_for_pairs,
+)
+from streamwatch.core.join.prediction_order import Leaving, PredictionOrder
+from streamwatch.core.join.rows import Digests, JoinRows
+from streamwatch.core.join.series import Holdings
+from streamwatch.core.join.table import rehash
+from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.predictions.kind import PredictionBatch
+from streamwatch.core.records import RecordBatch, copied, words_of_array
 from streamwatch.core.specs import JoinSpec
 
-__all__ = ["Join", "JoinEntry"]
+# Outcomes that a compiled join hands over, with scores and segments of their predictions.
 
 
-class Join:
-    """Joins the events of a batch with the entries lent by the store; each event goes to the part for it."""
+def take_outcomes(arrays: Arrays, names: JoinNames, order: PairOrder) -> OutcomeBatch:
+    """Hand over the outcomes and pairs since the last call, and drop scores that are not needed any more."""
+    totals = arrays.totals
+    records = copied(arrays.outcomes[: int(totals["outcomes"][0])])
+    discarded = int(totals["discarded"][0])
+    paired = int(totals["pairs"][0])
+    pairs = order.ordered(arrays.pairs[:paired], names.models) if paired else None
+    totals["outcomes"] = totals["discarded"] = totals["pairs"] = 0
+    scores: dict[int, dict[str, float]] = {}
+    segments: dict[int, int] = {}
+    held = names.scores
+    if held:
+        carried = records["scores"]
+        numbers: list[int] = carried[(carried >= 0) & (carried < SEGMENTS_FROM)].tolist()
+        if held.segments:
+            segments = {number: held.segments.get(number, -1) for number in numbers}
+        scores = held.take(numbers)
+        held.take(arrays.discarded[:discarded].tolist())
+    named = names.models.names, names.classes.names
+    return OutcomeBatch(records, *named, scores, names.segments.names, segments, pairs)
 
-    __slots__ = ("_by_id", "_rules", "_spec", "counters", "labels", "predictions")
 
-    def __init__(self, spec: JoinSpec) -> None:
+# Initial arrays of a compiled join.
+
+
+_FIRST_ENTRIES: Final = 1_024
+_CONFLICTS: Final = {"first": FIRST, "last": LAST, "both": BOTH}
+FIRST_PAIRS: Final = 1 << 14
+"""Room for pairs at first."""
+
+
+def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, numbered: bool) -> Arrays:
+    """Build the arrays of an empty join.
+
+    Parameters
+    ----------
+    spec
+        Limits of the join.
+    classes
+        Numbers of classes.
+    outcomes
+        Number of outcomes handed over at a time; those of one id may come in addition.
+    numbered
+        See `CompiledJoin`.
+    """
+    written = outcomes + spec.max_models + 8
+    totals = one_record(TOTALS, free=-1, first=-1, last=-1, open_newest_ms=-1, open_first=-1, open_last=-1)
+    for name in ("opened_ms", "dedup_clock_ms", "dead_first", "dead_last", "passed_ms", "clock_ms"):
+        totals[name] = -1
+    for name in ("pair_generation",):
+        totals[name] = -1
+    totals["partners_ms"] = NEVER_MS
+    columns = side_columns(spec)
+    limits = one_record(
+        LIMITS,
+        horizon_ms=spec.horizon_ms,
+        early_horizon_ms=spec.early_horizon_ms,
+        dedup_horizon_ms=spec.dedup_horizon_ms,
+        max_pending=spec.max_pending,
+        max_labels=spec.max_labels,
+        max_dedup_entries=spec.max_dedup_entries,
+        retain_unmatched=spec.retain_unmatched,
+        assume=-1 if spec.assume is None else classes[spec.assume],
+        start_ms=NO_TIME,
+        numbered=numbered,
+        compares=bool(spec.comparisons),
+        folds=spec.folds,
+        shares_stream=spec.folds and spec.folds_share_stream,
+        conflicts=_CONFLICTS[spec.conflicts],
+        last_class=columns.index(LAST_CLASS) if LAST_CLASS in columns else -1,
+        sampling=columns.index(SAMPLING) if SAMPLING in columns else -1,
+    )
+    return Arrays(
+        allocate_entries(_FIRST_ENTRIES),
+        allocate_side(_FIRST_ENTRIES, len(columns)),
+        allocate_slots(2 * _FIRST_ENTRIES),
+        totals,
+        np.zeros(1, COUNTERS),
+        np.zeros(GENERATIONS_KEPT, GENERATION),
+        np.zeros(0, ACTIVITY),
+        limits,
+        allocate_outcomes(written),
+        np.zeros(written if spec.order == "prediction_time" else 0, TIMING),
+        np.zeros(written, np.int32),
+        allocate_places(_FIRST_ENTRIES),
+        allocate_places(2 * _FIRST_ENTRIES),
+        allocate_numbers(_FIRST_ENTRIES),
+        np.zeros(0, np.int8),
+        np.zeros(SETTLED_NOTED, np.int32),
+        np.zeros((FIRST_PAIRS if spec.comparisons else 0, 3), np.int32),
+        np.zeros((0, 2, 0), np.uint64),
+        np.zeros(0, PARTNER),
+        np.zeros(0, np.int32),
+        np.zeros(0, STREAM),
+    )
+
+
+# Growth of a compiled join's arrays ahead of need, since doubling millions of entries takes a while.
+
+
+_LARGE: Final = 1 << 17
+"""Number of entries from which on it is worth growing early; fewer take some milliseconds."""
+_AHEAD: Final = 1 << 14
+"""Number of further records for which there must be room to call the table not nearly full."""
+
+
+def shift_of(slots: int) -> np.uint64:
+    """Shift that turns `low` of an id into its home slot in a table of `slots` slots, a power of two."""
+    return np.uint64(65 - slots.bit_length())
+
+
+def is_nearly_full(arrays: Arrays) -> bool:
+    """Tell whether a large table may need more entries or slots for the next records."""
+    return len(arrays.entries) >= _LARGE and (_few_entries(arrays, _AHEAD) or _few_slots(arrays, _AHEAD))
+
+
+def grown(arrays: Arrays, ahead: int = _AHEAD) -> Arrays:
+    """Double the entries if they may not suffice for `ahead` more records, otherwise the slots.
+
+    Returns new arrays and leaves the given ones as they are.
+    """
+    return _with_entries(arrays) if _few_entries(arrays, ahead) else _with_slots(arrays)
+
+
+def _few_entries(arrays: Arrays, ahead: int) -> bool:
+    totals, room = arrays.totals[0], len(arrays.entries)
+    if int(totals["top"]) + ahead < room:
+        return False
+    if ahead == 0:
+        return int(totals["free"]) < 0
+    waiting = ("pending", "early", "unmatched", "retained", "open_entries", "closed_entries")
+    return sum(int(totals[name]) for name in waiting) + ahead >= room
+
+
+def _few_slots(arrays: Arrays, ahead: int) -> bool:
+    return int(arrays.totals["chains"][0]) + ahead >= len(arrays.slots) // 8 * 5
+
+
+def _with_entries(arrays: Arrays) -> Arrays:
+    before = len(arrays.entries)
+    entries = allocate_entries(2 * before)
+    words_of_array(entries)[:before] = words_of_array(arrays.entries)
+    places = allocate_places(len(entries))
+    if arrays.places.any():  # otherwise its memory stays untouched
+        places[:before] = arrays.places
+    obsolete_places = allocate_places(2 * len(entries))
+    noted = int(arrays.totals["obsolete"][0])
+    obsolete_places[:noted] = arrays.obsolete_places[:noted]
+    changed = allocate_numbers(len(entries))
+    noted = int(arrays.totals["changed"][0])
+    changed[:noted] = arrays.changed[:noted]
+    side = allocate_side(len(entries), arrays.side.shape[1])
+    side[: len(arrays.side)] = arrays.side
+    return arrays._replace(
+        entries=entries, side=side, places=places, obsolete_places=obsolete_places, changed=changed
+    )
+
+
+def _with_slots(arrays: Arrays) -> Arrays:
+    slots = allocate_slots(2 * len(arrays.slots))
+    rehash(arrays.slots, slots, shift_of(len(slots)))
+    return arrays._replace(slots=slots)
+
+
+__all__ = ["CHECK_IDLE", "DONE", "LOAD_OLDEST", "TAKE_OUTCOMES", "CompiledJoin"]
+
+ROOM: Final = 4_096
+"""Number of outcomes handed over at a time; those of one id may come in addition."""
+ROOM_WITH_SCORES: Final = 500
+"""The same while predictions with scores are pending, whose evaluation takes a microsecond per outcome."""
+
+
+class CompiledJoin:
+    """Join that emits outcomes in the order its rules ask for, and tells what changed of its entries.
+
+    Parameters
+    ----------
+    spec
+        Rules of the join.
+    digests
+        Function that computes the ids' digests.
+    overflow
+        Storage for entries that do not fit into the table; None if the table may grow without limit.
+    numbered
+        Whether outcomes carry the number of their accepted prediction in the place of the label at
+        prediction, and the row that resolved them in `assumed` (see `layout.LIMITS`); not with `conflicts`
+        "last". They are handed over as they are resolved, with `order` "prediction_time", too, in which case
+        `timing` tells of them.
+
+    Raises
+    ------
+    ValueError
+        If `numbered` with `conflicts` "last".
+    """
+
+    def __init__(
+        self, spec: JoinSpec, digests: Digests, overflow: Overflow | None = None, *, numbered: bool = False
+    ) -> None:
+        if numbered and spec.conflicts == "last":
+            raise ValueError("conflicts of a numbered join must be 'first' or 'both', got 'last'")
+        self.names = new_names()
+        self.models, self.classes = self.names.models, self.names.classes
+        self._join_models = JoinModels(spec.max_models, 2 * spec.horizon_ms)
+        self._others = OtherRecords(self._join_models, folds=spec.folds)
+        self._incoming = JoinRows(digests, self.names, self._others)
+        self._arrays = new_arrays(spec, self.classes, outcomes=ROOM, numbered=numbered)
+        self._overflow = overflow
+        if overflow is not None:
+            overflow.keep_side(side_columns(spec), spec)
         self._spec = spec
-        self._by_id: dict[str, JoinEntry] = {}
-        self.counters = JoinCounters()
-        self.labels = WaitingLabels(spec, self.counters)
-        self.predictions = WaitingPredictions(spec, self.counters)
-        self._rules = JoinRules(spec, self.predictions, self.labels, self.counters)
+        self._durable = DurableEntries(self.names, spec)
+        self._order = PredictionOrder(spec.reorder_window_ms, spec.max_reordered)
+        self._held_log = HeldLog()
+        self._ordered = spec.order == "prediction_time" and not numbered
+        self._relations = Relations(spec.comparisons)
+        self._owners = Owners(folds=spec.folds)
+        self._pair_order = PairOrder()
+        self._arrays = with_room_for_models(self._arrays, len(self.models.names))
 
-    def holdings(self) -> Holdings:
-        """Holdings as of now."""
-        predictions, labels = self.predictions, self.labels
-        return Holdings(
-            predictions.join_models.models,
-            predictions.pending,
-            labels.early,
-            labels.unmatched,
-            labels.retained,
-            len(predictions.dedup),
-            len(predictions.buffer),
-            predictions.buffer.assumed,
-            predictions.oldest_ms,
+    @property
+    def start_ms(self) -> int | None:
+        """Time at which reading began; see `Pipeline.start_ms`."""
+        start_ms = int(self._arrays.limits["start_ms"][0])
+        return None if start_ms == NO_TIME else start_ms
+
+    @start_ms.setter
+    def start_ms(self, start_ms: int | None) -> None:
+        self._arrays.limits["start_ms"] = NO_TIME if start_ms is None else start_ms
+
+    def rows(self, events: Sequence[Event]) -> Records:
+        """Build the rows of events, in order.
+
+        Null and invalid ones are counted when the join reaches their row.
+        """
+        return self._with_room(self._incoming.rows(events))
+
+    def record_rows(self, records: RecordBatch) -> Records:
+        """Build the rows of records in columns, as `rows` does.
+
+        Event objects among them are converted one by one.
+        """
+        return self._with_room(self._incoming.record_rows(records))
+
+    def place_events(self, rows: Records, places: NDArray[np.intp], events: Sequence[Event]) -> None:
+        """Replace the rows at `places` by those of these event objects.
+
+        All names in the other rows have numbers.
+        """
+        self._incoming.place_events(rows, places, events)
+        self._with_room(rows)
+
+    def predicted_scores(self, rows: Records) -> NDArray[np.float64]:
+        """Look up the score of the predicted class of each row before it is joined, as `score_of` gives it.
+
+        Empty if no prediction has scores; scores are dropped once their prediction is resolved.
+        """
+        return predicted_scores(rows, self.names)
+
+    def accepted(self, rows: Records, scores: NDArray[np.float64], start: int, stop: int) -> PredictionBatch:
+        """Put the accepted predictions of rows `start` to `stop`, which were just joined, into columns."""
+        return accepted_predictions(rows, scores, start, stop, self.names)
+
+    def prepare(self, rows: Records) -> Iterator[Work]:
+        """Load everything into the table that these rows need.
+
+        Do each piece of work before asking for the next.
+        """
+        overflow = self._overflow
+        if overflow is not None and overflow.is_needed(self):
+            yield from overflow.evict_if_full(self)
+            yield from overflow.load_guests(self, rows)
+
+    def load_oldest(self, rows: Records) -> Iterator[Work]:
+        """Load the oldest entries or partners for which `take` stopped; prepare for the remaining rows."""
+        overflow = self._overflow
+        assert overflow is not None  # noqa: S101 - without it nothing is outside the table
+        overflow.unload_guests(self)
+        needed = int(self._arrays.totals["needed"][0])
+        if needed != PARTNERS:
+            yield from overflow.load_oldest(self, needed)
+        yield from overflow.load_guests(self, rows)
+
+    def finish(self) -> Iterator[Work]:
+        """Bring the table into the state a commit requires, after all rows were joined."""
+        overflow = self._overflow
+        if overflow is not None:
+            overflow.unload_guests(self)
+            yield from overflow.load_oldest_prediction(self)
+
+    def take(self, rows: Records, start: int) -> tuple[int, int]:
+        """Join rows from `start` on; return the row at which it stopped, and the reason.
+
+        After `DONE` and `TAKE_OUTCOMES`, call `take_outcomes`; after `CHECK_IDLE`, models may be idle at the
+        time of the row; after `LOAD_OLDEST`, call `load_oldest`.
+        """
+        room = min(ROOM, ROOM_WITH_SCORES) if self.names.scores else ROOM
+        while True:
+            start, why = join_rows(self._arrays, rows, start, self.shift, room)
+            self._others.count_up_to(start)
+            if why == PLACE_MODEL:
+                place_model(self._arrays, self.names, self._join_models, rows[start])
+            elif why == GROW:
+                self.grow()
+            elif why == ROOM_FOR_PAIRS:
+                needed = int(self._arrays.totals["pairs_needed"][0])
+                self._arrays = with_room_for_pairs(self._arrays, needed)
+            else:
+                if self._overflow is not None:
+                    self._overflow.record_guest_changes(self)
+                return start, why
+
+    def timing(self) -> Records:
+        """Copy `TIMING` of the outcomes to be handed over, (n,); with `order` "prediction_time" only."""
+        return copied(self._arrays.timing[: int(self._arrays.totals["outcomes"][0])])
+
+    def take_outcomes(self, clock_ms: int) -> Iterator[OutcomeBatch]:
+        """Hand over the outcomes whose turn it is until `clock_ms`; exhaust the iterator.
+
+        With the order of predictions, these are outcomes held earlier, and others are held.
+        """
+        timing = self.timing() if self._ordered else None
+        outcomes = take_outcomes(self._arrays, self.names, self._pair_order)
+        if timing is None:
+            if len(self._order):  # the settings asked for another order when they were held
+                yield from self._noted(self._order.release_all(outcomes[:0]))
+            if len(outcomes):
+                yield outcomes
+            return
+        yield from self._noted(self._order.put(outcomes, timing, clock_ms))
+        self._arrays.counters["outcomes_released_early"] += self._order.take_early()
+
+    def release_held(self) -> Iterator[OutcomeBatch]:
+        """Hand over everything held for the order of predictions, at the end of all records."""
+        yield from self._noted(
+            self._order.release_all(take_outcomes(self._arrays, self.names, self._pair_order))
         )
 
-    def begin(
-        self, by_id: dict[str, JoinEntry], pending: Deadlines, early: Deadlines, retained: Deadlines
-    ) -> None:
-        """Begin a batch with the entries and indices that the store lends."""
-        self._by_id = by_id
-        self.predictions.begin(by_id, pending, self.counters)
-        self.labels.begin(by_id, early, retained, self.counters)
-        self._rules.begin(by_id, self.counters)
+    def _noted(self, released: Iterator[Leaving]) -> Iterator[OutcomeBatch]:
+        for leaving in released:
+            self._held_log.note_released(leaving.runs)
+            yield leaving.outcomes
 
-    def end(self, *, whole: bool) -> None:
-        """End the batch and update the indices; `whole` tells that all its events were taken."""
-        self.predictions.end(whole=whole)
-        self.labels.end()
+    def retire(self, clock_ms: int) -> list[str]:
+        """Remove the models that are idle at `clock_ms`, and return their names."""
+        self._update_models()
+        return retire(self._arrays, self.names, self._join_models, self._others, clock_ms)
 
-    def take(  # noqa: C901, PLR0912, PLR0915 - a call costs a tenth of an event's budget
-        self, events: Sequence[Event], start: int, limit_ms: int
-    ) -> int:
-        """Join events from `start` on, up to the first at or past `limit_ms`; returns the position of that.
+    def release_names(self) -> None:
+        """Release names that are not used any more, if there are many."""
+        outside = None if self._overflow is None else self._overflow.cold
+        release_names(self._arrays, self.names, outside, self._order)
 
-        This is the hot loop. It handles the common cases itself and counts them in local variables: a
-        model's first prediction of an id, whether its label is kept already or yet to come; a label whose
-        prediction is pending; a label for every model of an id, all of whose predictions are pending.
-        `JoinRules` has the rules for all others, and for everything where models predict in folds.
+    def totals(self) -> JoinTotals:
+        """Totals, counters and models, which a commit writes in addition to the entries."""
+        self._update_models()
+        pairing = pairing_state(self._arrays, self.models, self._relations)
+        streams = streams_state(self._arrays, self.names)
+        models, order = self._join_models.state(), self._order.totals()
+        return totals_of(self._arrays, models, self.counters, order, pairing, streams)
+
+    def _update_models(self) -> None:
+        """Update the activity of the models from the arrays."""
+        update_models(self._arrays, self.names, self._join_models)
+        held = self._order.held_by_model(len(self.models.names)).tolist()
+        for model in self._join_models.models.values():
+            model.held = held[self.models[model.name]]
+
+    def changes(self, commit: int) -> Changes:
+        """Changes of the entries for this commit.
+
+        Each call assumes that those of the call before were committed.
         """
-        if self._spec.folds:
-            return self._take_by_rules(events, start, limit_ms)
-        keep, find = self._by_id.setdefault, self._by_id.get
-        predictions, labels, rules, counters = self.predictions, self.labels, self._rules, self.counters
-        models = predictions.join_models.models
-        index, dedup = predictions.index, predictions.dedup
-        ordered, evaluate = predictions.ordered, predictions.outcomes.append
-        pairing, arrived = predictions.pairing, predictions.arrived
-        horizon_ms = self._spec.horizon_ms
-        room = self._spec.max_pending - predictions.pending
-        accepted = waiting = resolved = named = joined = 0
-        made: dict[str, int] = {}  # counts by topic of predictions, and of labels with a model
-        met: dict[str, int] = {}
-        labelled: dict[str, int] = {}
-        hit: dict[str, int] = {}
-        bucket: list[JoinEntry] = []  # of predictions made in the second after `since_ms`, up to `until_ms`
-        since_ms = until_ms = -1
-        stop = len(events)
-        for position in range(start, stop):
-            event = events[position]
-            record_ms = event.record_ms
-            if record_ms >= limit_ms:
-                stop = position
-                break
-            if type(event) is Prediction:
-                model = event.model
-                activity = models.get(model)
-                record = other = kept = None
-                if activity is not None:
-                    record = JoinEntry(
-                        event.id,
-                        model,
-                        PENDING,
-                        event.predicted_class,
-                        "",
-                        record_ms,
-                        event.timestamp_ms,
-                        event.scores,
-                        -1,
-                        None,
-                        activity.last_label,
-                        event.segments,
-                        event.topic,
-                    )
-                    other = keep(event.id, record)
-                    while other is not record and other.model != model:
-                        if other.model is None:
-                            kept = other
-                        if other.next is None:
-                            other.next = record
-                        other = other.next
-                if activity is None or record is None or other is not record:
-                    rules.predict(event)
-                    room = self._spec.max_pending - predictions.pending
-                    kept = None
-                else:
-                    accepted += 1
-                    made[event.topic] = made.get(event.topic, 0) + 1
-                    if arrived is not None:
-                        arrived.append(event)
-                    activity.pending += 1
-                    if record_ms > activity.last_ms:  # noqa: PLR1730 - no call of max() per event
-                        activity.last_ms = record_ms
-                    event_ms = event.timestamp_ms
-                    if event_ms is None or event_ms > record_ms:
-                        event_ms = record_ms
-                    if event_ms > activity.last_event_ms:  # noqa: PLR1730 - as above
-                        activity.last_event_ms = event_ms
-                    if kept is not None:
-                        pass
-                    elif since_ms < record_ms <= until_ms:
-                        waiting += 1
-                        bucket.append(record)
-                    else:
-                        waiting += 1
-                        deadline_s = -(-(record_ms + horizon_ms) // 1000)
-                        bucket = index.add(deadline_s, record)
-                        until_ms = deadline_s * 1000 - horizon_ms
-                        since_ms = until_ms - 1000
-                if kept is None:
-                    if accepted - resolved > room:
-                        predictions.evict(record_ms)
-                        room += 1
-                        if accepted - resolved > room:  # the limit was lowered: see EVICTIONS
-                            predictions.evict(record_ms)
-                            room += 1
-                        until_ms = -1  # that may have emptied the bucket
-                    continue
-                if kept.state == UNMATCHED:
-                    labels.record_match(kept, JOINED)
-                label, true_class, everyone = kept, kept.true_class, False
-            elif type(event) is Label:
-                label, true_class, model = event, event.true_class, event.model
-                record = other = find(event.id)
-                everyone = model is None
-                if model is None:
-                    while other is not None and other.state == PENDING:
-                        other = other.next
-                    if record is None:
-                        labels.retain(event, ORPHAN)
-                        continue
-                    if other is not None:
-                        rules.label_all(event)
-                        room = self._spec.max_pending - predictions.pending
-                        continue
-                    labels.retain(event, JOINED)
-                else:
-                    named += 1
-                    labelled[event.topic] = labelled.get(event.topic, 0) + 1
-                    while record is not None and record.model != model:
-                        record = record.next
-                    if record is None or record.state != PENDING:
-                        rules.label_named(event, model)
-                        continue
-                    joined += 1
-                    hit[event.topic] = hit.get(event.topic, 0) + 1
-            else:
-                rules.rest(event)
-                room = self._spec.max_pending - predictions.pending
-                continue
-            label_ms = label.timestamp_ms
-            if label_ms is None:
-                label_ms = label.record_ms
-            while record is not None and record.state == PENDING:
-                activity = models[record.model or ""]
-                activity.pending -= 1
-                activity.joined += 1
-                resolved += 1
-                met[record.topic] = met.get(record.topic, 0) + 1
-                prediction_ms = record.timestamp_ms
-                if prediction_ms is None:
-                    prediction_ms = record.record_ms
-                delay_ms = label_ms - prediction_ms
-                if delay_ms < 0:
-                    delay_ms = 0
-                    counters.labels_negative_delay += 1
-                pairs = None
-                if pairing is not None:
-                    pairs = pairing.meet(find(record.id), record, true_class, models, counters)
-                outcome = Outcome(
-                    activity.name,
-                    true_class,
-                    record.predicted_class,
-                    label_ms,
-                    delay_ms,
-                    False,
-                    record.scores,
-                    record.label_at_prediction,
-                    pairs,
-                    record.segments,
-                    record.last_class,
-                )
-                activity.last_label = true_class
-                if ordered:
-                    predictions.hold(outcome, activity, prediction_ms, record_ms)
-                else:
-                    evaluate(outcome)
-                record.true_class = true_class
-                record.state = RESOLVED
-                record.generation = dedup.number
-                if record.scores is not None:
-                    record.scores = None
-                if record.segments is not None:
-                    record.segments = None
-                if record.last_class is not None:
-                    record.last_class = None
-                entries = dedup.entries
-                entries.append(record)
-                if record_ms > dedup.newest_ms:  # noqa: PLR1730
-                    dedup.newest_ms = record_ms
-                if len(entries) >= dedup.room:
-                    dedup.rotate_generations()
-                if not everyone:
-                    break
-                record = record.next
-        predictions.pending += accepted - resolved
-        index.entries += waiting
-        counters.predictions_accepted += accepted
-        if not ordered:
-            counters.predictions_resolved += resolved
-        counters.with_model.joined += joined
-        counters.with_model.accepted += named
-        for topic, count in made.items():
-            counters.of_predictions(topic).accepted += count
-        for topic, count in met.items():
-            counters.of_predictions(topic).joined += count
-        for topic, count in labelled.items():
-            counters.of_labels(topic).accepted += count
-        for topic, count in hit.items():
-            counters.of_labels(topic).joined += count
-        return stop
+        changes = self._durable.changes(commit, self._arrays, self._overflow)
+        self._held_log.write(self._order, changes)
+        return changes
 
-    def _take_by_rules(self, events: Sequence[Event], start: int, limit_ms: int) -> int:
-        """As `take`, every event by the rules: a label that names a model may be for several folds."""
-        rules = self._rules
-        for position in range(start, len(events)):
-            event = events[position]
-            if event.record_ms >= limit_ms:
-                return position
-            if type(event) is Prediction:
-                rules.predict(event)
-                for _ in range(min(EVICTIONS, self.predictions.pending - self._spec.max_pending)):
-                    self.predictions.evict(event.record_ms)
-            elif type(event) is not Label:
-                rules.rest(event)
-            elif event.model is None:
-                rules.label_all(event)
-            else:
-                rules.label_folds(event, event.model)
-        return len(events)
+    def all_entries(self) -> Changes:
+        """All entries, as a store would contain them; not for a join whose changes are committed."""
+        self._arrays.places[: int(self._arrays.totals["top"][0])] = UNWRITTEN
+        self._arrays.totals["obsolete"] = self._arrays.totals["changed"] = 0
+        for names in (self.models, self.classes, self.names.segments, self.names.topics):
+            names.mark_all_changed()
+        self._durable = DurableEntries(self.names, self._spec)
+        return self._durable.changes(0, self._arrays)
 
-    def pass_time(self, clock_ms: int, reached_s: tuple[int, int, int]) -> bool:
-        """Expire what has a deadline up to the clock: predictions, then labels, then dedup entries.
+    def run_changes(self) -> ColdChanges | None:
+        """Changes of entries outside the table for the same commit; None without an overflow."""
+        return None if self._overflow is None else self._overflow.changes()
 
-        Deadlines are whole seconds; held outcomes are released at every millisecond. Returns False if it
-        stopped earlier, at the second up to which an index was lent; call again to go on.
+    @property
+    def entries_outside(self) -> int:
+        """Number of entries outside the table, dead ones included."""
+        return 0 if self._overflow is None else self._overflow.cold.entries
+
+    def plan_merge(self) -> Merge | None:
+        """Plan a merge of runs of entries outside the table; call its `run` in a thread.
+
+        None if none is due.
         """
-        if clock_ms // 1000 == self.predictions.dedup.clock_ms // 1000:
-            self.predictions.release(clock_ms)
-            return True
-        pending_s, early_s, retained_s = reached_s
-        if not self.predictions.pass_time(clock_ms, pending_s):
-            return False
-        if not self.labels.expire(clock_ms, early_s, retained_s):
-            return False
-        self.predictions.dedup.pass_time(clock_ms)
-        return True
+        return None if self._overflow is None else self._overflow.cold.plan_merge()
+
+    def finish_merge(self, merge: Merge) -> None:
+        """Use the result of a merge; not between `prepare` and `finish`."""
+        assert self._overflow is not None  # noqa: S101 - it planned the merge
+        self._overflow.cold.finish_merge(merge)
+
+    def restore(self, totals: JoinTotals, items: Iterable[tuple[bytes, bytes]]) -> None:
+        """Continue from what the commits have written.
+
+        Raises
+        ------
+        PackedError
+            If this is not what commits write.
+        """
+        self._arrays, outside, held = self._durable.restore(self._arrays, totals, items, self._overflow)
+        self._held_log.restore(held, totals.order, self.names, self._order)
+        if self._overflow is not None:
+            self._overflow.begin(self, outside.settled, outside.unmatched)
+        self._others.restore(totals.counters)
+        restore_counters(self._arrays.counters, self.names, totals.counters)
+        self._arrays.counters["predictions_resolved"] += len(self._order) - self._order.assumed
+        self._join_models.restore(totals.join_models)
+        self._use_models()
+        self._arrays = restore_streams(
+            self._arrays, self.names, self._owners, totals.fold_streams, folds=self._spec.folds
+        )
+        self._arrays = with_room_for_models(self._arrays, len(self.models.names))
+        self._arrays = restore_pairing(self._arrays, self.models, self._relations, totals.pairing)
+        self._arrays.limits["assume"] = -1 if self._spec.assume is None else self.classes[self._spec.assume]
+        self.start_ms = totals.start_ms
+
+    def begin_anew(self, state: JoinModelsState, clock_ms: int) -> None:
+        """Begin without anything that a join had but its models, see `JoinModels.begin_anew`."""
+        self._join_models.begin_anew(state, clock_ms)
+        self._use_models()
+        self._arrays = with_room_for_models(self._arrays, len(self.models.names))
+
+    def _use_models(self) -> None:
+        """Take the models' activity into the arrays."""
+        activity = restored_activity(self.names, self._join_models.state())
+        self._arrays = self._arrays._replace(activity=activity)
+        self._arrays.totals["next_idle_check_s"] = self._join_models.next_look_s
+
+    def add_pairs(self, elsewhere: JoinCounters) -> None:
+        """Count the pairs of outcomes that were joined elsewhere."""
+        for name in ("pairs_made", "pairs_labels_differ", "pairs_expired"):
+            self._arrays.counters[name] += getattr(elsewhere, name)
+
+    @property
+    def counters(self) -> JoinCounters:
+        """Counters so far."""
+        counters = counters_of(self._arrays.counters, self.names, self._others)
+        counters.predictions_resolved -= len(self._order) - self._order.assumed
+        return counters
+
+    def holdings(self) -> Holdings:
+        """Current holdings."""
+        self._update_models()
+        totals = self._arrays.totals[0]
+        oldest = int(totals["first"][PREDICTIONS])
+        return Holdings(
+            self._join_models.models,
+            int(totals["pending"]),
+            int(totals["early"]),
+            int(totals["unmatched"]),
+            int(totals["retained"]),
+            int(totals["closed_entries"] + totals["open_entries"]),
+            len(self._order),
+            self._order.assumed,
+            places={
+                "memory": int(totals["used"]),
+                "disk": 0 if self._overflow is None else self._overflow.entries(self),
+            },
+            oldest_ms=None if oldest < 0 else int(self._arrays.entries["record_ms"][oldest]),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of the entries in use and of the hash table."""
+        each = self._arrays.entries.itemsize + self._arrays.side.shape[1] * self._arrays.side.itemsize
+        return self._arrays.slots.nbytes + int(self._arrays.totals["top"][0]) * each
+
+    @property
+    def arrays(self) -> Arrays:
+        """Arrays that the loop reads and changes."""
+        return self._arrays
+
+    @arrays.setter
+    def arrays(self, arrays: Arrays) -> None:
+        self._arrays = arrays
+
+    @property
+    def scores(self) -> HeldScores:
+        """Scores of the predictions in the table."""
+        return self.names.scores
+
+    @property
+    def segments(self) -> NumberedSegments:
+        """Numbers of the predictions' segments."""
+        return self.names.segments
+
+    @property
+    def topics(self) -> NumberedTopics:
+        """Numbers of topics."""
+        return self.names.topics
+
+    @property
+    def shift(self) -> np.uint64:
+        """64 minus the binary logarithm of the number of slots."""
+        return shift_of(len(self._arrays.slots))
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Tell whether to grow now; otherwise the loop grows when it must, which can take long.
+
+        Always false for a join with an overflow, which makes room itself between pieces of work.
+        """
+        return self._overflow is None and is_nearly_full(self._arrays)
+
+    def with_more_room(self) -> Arrays:
+        """Compute larger arrays without changing the join; may run in a thread while nothing is joined."""
+        return grown(self._arrays)
+
+    def use(self, arrays: Arrays) -> None:
+        """Use the result of `with_more_room`; nothing may have been joined or written in between."""
+        self._arrays = arrays
+
+    def grow(self) -> None:
+        """Double the hash table or the entries, whichever is full."""
+        self._arrays = grown(self._arrays, 0)
+
+    def _with_room(self, rows: Records) -> Records:
+        """Make room for the activity of all model numbers, including those in these rows."""
+        self._arrays = self._owners.refreshed(self._arrays, self.names)
+        self._arrays = with_room_for_models(self._arrays, len(self.models.names))
+        self._arrays = self._relations.refreshed(self._arrays, self.models)
+        return rows

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from streamwatch.core.events import Prediction
-from streamwatch.core.fold_names import SEPARATOR, model_of
-from streamwatch.core.join.expiry import deadline
+from streamwatch.core.events import SEPARATOR, Name, model_of
+from streamwatch.core.join.counters import deadline
 
 _NEVER: Final = 2**62
 
@@ -17,13 +16,13 @@ _NEVER: Final = 2**62
 class ModelActivity:
     """Activity of one model, or of one fold of a model, in the join."""
 
-    name: str
+    name: Name
     pending: int
     held: int
     """Outcomes in the order buffer."""
     last_ms: int
     """Latest record time of a prediction that was accepted or took the place of one."""
-    last_label: str | None = None
+    last_label: Name | None = None
     """The label that resolved a prediction last, whether or not its outcome waits for its order."""
     last_event_ms: int = -1
     """Latest event time of such a prediction, none believed beyond its record time; -1 for none."""
@@ -33,17 +32,13 @@ class ModelActivity:
     """Predictions that met their label."""
     left: int = 0
     """Predictions that left without one: expired, evicted or withdrawn."""
+    before: int = 0
+    """Predictions accepted before the join began anew; they count in `Outcome.made` only."""
 
     @property
     def accepted(self) -> int:
         """Number of predictions accepted, whatever became of them."""
         return self.pending + self.joined + self.left
-
-    def predicted(self, event: Prediction) -> None:
-        """Record the time of a prediction of the model."""
-        event_ms = event.record_ms if event.timestamp_ms is None else min(event.timestamp_ms, event.record_ms)
-        self.last_ms = max(self.last_ms, event.record_ms)
-        self.last_event_ms = max(self.last_event_ms, event_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +120,21 @@ class JoinModels:
             del due[name]
         self._next_look_s = max(min(due.values(), default=_NEVER), now_s + 1)
         return idle
+
+    def begin_anew(self, state: JoinModelsState, clock_ms: int) -> None:
+        """Keep the places of a state's models, and how many predictions each has made, and nothing else.
+
+        Parameters
+        ----------
+        state
+            State of a join that begins anew.
+        clock_ms
+            Clock at that time.
+        """
+        self.restore(state)
+        for name, model in self.models.items():
+            before = model.before + model.accepted
+            self.models[name] = ModelActivity(name, 0, 0, model.last_ms, first_ms=clock_ms, before=before)
 
     def state(self) -> JoinModelsState:
         """State that `restore` continues from."""

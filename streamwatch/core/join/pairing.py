@@ -1,30 +1,43 @@
-"""Pairs of outcomes: two models compared with each other, resolved on the same id with the same label.
+"""Pairs of outcomes, compiled: two models compared with each other, resolved on the same id with one label.
 
-A dedup entry keeps a model's class and its label for `join.dedup_horizon`, so whichever model of an id is
-resolved later finds the others there, and nothing else has to be remembered. The pair belongs to the later
-outcome. Predictions that expired under `join.on_expiry: assume` count as resolved.
-
-Models that predict in folds have no partners: several answers of one model on one id are no pair, and folds
-are compared by themselves (`estimators.folds.comparison`).
+The partners of an outcome are found in the chain of its id: dedup entries hold a model's class and its label
+for `join.dedup_horizon`, so whichever model is resolved later finds the others there, and nothing else has to
+be remembered. `core.join.pairing` says what a pair is, and what a partner that never came counts as.
 """
 
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from fnmatch import fnmatchcase
 from typing import Final
 
-from streamwatch.core.events import PairedAnswer
-from streamwatch.core.fold_names import fold_of
-from streamwatch.core.join.chain_index import ChainIndex
-from streamwatch.core.join.counters import JoinCounters
-from streamwatch.core.join.dedup import DedupIndex
-from streamwatch.core.join.entry import EXPIRED, RESOLVED, JoinEntry
-from streamwatch.core.specs import ComparisonSpec, champion_of
+import numpy as np
+from numpy.typing import NDArray
 
-WALKED: Final = 16
-"""Where so few models are known, a chain is walked: it is shorter than an index of it is made."""
+from streamwatch.core.events import Name, fold_of
+from streamwatch.core.jit import hot, inner
+from streamwatch.core.join.counters import EXPIRED, RESOLVED
+from streamwatch.core.join.layout import GENERATIONS_KEPT, PARTNER, PLACED, Arrays, lazy_zeros
+from streamwatch.core.join.names import NumberedNames
+from streamwatch.core.join.table import NUMBERS, is_alive
+from streamwatch.core.outcomes import Pairs
+from streamwatch.core.specs import ComparisonSpec
+
+# Pairs of outcomes: two models compared with each other, resolved on the same id with the same label.
+#
+# A dedup entry keeps a model's class and its label for `join.dedup_horizon`, so whichever model of an id is
+# resolved later finds the others there, and nothing else has to be remembered. The pair belongs to the
+# later outcome. Predictions that expired under `join.on_expiry: assume` count as resolved.
+#
+# A dedup entry waits for every partner that was known when its generation was opened and is not yet
+# resolved on the id. What still waits when the generation is dropped has expired. Only the sum is kept, by
+# generation: a partner that predicts an id once more, its own dedup entry being gone, is counted as met
+# twice.
+#
+# Models that predict in folds have no partners: several answers of one model on one id are no pair, and
+# folds are compared by themselves (`estimators.folds.comparison`).
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,183 +47,260 @@ class PairingState:
     rules: str = ""
     """By which models were partners; under others the count of what waits begins anew."""
     generation: int = -1
-    known_since: dict[str, int] = field(default_factory=dict[str, int])
+    known_since: dict[Name, int] = field(default_factory=dict[str, int])
     waiting: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """By generation."""
 
 
-class Pairing:
-    """Finds the paired outcomes of an outcome, and counts pairs that never came about.
+_LEAST_ROOM: Final = 16
+_WORD: Final = 64
 
-    A dedup entry waits for every partner that was known when its generation was opened and is not yet
-    resolved on the id. What still waits when the generation is dropped has expired. Only the sum is kept, by
-    generation: a partner that predicts an id once more, its own dedup entry being gone, is counted as met
-    twice.
+
+@hot
+def are_related(relations, one, other):
+    """Tell whether two models are compared: one leads a group that the other follows."""
+    if one == other:
+        return False
+    for word in range(relations.shape[2]):
+        if relations[one, 0, word] & relations[other, 1, word] != np.uint64(0):
+            return True
+        if relations[one, 1, word] & relations[other, 0, word] != np.uint64(0):
+            return True
+    return False
+
+
+@hot
+def is_related(relations, model):
+    """Tell whether a model is compared with any other at all."""
+    for word in range(relations.shape[2]):
+        if relations[model, 0, word] | relations[model, 1, word] != np.uint64(0):
+            return True
+    return False
+
+
+@inner
+def open_generation(t):
+    """Let dedup entries from here on wait for the models that have a place now (`Pairing._open`)."""
+    totals = t.totals[0]
+    since = totals.generation + (0 if totals.pair_generation >= 0 else 1)
+    totals.pair_generation = totals.generation
+    known = 0
+    for number in range(t.partners.shape[0]):
+        p = t.partners[number]
+        p.expected = -1
+        if number < t.activity.shape[0] and t.activity[number]["place"] == PLACED:
+            if p.known_since < 0:
+                p.known_since = since
+            t.partners[known].listed = number
+            known += 1
+        else:
+            p.known_since = -1
+    totals.known_models = known
+
+
+@inner
+def expected_of(t, model):
+    """Number of partners that an entry of a model in the open generation waits for."""
+    generation = t.totals[0].generation
+    expected = 0
+    for k in range(t.totals[0].known_models):
+        other = np.int64(t.partners[k].listed)
+        if t.partners[other].known_since <= generation and are_related(t.relations, model, other):
+            expected += 1
+    return expected
+
+
+@hot
+def wait_for(t, generation, count):
+    """Add to the number of partners that the entries of a generation wait for."""
+    totals = t.totals[0]
+    behind = (totals.generation - generation) & NUMBERS
+    if behind == 0:
+        totals.open_partners += count
+    else:
+        place = (totals.closed_start + totals.closed - behind) % t.generations.shape[0]
+        t.generations[place].partners += count
+
+
+@inner
+def meet(t, x, first, true_class):
+    """Write the pairs of the next outcome, of entry x in the chain from `first` on (`Pairing.meet`)."""
+    totals, entries, counters = t.totals[0], t.entries, t.counters[0]
+    generation = totals.generation
+    if totals.pair_generation != generation:
+        open_generation(t)
+    model = np.int64(entries[x].model)
+    if not is_related(t.relations, model):
+        return
+    still = t.partners[model].expected
+    if still < 0:
+        still = expected_of(t, model)
+        t.partners[model].expected = still
+    known = t.partners[model].known_since
+    y = first
+    while y >= 0:
+        e = entries[y]
+        if (
+            y != x
+            and (e.state == RESOLVED or (e.state == EXPIRED and e.true_or_scores >= 0))
+            and is_alive(totals, e)
+            and are_related(t.relations, model, np.int64(e.model))
+        ):
+            settled = totals.generation - ((totals.generation - e.earlier_or_generation) & NUMBERS)
+            if 0 <= known <= settled:
+                wait_for(t, e.earlier_or_generation, -1)
+            if 0 <= t.partners[e.model].known_since <= generation:
+                still -= 1
+            if e.true_or_scores == true_class:
+                t.pairs[totals.pairs, 0] = totals.outcomes
+                t.pairs[totals.pairs, 1] = e.model
+                t.pairs[totals.pairs, 2] = e.predicted_class
+                totals.pairs += 1
+                counters.pairs_made += 1
+            else:
+                counters.pairs_labels_differ += 1
+        y = np.int64(e.next)
+    totals.open_partners += still
+
+
+@hot
+def most_pairs(t, first, everyone):
+    """Bound of the pairs that resolving one prediction of a chain, or all of them (`everyone`), can make."""
+    length = 1
+    x = first
+    while x >= 0:
+        length += 1
+        x = np.int64(t.entries[x].next)
+    return length * length if everyone else length
+
+
+class Relations:
+    """Models that are compared with each other, by model number, as far as names are numbered.
+
+    Comparisons of one champion form a group, which the champion leads and its challengers follow. Two models
+    are compared if one leads a group that the other follows (`specs.champion_of` says which is the champion).
 
     Parameters
     ----------
     comparisons
-        Which models are partners.
-    dedup
-        The dedup entries that hold classes.
+        Comparisons between models.
     """
 
-    __slots__ = (
-        "_chains",
-        "_comparisons",
-        "_dedup",
-        "_expected",
-        "_generation",
-        "_known_since",
-        "_related",
-        "_waiting",
-        "_wanted",
+    __slots__ = ("_groups", "_known", "_version", "comparisons")
+
+    def __init__(self, comparisons: Sequence[ComparisonSpec]) -> None:
+        self.comparisons = comparisons
+        self._groups: dict[str, list[str]] = {}
+        for each in comparisons:
+            self._groups.setdefault(each.champion, []).extend(each.challengers)
+        self._known = 0
+        self._version = -1
+
+    def refreshed(self, arrays: Arrays, models: NumberedNames) -> Arrays:
+        """Return arrays in which every model number has its relations; the same ones if nothing changed."""
+        if not self._groups or (self._version == models.version and self._known == len(models.assigned)):
+            return arrays
+        fresh = models.assigned_since(self._version, self._known)
+        if self._version != models.version:
+            arrays.partners["expected"] = -1
+        relations, partners = arrays.relations, arrays.partners
+        if len(relations) < len(models.names):
+            room = max(len(models.names), 2 * len(relations), _LEAST_ROOM)
+            relations = np.zeros((room, 2, -(-len(self._groups) // _WORD)), np.uint64)
+            if len(arrays.relations):
+                relations[: len(arrays.relations)] = arrays.relations
+            partners = new_partners(room)
+            partners[: len(arrays.partners)] = arrays.partners
+        for number in fresh:
+            self._relate(relations[number], models.names[number])
+        self._version, self._known = models.version, len(models.assigned)
+        return arrays._replace(relations=relations, partners=partners)
+
+    def _relate(self, relation: NDArray[np.uint64], name: str) -> None:
+        relation[:] = 0
+        if fold_of(name) is not None:  # a pattern may match the name of a fold
+            return
+        for group, (champion, patterns) in enumerate(self._groups.items()):
+            bit = np.uint64(1 << group % _WORD)
+            if name == champion:
+                relation[0, group // _WORD] |= bit
+            elif any(fnmatchcase(name, pattern) for pattern in patterns):
+                relation[1, group // _WORD] |= bit
+
+
+class PairOrder:
+    """Orders the partners of each outcome by name, which no storage of entries changes."""
+
+    __slots__ = ("_ranks", "_version")
+
+    def __init__(self) -> None:
+        self._ranks = np.full(0, -1, np.int64)
+        self._version = -1
+
+    def ordered(self, pairs: Pairs, models: NumberedNames) -> Pairs:
+        """Copy pairs, which are by outcome, in the order of the partners' names for each outcome."""
+        partners = pairs[:, 1]
+        if self._version != models.version or len(self._ranks) < len(models.names):
+            ranks = np.full(2 * len(models.names), -1, np.int64)
+            if self._version == models.version:
+                ranks[: len(self._ranks)] = self._ranks
+            self._ranks, self._version = ranks, models.version
+        if (self._ranks[partners] < 0).any():
+            named = np.union1d(np.flatnonzero(self._ranks >= 0), partners).tolist()
+            by_name = sorted(named, key=models.names.__getitem__)
+            self._ranks[by_name] = np.arange(len(by_name))
+        keys = pairs[:, 0].astype(np.int64) << 32 | self._ranks[partners]
+        return pairs[np.argsort(keys, kind="stable")] if (np.diff(keys) < 0).any() else pairs.copy()
+
+
+def new_partners(room: int) -> NDArray[np.void]:
+    """Build `PARTNER` records of so many unknown models."""
+    partners = np.zeros(room, PARTNER)
+    partners["known_since"] = partners["expected"] = -1
+    return partners
+
+
+def with_room_for_pairs(arrays: Arrays, needed: int) -> Arrays:
+    """Return arrays with room for this many pairs; there must be none now."""
+    return arrays._replace(pairs=lazy_zeros(2 * needed * 3, np.dtype(np.int32)).reshape(-1, 3))
+
+
+def pairing_state(arrays: Arrays, models: NumberedNames, relations: Relations) -> PairingState:
+    """Build the state of the pairing that a commit writes; that of no pairing without comparisons."""
+    if not relations.comparisons:
+        return PairingState()
+    t = arrays.totals[0]
+    known = np.flatnonzero(arrays.partners["known_since"] >= 0).tolist()
+    since = {models.names[number]: int(arrays.partners["known_since"][number]) for number in known}
+    ring = arrays.generations[(int(t["closed_start"]) + np.arange(int(t["closed"]))) % GENERATIONS_KEPT]
+    waiting = [*zip(ring["number"].tolist(), ring["partners"].tolist(), strict=True)]
+    waiting.append((int(t["generation"]), int(t["open_partners"])))
+    return PairingState(
+        repr(relations.comparisons),
+        int(t["pair_generation"]),
+        dict(sorted(since.items())),
+        [(generation, count) for generation, count in waiting if count],
     )
 
-    def __init__(self, comparisons: Sequence[ComparisonSpec], dedup: DedupIndex) -> None:
-        self._comparisons = comparisons
-        self._dedup = dedup
-        self._generation = -1
-        self._known_since: dict[str, int] = {}  # the first generation that a model was known in
-        self._waiting: dict[int, int] = {}  # partners not resolved yet, by generation
-        self._related: dict[str, dict[str, bool]] = {}
-        self._expected: dict[str, int] = {}  # partners that an entry of the open generation waits for
-        self._chains = ChainIndex()
-        self._wanted: dict[str, tuple[int, dict[str, None]]] = {}  # partners of a model among so many names
 
-    def begin(self) -> None:
-        """Begin a batch, and drop the index of the chains before."""
-        self._chains.begin()
-
-    def meet(
-        self,
-        first: JoinEntry | None,
-        record: JoinEntry,
-        true_class: str,
-        models: Collection[str],
-        counters: JoinCounters,
-    ) -> tuple[PairedAnswer, ...] | None:
-        """Pair a prediction that is being resolved with those of its partners that are; None without any.
-
-        Parameters
-        ----------
-        first
-            First entry of the id's chain. Pairs are in the order of the partners' names.
-        record
-            Entry of the prediction, not yet a dedup entry.
-        true_class
-            The label it is resolved with.
-        models
-            Names of the models that are known now.
-        counters
-            Where pairs are counted.
-        """
-        dedup, model = self._dedup, record.model or ""
-        generation, floor = dedup.number, dedup.floor
-        if generation != self._generation:
-            self._open(generation, models)
-        related = self._related.setdefault(model, {})
-        since, never = self._known_since, generation + 1
-        known = since.get(model, never)
-        still = self._expected.get(model)
-        if still is None:
-            still = self._expected[model] = sum(
-                self._are_related(related, model, each) for each, known in since.items() if known < never
-            )
-        found: list[PairedAnswer] = []
-        for entry in self._candidates(first, model, related, len(models)):
-            partner = entry.model
-            # Evaluated: with its label, or with the class assumed for it (only then an expired one has any).
-            if (
-                (entry.state == RESOLVED or (entry.state == EXPIRED and entry.true_class))
-                and entry.generation >= floor
-                and partner is not None
-                and entry is not record
-                and self._are_related(related, model, partner)
-            ):
-                if known <= entry.generation:
-                    self._waiting[entry.generation] = self._waiting.get(entry.generation, 0) - 1
-                if since.get(partner, never) < never:
-                    still -= 1
-                if entry.true_class == true_class:
-                    found.append(PairedAnswer(partner, entry.predicted_class))
-                else:
-                    counters.pairs_labels_differ += 1
-        if still:
-            self._waiting[generation] = self._waiting.get(generation, 0) + still
-        if not found:
-            return None
-        counters.pairs_made += len(found)
-        return tuple(sorted(found))
-
-    def drop(self, generations: Iterable[int], counters: JoinCounters) -> None:
-        """Count as expired the pairs that waited in generations of dedup entries dropped now."""
-        for generation in generations:
-            counters.pairs_expired += max(0, self._waiting.pop(generation, 0))
-
-    def state(self) -> PairingState:
-        """State that `restore` continues from; between batches."""
-        return PairingState(
-            repr(self._comparisons),
-            self._generation,
-            dict(sorted(self._known_since.items())),
-            sorted((generation, count) for generation, count in self._waiting.items() if count),
-        )
-
-    def restore(self, state: PairingState) -> None:
-        """Continue from a `state`."""
-        same = state.rules == repr(self._comparisons)
-        self._generation = state.generation if same else -1
-        self._known_since = dict(state.known_since) if same else {}
-        self._waiting = dict(state.waiting)
-        self._related = {}
-        self._expected = {}
-        self._wanted = {}
-        self._chains.clear()
-
-    def _open(self, generation: int, models: Collection[str]) -> None:
-        """From here on entries wait for the models known now; in the very first generation for none."""
-        since = generation if self._generation >= 0 else generation + 1
-        self._generation = generation
-        self._known_since = {model: self._known_since.get(model, since) for model in models}
-        self._related = {}
-        self._expected = {}
-        self._wanted = {}
-        self._chains.clear()
-
-    def _candidates(
-        self, first: JoinEntry | None, model: str, related: dict[str, bool], models: int
-    ) -> Iterable[JoinEntry]:
-        """Entries of a chain, in its order, among which all partners of a model are."""
-        if first is None:
-            return ()
-        if models <= WALKED:
-            return _entries(first)
-        chains = self._chains
-        chains.update(first)
-        seen, wanted = self._wanted.get(model) or (0, {})
-        if seen < len(chains.names):
-            news = islice(chains.names, seen, None)
-            wanted |= dict.fromkeys(name for name in news if self._are_related(related, model, name))
-            self._wanted[model] = len(chains.names), wanted
-        return chains.find(first, wanted)
-
-    def _are_related(self, related: dict[str, bool], model: str, partner: str) -> bool:
-        try:
-            return related[partner]
-        except KeyError:
-            found = related[partner] = (
-                fold_of(model) is None  # a pattern may match the name of a fold
-                and fold_of(partner) is None
-                and champion_of(self._comparisons, model, partner) is not None
-            )
-            return found
-
-
-def _entries(first: JoinEntry) -> list[JoinEntry]:
-    """Entries of a chain."""
-    found, entry = [first], first.next
-    while entry is not None:
-        found.append(entry)
-        entry = entry.next
-    return found
+def restore_pairing(
+    arrays: Arrays, models: NumberedNames, relations: Relations, state: PairingState
+) -> Arrays:
+    """Continue from a state of the pairing, with all entries restored."""
+    arrays.totals["pair_generation"] = -1
+    if not relations.comparisons:
+        return arrays
+    same = state.rules == repr(relations.comparisons)
+    known = {models[name]: since for name, since in state.known_since.items()} if same else {}
+    arrays = relations.refreshed(arrays, models)
+    arrays.totals["pair_generation"] = state.generation if same else -1
+    arrays.totals["known_models"] = len(known)
+    arrays.partners["known_since"] = -1
+    for listed, (number, since) in enumerate(known.items()):
+        arrays.partners["known_since"][number] = since
+        arrays.partners["listed"][listed] = number
+    waiting = dict(state.waiting)
+    arrays.totals["open_partners"] = waiting.get(int(arrays.totals["generation"][0]), 0)
+    for generation in arrays.generations[: int(arrays.totals["closed"][0])]:
+        generation["partners"] = waiting.get(int(generation["number"]), 0)
+    return arrays

@@ -1,236 +1,373 @@
-"""Rules of the join: what an event does to the entries of its id, case by case."""
+"""Rules of the join: effect of an event on the entries of its id.
 
+For one pair of id and model the first prediction counts, or as `JoinSpec.conflicts` says, and the first
+label, whether it named the model or not. A label without a model is counted once per record, by the first
+prediction it meets; where it meets those of several models at once, as the first that applies of: joined,
+corrected, duplicate, late, unusable (withdrawn, evicted, over limit). Every function here is compiled into
+the loop that calls it.
+"""
+
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, WrongFold
-from streamwatch.core.fold_names import model_of
-from streamwatch.core.join.counters import JoinCounters
-from streamwatch.core.join.entry import (
+import numpy as np
+
+from streamwatch.core.jit import hot, inner
+from streamwatch.core.join.counters import (
+    DUPLICATE,
     EARLY,
+    EVICTIONS,
+    JOINED,
+    ORPHAN,
     OVER_LIMIT,
     PENDING,
+    RESULT_BY_STATE,
     RETAINED,
     UNMATCHED,
-    JoinEntry,
-    append,
-    forget,
-    own_time,
+    WITHDRAWN,
 )
-from streamwatch.core.join.results import JOINED, ORPHAN, result_of
-from streamwatch.core.join.revising import revise
-from streamwatch.core.join.waiting_labels import WaitingLabels
-from streamwatch.core.join.waiting_predictions import WaitingPredictions
-from streamwatch.core.specs import JoinSpec
+from streamwatch.core.join.folding import owner_of
+from streamwatch.core.join.layout import (
+    BOTH,
+    EARLY_LABELS,
+    FIRST,
+    LABEL_COLUMNS,
+    MATCHED,
+    NO_TIME,
+    NUMBER_BITS,
+    PLACE_MASK,
+    PREDICTIONS,
+    PREDICTIONS_ACCEPTED,
+    RETAINED_LABELS,
+    WITH_MODEL,
+    WITHOUT_MODEL,
+)
+from streamwatch.core.join.leaving import (
+    count,
+    count_in,
+    count_never_matched,
+    discard_scores,
+    end_without_label,
+    evict_labels,
+    evict_prediction,
+    note_change,
+    own_time,
+    remove_label,
+    resolve,
+    stop_waiting,
+)
+from streamwatch.core.join.table import add_dedup_entry, allocate_entry, append, enqueue, first_of, is_alive
+
+ACCEPTED_LABELS = LABEL_COLUMNS.index("accepted")
+_RESULTS = np.array(RESULT_BY_STATE, np.int64)
 
 
-class JoinRules:
-    """The rules for repetitions, conflicts, corrections, and whatever comes early or late.
+@hot
+def result_of(e, true_class):
+    """Result of a label that meets an entry."""
+    result = _RESULTS[e.state]
+    if result == DUPLICATE and e.true_or_scores != true_class:
+        return DUPLICATE - 1
+    return result
 
-    For one pair of id and model the first prediction counts, or as `JoinSpec.conflicts` says, and the first
-    label, whether it named the model or not. A label without a model is counted once per record, by the first
-    prediction it meets; where it meets those of several models at once, as the first that applies of: joined,
-    corrected, duplicate, late, unusable (withdrawn, evicted, over limit).
+
+@hot
+def find_in_chain(entries, totals, first, model, owner):
+    """Find the entry of (id, model), its waiting label, the label for all models, and the end of the chain.
+
+    Returns -1 for each that does not exist. The first is a prediction or a dedup entry. The waiting label of
+    a fold is that of its model, the `owner`; any other model owns itself.
     """
+    own = early = bare = last = -1
+    x = first
+    while x >= 0:
+        e = entries[x]
+        if e.model < 0:
+            bare = x
+        elif e.state in (EARLY, RETAINED):
+            if e.model == owner:
+                early = x
+        elif e.model == model and (e.state == PENDING or is_alive(totals, e)):
+            own = x
+        last = x
+        x = np.int64(e.next)
+    return own, early, bare, last
 
-    __slots__ = ("_by_id", "_counters", "_labels", "_predictions", "_spec")
 
-    def __init__(
-        self, spec: JoinSpec, predictions: WaitingPredictions, labels: WaitingLabels, counters: JoinCounters
-    ) -> None:
-        self._spec = spec
-        self._predictions = predictions
-        self._labels = labels
-        self._counters = counters
-        self._by_id: dict[str, JoinEntry] = {}
+@hot
+def new_entry(slots, entries, totals, i, last, row, timestamp_ms, state):
+    """Append a new entry for a row to a chain."""
+    x = allocate_entry(entries, totals)
+    e = entries[x]
+    e.low = row.low
+    e.high = row.high
+    e.record_ms = row.record_ms
+    e.timestamp_ms = timestamp_ms
+    e.model = row.model
+    e.predicted_class = -1
+    e.true_or_scores = -1
+    e.label_at_prediction = -1
+    e.state = state
+    e.topic = row.topic
+    append(slots, entries, totals, i, last, x)
+    return x
 
-    def begin(self, by_id: dict[str, JoinEntry], counters: JoinCounters) -> None:
-        """Begin a batch with the entries that the store lends."""
-        self._by_id = by_id
-        self._counters = counters
 
-    def rest(self, event: Event) -> None:
-        """Handle an event that is neither prediction nor label: a withdrawal, or one that is only counted."""
-        if type(event) is NullRecord:
-            nulls = self._counters.null_records
-            nulls[event.topic] = nulls.get(event.topic, 0) + 1
-            if event.withdraws and event.id is not None:
-                self._withdraw(event.id, event.model, event.record_ms)
-        elif type(event) is Invalid:
-            invalid = self._counters.records_invalid.setdefault(event.topic, {})
-            invalid[event.reason] = invalid.get(event.reason, 0) + 1
-            if event.model is not None:
-                self._count_invalid(event.model)
-        elif type(event) is WrongFold:
-            self._counters.predictions_wrong_fold += 1
+@hot
+def record_match(t, bare, result):
+    """Record that a label without a model matched a prediction; only the first time is counted."""
+    if t.entries[bare].state == UNMATCHED:
+        t.entries[bare].state = RETAINED
+        place = t.places[bare]
+        if place < 0:
+            t.guests[-1 - place] = MATCHED
+            t.totals[0].cold_unmatched -= 1
+        elif place & PLACE_MASK != 0:
+            t.obsolete_places[t.totals[0].obsolete] = -place
+            t.totals[0].obsolete += 1
+        t.totals[0].unmatched -= 1
+        count(t.counters[0], WITHOUT_MODEL, t.entries[bare].topic, result)
 
-    def _count_invalid(self, model: str) -> None:
-        """Count an invalid record by its model: one that has a place in the join, or has room here."""
-        counts, places = self._counters.model_records_invalid, self._predictions.join_models
-        if model in counts or len(counts) < places.maximum or self._has_place(model):
-            counts[model] = counts.get(model, 0) + 1
 
-    def _has_place(self, model: str) -> bool:
-        """Whether a model, or a fold of it, has a place in the join."""
-        models = self._predictions.join_models.models
-        return model in models or (self._spec.folds and any(model_of(name) == model for name in models))
+@inner
+def take_early(t, shift, early, result):
+    """Remove a label with a model whose prediction has arrived."""
+    t.totals[0].early -= 1
+    count(t.counters[0], WITH_MODEL, t.entries[early].topic, result)
+    remove_label(t, shift, EARLY_LABELS, early)
 
-    def _withdraw(self, key: str, model: str | None, record_ms: int) -> None:
-        record = self._by_id.get(key)
-        while record is not None:
-            if record.state == PENDING and (model is None or model == model_of(record.model or "")):
-                self._predictions.withdraw(record, record_ms)
-            record = record.next
 
-    def predict(self, event: Prediction) -> None:
-        """Handle a prediction of a new model, a repetition, a challenger's, or one whose label came first."""
-        predictions = self._predictions
-        model, record_ms = event.model, event.record_ms
-        own, early, bare = self._find(event.id, model)
-        if own is not None:
-            self._repeat(own, event)
+@inner
+def refuse(t, shift, row, i, early, bare, last):
+    """Refuse a prediction of a model over the limit."""
+    totals, counters = t.totals[0], t.counters[0]
+    counters.models_over_limit += 1
+    discard_scores(totals, t.discarded, row.scores)
+    x = new_entry(t.slots, t.entries, totals, i, last, row, NO_TIME, OVER_LIMIT)
+    t.entries[x].predicted_class = row["class"]
+    limits, settled = t.limits[0], t.settled
+    add_dedup_entry(t.entries, totals, t.generations, counters, limits, settled, x, OVER_LIMIT, row.record_ms)
+    if early >= 0 and t.entries[early].state == EARLY and t.entries[early].model == row.model:
+        take_early(t, shift, early, OVER_LIMIT)
+    if bare >= 0:
+        record_match(t, bare, OVER_LIMIT)
+
+
+@hot
+def note_prediction(a, row):
+    """Note the time of a model's prediction (`ModelActivity.predicted`)."""
+    a.last_ms = max(a.last_ms, row.record_ms)
+    a.last_event_ms = max(a.last_event_ms, min(own_time(row.record_ms, row.timestamp_ms), row.record_ms))
+
+
+@inner
+def repeat(t, row, own):
+    """Process a further prediction of an id and model.
+
+    It repeats the class that stands, or is in conflict with it.
+
+    With `join.conflicts: last`, a conflicting one takes the place of a pending one: its class, scores,
+    segments, sampling and own time count, and the label that was known when it came. The record time stays
+    that of the first, and with it the deadline: a model that predicts again and again would otherwise never
+    have a prediction expire. The topic stays, too, as a prediction is counted on one topic only. With `both`
+    the first one counts, and only the class of the later one is kept, beside it.
+    """
+    e, limits, counters = t.entries[own], t.limits[0], t.counters[0]
+    pending = e.state == PENDING
+    stands = e.predicted_class
+    if pending and limits.last_class >= 0 and t.side[own, limits.last_class] > 0:
+        stands = np.int32(t.side[own, limits.last_class] - 1)
+    if stands == row["class"]:
+        counters.predictions_duplicate += 1
+        discard_scores(t.totals[0], t.discarded, row.scores)
+        return
+    counters.predictions_conflict += 1
+    if not pending or limits.conflicts == FIRST:
+        discard_scores(t.totals[0], t.discarded, row.scores)
+        return
+    a = t.activity[row.model]
+    note_prediction(a, row)
+    if limits.conflicts == BOTH:
+        t.side[own, limits.last_class] = row["class"] + 1
+        discard_scores(t.totals[0], t.discarded, row.scores)
+    else:
+        discard_scores(t.totals[0], t.discarded, e.true_or_scores)
+        e.predicted_class = row["class"]
+        e.true_or_scores = row.scores
+        e.timestamp_ms = own_time(row.record_ms, row.timestamp_ms)
+        e.label_at_prediction = a.last_label
+        if limits.sampling >= 0:
+            t.side[own, limits.sampling] = row.sampling
+    note_change(t, own)
+
+
+@hot
+def accept(t, shift, row, i, early, bare, last):
+    """Accept a prediction: it waits, or is resolved by a label that came first."""
+    totals, counters = t.totals[0], t.counters[0]
+    entries, record_ms = t.entries, row.record_ms
+    a = t.activity[row.model]
+    counters.predictions_accepted += 1
+    counters.topics[row.topic, PREDICTIONS_ACCEPTED] += 1
+    totals.pending += 1
+    a.pending += 1
+    note_prediction(a, row)
+    x = new_entry(t.slots, entries, totals, i, last, row, row.timestamp_ms, PENDING)
+    e = entries[x]
+    e.predicted_class = row["class"]
+    e.true_or_scores = row.scores
+    e.label_at_prediction = a.last_label
+    for column in range(t.side.shape[1]):
+        t.side[x, column] = 0
+    if t.limits[0].sampling >= 0:
+        t.side[x, t.limits[0].sampling] = row.sampling
+    if t.limits[0].numbered:
+        e.label_at_prediction = counters.predictions_accepted & NUMBER_BITS
+    first = first_of(t.slots[i])
+    if early >= 0:
+        true_class = entries[early].true_or_scores
+        label_ms = own_time(entries[early].record_ms, entries[early].timestamp_ms)
+        resolve(t, x, first, true_class, label_ms, record_ms)
+        if entries[early].state == EARLY:
+            label_model = entries[early].model
+            take_early(t, shift, early, JOINED)
+            if label_model != row.model:
+                keep_for_folds(t, shift, row, i, x, label_model, true_class, label_ms)
+        if bare >= 0:
+            record_match(t, bare, result_of(entries[bare], true_class))
+    elif bare >= 0:
+        label_ms = own_time(entries[bare].record_ms, entries[bare].timestamp_ms)
+        resolve(t, x, first, entries[bare].true_or_scores, label_ms, record_ms)
+        record_match(t, bare, JOINED)
+    else:
+        enqueue(entries, totals, PREDICTIONS, x)
+    for _ in range(min(EVICTIONS, totals.pending - t.limits[0].max_pending)):
+        evict_prediction(t, record_ms)
+
+
+@hot
+def hold_label(t, shift, row, i, last, form, state):
+    """Keep a label for later predictions."""
+    totals, limits = t.totals[0], t.limits[0]
+    if state != RETAINED:
+        if not limits.retain_unmatched:
+            count_never_matched(t, form, row.topic, row.record_ms)
             return
-        activity = predictions.join_models.place(model, record_ms)
-        if activity is None:
-            self._refuse(event, early, bare)
-            return
-        record = predictions.accept(event, activity)
-        append(self._by_id, record)
-        if early is not None:
-            predictions.resolve(record, activity, early.true_class, own_time(early), record_ms)
-            if self._spec.folds and early.model != model:
-                self._labels.share(early, record_ms)
-            elif early.state == EARLY:
-                self._labels.take(early, JOINED)
-            if bare is not None:
-                self._labels.record_match(bare, result_of(bare, early.true_class))
-        elif bare is not None:
-            predictions.resolve(record, activity, bare.true_class, own_time(bare), record_ms)
-            self._labels.record_match(bare, JOINED)
-        else:
-            predictions.wait(record)
+        t.counters[0].labels_early += 1
+    x = new_entry(t.slots, t.entries, totals, i, last, row, row.timestamp_ms, state)
+    t.entries[x].true_or_scores = row["class"]
+    if form == WITH_MODEL:
+        totals.early += 1
+        enqueue(t.entries, totals, EARLY_LABELS, x)
+    else:
+        totals.retained += 1
+        totals.unmatched += state == UNMATCHED
+        enqueue(t.entries, totals, RETAINED_LABELS, x)
+    if totals.early + totals.retained > limits.max_labels:
+        evict_labels(t, shift)
 
-    def _repeat(self, own: JoinEntry, event: Prediction) -> None:
-        """A further prediction of a pair: as the class that stands, or in conflict with it."""
-        conflicts, was_kept = self._spec.conflicts, own.last_class is not None
-        if conflicts == "first":
-            own.last_class = None  # of settings that kept both
-        stands = own.predicted_class if own.last_class is None else own.last_class
-        repeated = stands == event.predicted_class
-        if repeated:
-            self._counters.predictions_duplicate += 1
-        else:
-            self._counters.predictions_conflict += 1
-        if own.state != PENDING or conflicts == "first":
-            return
-        if not repeated or (was_kept and conflicts == "last"):  # what others kept beside the first counts now
-            activity = self._predictions.join_models.models[event.model]
-            revise(own, event, activity, keep_first=conflicts == "both")
 
-    def _refuse(self, event: Prediction, early: JoinEntry | None, bare: JoinEntry | None) -> None:
-        """Refuse a model over the limit: a dedup entry lets its labels be told from orphans."""
-        self._counters.models_over_limit += 1
-        record = JoinEntry(event.id, event.model, OVER_LIMIT, event.predicted_class, "", event.record_ms)
-        append(self._by_id, record)
-        self._predictions.dedup.add(record, OVER_LIMIT, event.record_ms)
-        if early is not None and early.state == EARLY and early.model == event.model:
-            self._labels.take(early, OVER_LIMIT)
-        if bare is not None:
-            self._labels.record_match(bare, OVER_LIMIT)
+@hot
+def label_named(t, shift, row, i, first):
+    """Process a label with a model."""
+    entries, counters = t.entries, t.counters[0]
+    count_in(counters, WITH_MODEL, row.topic, ACCEPTED_LABELS)
+    own, early, bare, last = find_in_chain(entries, t.totals[0], first, row.model, row.model)
+    existing = own if own >= 0 else early if early >= 0 else bare
+    if existing < 0:
+        hold_label(t, shift, row, i, last, WITH_MODEL, EARLY)
+        return
+    result = result_of(entries[existing], row["class"])
+    count(counters, WITH_MODEL, row.topic, result)
+    if result == JOINED:
+        stop_waiting(t, PREDICTIONS, own)
+        resolve(t, own, first, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
 
-    def _find(self, key: str, model: str) -> tuple[JoinEntry | None, JoinEntry | None, JoinEntry | None]:
-        """A pair's prediction or dedup entry, its waiting label, and the waiting label for all models.
 
-        The waiting label of a fold is that of its model.
-        """
-        own = early = bare = None
-        owner = model_of(model)
-        record = self._by_id.get(key)
-        while record is not None:
-            following = record.next
-            if record.model is None:
-                bare = record
-            elif record.state in (EARLY, RETAINED):
-                if record.model == owner:
-                    early = record
-            elif record.model == model:
-                if record.state == PENDING or record.generation >= self._predictions.dedup.floor:
-                    own = record
-                else:
-                    forget(self._by_id, record)  # dead; the store has not come round to it yet
-            record = following
-        return own, early, bare
+@inner
+def keep_for_folds(t, shift, row, i, last, model, true_class, label_ms):
+    """Keep a label with a model that met a fold for its other folds."""
+    totals = t.totals[0]
+    x = new_entry(t.slots, t.entries, totals, i, last, row, label_ms, RETAINED)
+    t.entries[x].model = model
+    t.entries[x].true_or_scores = true_class
+    t.entries[x].topic = 0
+    totals.retained += 1
+    enqueue(t.entries, totals, RETAINED_LABELS, x)
+    if totals.early + totals.retained > t.limits[0].max_labels:
+        evict_labels(t, shift)
 
-    def label_named(self, event: Label, model: str) -> None:
-        """Handle a label with a model, whose prediction is not pending."""
-        own, early, bare = self._find(event.id, model)
-        if (known := own or early or bare) is not None:
-            result = result_of(known, event.true_class)
-            self._counters.with_model.count(result)
-            self._counters.of_labels(event.topic).count(result)
-        else:
-            self._labels.hold(event)
 
-    def label_folds(self, event: Label, model: str) -> None:
-        """Handle a label with a model that may predict in folds: resolve every fold pending on its id.
-
-        It is kept for folds still to come. The label is counted once, by the first that applies of: joined,
-        corrected, duplicate, late, unusable.
-        """
-        predictions, named = self._predictions, self._counters.with_model
-        of_topic = self._counters.of_labels(event.topic)
-        named.accepted += 1
-        of_topic.accepted += 1
-        result = ORPHAN
-        folded = False
-        record = self._by_id.get(event.id)
-        while record is not None:
-            following, state = record.next, record.state
-            if record.model is None or model_of(record.model) != model or state in (EARLY, RETAINED):
-                pass
-            elif state == PENDING:
+@inner
+def label_folds(t, shift, row, i, first):
+    """Process a label with a model that may predict in folds."""
+    entries, totals, counters = t.entries, t.totals[0], t.counters[0]
+    count_in(counters, WITH_MODEL, row.topic, ACCEPTED_LABELS)
+    label_ms = own_time(row.record_ms, row.timestamp_ms)
+    result = ORPHAN
+    folded = False
+    last = -1
+    x = first
+    while x >= 0:
+        e = entries[x]
+        if e.model >= 0 and e.state not in (EARLY, RETAINED) and t.owners[e.model] == row.model:
+            if e.state == PENDING:
                 result = JOINED
-                folded = folded or record.model != model
-                activity = predictions.join_models.models[record.model]
-                predictions.resolve(record, activity, event.true_class, own_time(event), event.record_ms)
-            elif record.generation < predictions.dedup.floor:
-                forget(self._by_id, record)
-            else:
-                result = min(result, result_of(record, event.true_class))
-            record = following
-        if result != ORPHAN:
-            named.count(result)
-            of_topic.count(result)
-            if folded:
-                self._labels.keep_for_folds(event, own_time(event), event.record_ms)
+                folded = folded or e.model != row.model
+                stop_waiting(t, PREDICTIONS, x)
+                resolve(t, x, first, row["class"], label_ms, row.record_ms)
+            elif is_alive(totals, e):
+                result = min(result, result_of(e, row["class"]))
+        last = x
+        x = np.int64(e.next)
+    if result == ORPHAN:
+        _, early, bare, _ = find_in_chain(entries, totals, first, row.model, row.model)
+        existing = early if early >= 0 else bare
+        if existing < 0:
+            hold_label(t, shift, row, i, last, WITH_MODEL, EARLY)
             return
-        _, early, bare = self._find(event.id, model)
-        if (earlier := early or bare) is not None:
-            result = result_of(earlier, event.true_class)
-            named.count(result)
-            of_topic.count(result)
-        else:
-            self._labels.hold(event)
+        result = result_of(entries[existing], row["class"])
+    count(counters, WITH_MODEL, row.topic, result)
+    if folded:
+        keep_for_folds(t, shift, row, i, last, row.model, row["class"], label_ms)
 
-    def label_all(self, event: Label) -> None:
-        """Handle a label without a model: resolve all models pending on its id, and keep it for others."""
-        predictions = self._predictions
-        result = ORPHAN
-        record = self._by_id.get(event.id)
-        while record is not None:
-            following = record.next
-            state = record.state
-            if state == PENDING:
-                result = JOINED
-                activity = predictions.join_models.models[record.model or ""]
-                predictions.resolve(record, activity, event.true_class, own_time(event), event.record_ms)
-            elif state in (UNMATCHED, RETAINED) and record.model is None:
-                self._labels.repeat(event, record)
-                return
-            elif state in (EARLY, RETAINED):
-                pass
-            elif record.generation < predictions.dedup.floor:
-                forget(self._by_id, record)
-            else:
-                result = min(result, result_of(record, event.true_class))
-            record = following
-        self._labels.retain(event, result)
+
+@hot
+def label_all(t, shift, row, i, first):
+    """Process a label without a model."""
+    entries, totals, counters = t.entries, t.totals[0], t.counters[0]
+    count_in(counters, WITHOUT_MODEL, row.topic, ACCEPTED_LABELS)
+    result = ORPHAN
+    last = -1
+    x = first
+    while x >= 0:
+        e = entries[x]
+        if e.state in (UNMATCHED, RETAINED) and e.model < 0:
+            count(counters, WITHOUT_MODEL, row.topic, result_of(e, row["class"]))
+            return
+        if e.state == PENDING:
+            result = JOINED
+            stop_waiting(t, PREDICTIONS, x)
+            resolve(t, x, first, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
+        elif e.state not in (EARLY, RETAINED) and is_alive(totals, e):
+            result = min(result, result_of(e, row["class"]))
+        last = x
+        x = np.int64(e.next)
+    if result == ORPHAN:
+        hold_label(t, shift, row, i, last, WITHOUT_MODEL, UNMATCHED)
+    else:
+        count(counters, WITHOUT_MODEL, row.topic, result)
+        hold_label(t, shift, row, i, last, WITHOUT_MODEL, RETAINED)
+
+
+@inner
+def withdraw(t, row, first):
+    """Withdraw the pending predictions of an id, of one model or of all."""
+    x = first
+    while x >= 0:
+        e = t.entries[x]
+        if e.state == PENDING and (row.model < 0 or row.model == owner_of(t, e.model)):
+            discard_scores(t.totals[0], t.discarded, e.true_or_scores)
+            end_without_label(t, x, WITHDRAWN, row.record_ms)
+            t.counters[0].predictions_withdrawn += 1
+        x = np.int64(e.next)

@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Protocol
 
+from streamwatch.core.join.caveats import Mismatch
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
-from streamwatch.core.join.holdings import Holdings
-from streamwatch.core.join.mismatch import Mismatch
-from streamwatch.core.join.models import joined_folds
+from streamwatch.core.join.models import ModelActivity, joined_folds
 from streamwatch.core.metrics import family, single
-from streamwatch.core.series import Family
+from streamwatch.core.metrics.series import Family
+
+# `Holdings`: what a join holds.
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """Numbers of what waits, by kind, and the activity of every model by name."""
+
+    models: Mapping[str, ModelActivity]
+    pending: int
+    early: int
+    """Labels with a model, waiting."""
+    unmatched: int
+    """Labels without a model that have met nobody."""
+    retained: int
+    """All labels without a model that are kept."""
+    dedup_entries: int
+    held: int = 0
+    """Outcomes in the order buffer."""
+    held_assumed: int = 0
+    """Of those, the ones that were assumed at expiry."""
+    oldest_ms: int | None = None
+    """Record time of the pending prediction that would expire first."""
+    places: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Entries by where they lie (`memory`, `disk`); empty of a join that leaves that to its store."""
+
 
 _COUNTERS = (
     "predictions_accepted",

@@ -7,7 +7,7 @@ that precedes it can still come, and releases it in the order (record time, topi
 
 from __future__ import annotations
 
-from streamwatch.core.merge.arrivals import Arrivals, arrivals_of
+from streamwatch.core.merge.inbox import Arrivals, arrivals_of
 from streamwatch.core.merge.merge import Merge
 from streamwatch.core.merge.progress import MergeProgress, ReleasedState
 from streamwatch.core.merge.released import Released

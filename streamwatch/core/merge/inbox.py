@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.merge.held import HeldRecords
 from streamwatch.core.merge.partitions import Partitions
+from streamwatch.core.merge.queues import HeldRecords
 from streamwatch.core.merge.timestamps import LOOK_AHEAD, ClockView, judge
+from streamwatch.core.records import (
+    APPENDED,
+    NO_ELEMENTS,
+    NO_SCORES,
+    OBJECT,
+    ROW,
+    SEVERAL,
+    Beside,
+    FetchedRecords,
+    RecordBatch,
+    RecordElements,
+    RecordScores,
+    Vocabulary,
+    gather_texts,
+    point_behind,
+    rows_of,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    from streamwatch.core.events import Event
+    from streamwatch.core.ports import Record
 
 HostIsBehind: TypeAlias = Callable[[int, int], bool | None]
 
@@ -157,3 +180,290 @@ class Inbox:
             partitions.running_ms[place] = found.times_ms[-1]
         if count < len(ids):
             self._doubtful[place] = ids[count:]
+
+
+# Records as polls deliver them, before they have a time and a place in the sequence.
+
+
+_ROW_BYTES: Final = 250
+"""Bytes a decoded record takes in memory beside its key and value, about, as a row."""
+_OBJECT_BYTES: Final = 500
+"""Bytes that it takes as an object."""
+_ELEMENT_BYTES: Final = 150
+"""Bytes that an event of a record with several takes as a row."""
+_SCORE_BYTES: Final = 12
+"""Bytes that a score in columns takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Records of one partition as one poll delivered them, in offset order; columns of one length.
+
+    Attributes
+    ----------
+    offsets, stamps_ms
+        int64; `stamps_ms` as the records carry them, in milliseconds since the epoch.
+    decodable
+        bool: whether the record could be decoded.
+    records
+        Decoded records, one for each.
+    appended
+        Whether the broker set the timestamps (LogAppendTime).
+    size_bytes
+        Approximate memory they take.
+    """
+
+    offsets: NDArray[np.int64]
+    stamps_ms: NDArray[np.int64]
+    decodable: NDArray[np.bool_]
+    records: RecordBatch
+    appended: bool = False
+    size_bytes: int = 0
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+
+def arrivals_of(records: Sequence[Record], batch: RecordBatch) -> Arrivals:
+    """Build `Arrivals` from the records of one partition and what they were decoded to."""
+    if isinstance(records, FetchedRecords):
+        appended = bool(records.rows[:, APPENDED].all())
+        size_bytes = records.size_bytes + _ROW_BYTES * len(batch)
+    else:
+        appended = all(record.timestamp_type == 1 for record in records)
+        size_bytes = sum(len(record.value or b"") + len(record.key or b"") for record in records)
+    return Arrivals(
+        batch.rows["offset"],
+        batch.rows["record_ms"],
+        batch.decodable(),
+        batch,
+        appended=appended,
+        size_bytes=size_bytes
+        + _OBJECT_BYTES * len(batch.objects)
+        + _ELEMENT_BYTES * len(batch.elements.rows)
+        + _SCORE_BYTES * len(batch.scores.values),
+    )
+
+
+# What records have beside their rows, from their arrival to their release.
+
+
+_FEWEST = 1_024
+_WORDS = ROW.itemsize // 8
+"""Of a row. Rows are joined as bytes: numpy copies records field by field, a hundred times slower, and
+a view of each batch as words takes longer than its few rows where partitions are many."""
+
+
+class KeptBatches:
+    """Texts, scores, objects and elements of batches behind one another, and the vocabulary of their rows.
+
+    What `batch` gave stays as it was: they are only added to.
+    """
+
+    __slots__ = ("_elements", "_is_plain", "_objects", "_scores", "_texts", "_used", "_vocabulary", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Records of which something is kept."""
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop all that is kept."""
+        self.count = self._used = 0
+        self._is_plain = False  # whether some rows say something by themselves
+        self._scores, self._elements = _KeptScores(), _KeptElements()
+        self._texts: NDArray[np.uint8] | None = None
+        self._objects: list[Event] = []
+        self._vocabulary: Vocabulary | None = None
+
+    @property
+    def is_bare(self) -> bool:
+        """Tell whether nothing is kept but the vocabulary."""
+        return self._texts is None and not (self._objects or self._scores.count or self._elements.count)
+
+    def numbers_by(self, vocabulary: Vocabulary) -> bool:
+        """Tell whether kept rows number names by this vocabulary."""
+        return self._vocabulary is vocabulary
+
+    def add(self, batches: Sequence[RecordBatch]) -> NDArray[np.int64]:
+        """Take in batches; their rows behind one another, as words, which point to what is kept here.
+
+        Raises
+        ------
+        ValueError
+            Its rows number names by another vocabulary, or spell keys in another way, than those before it.
+        """
+        self._settle([batch for batch in batches if not batch.only_objects])
+        joined = bytearray().join([batch.rows.tobytes() for batch in batches])
+        words = np.frombuffer(joined, np.int64).reshape(-1, _WORDS)
+        self.count += len(words)
+        if [batch for batch in batches if batch.texts is not None or any(batch.beside)]:
+            rows, start = rows_of(words), 0
+            for batch in batches:
+                stop = start + len(batch.rows)
+                self._move(rows[start:stop], batch)
+                start = stop
+        return words
+
+    def _move(self, rows: NDArray[np.void], batch: RecordBatch) -> None:
+        """Put what a batch has beside its rows behind the others'; its rows, kept here, then point there."""
+        before = Beside(self._used, len(self._objects), self._scores.count, self._elements.count)
+        if any(before):
+            point_behind(rows, before)
+        if len(batch.elements):
+            point_behind(self._elements.add(batch.elements), before)
+        self._objects += batch.objects
+        self._scores.add(batch.scores)
+        if batch.texts is not None and not batch.only_objects:
+            texts = batch.texts
+            held = np.empty(0, np.uint8) if self._texts is None else self._texts
+            self._texts = _with_room(held, self._used, self._used + len(texts))
+            self._texts[self._used : self._used + len(texts)] = texts
+            self._used += len(texts)
+
+    def batch(
+        self,
+        rows: NDArray[np.void],
+        clock_ms: NDArray[np.int64],
+        topics: Sequence[str] = (),
+        of: NDArray[np.uint8] | int = 0,
+    ) -> RecordBatch:
+        """Make a batch of rows, with the clock and the number of the topic at each."""
+        rows["record_ms"] = clock_ms
+        rows["topic"] = of
+        vocabulary, scores = self._vocabulary or Vocabulary(), self._scores.view()
+        return RecordBatch(
+            rows, self._texts, self._objects, vocabulary, topics, scores, self._elements.view()
+        )
+
+    def rows_of_elements(self) -> NDArray[np.void]:
+        """Rows of all events kept of records that hold several."""
+        return self._elements.view().rows
+
+    def classes_of_scores(self) -> NDArray[np.int32]:
+        """Numbers of the classes of all scores kept."""
+        return self._scores.view().classes
+
+    def keep(self, rows: NDArray[np.void]) -> None:
+        """Drop all but what belongs to `rows`, whose pointers are updated in place."""
+        several = rows["side"] == SEVERAL
+        elements = self._elements.view().only(rows["object"][several])
+        rows["object"][several] = np.arange(len(elements))
+        if len(elements):
+            words = np.concatenate([words_of(rows), words_of(elements.rows)])
+            self._keep_beside(rows_of(words))
+            words_of(rows)[:] = words[: len(rows)]
+            words_of(elements.rows)[:] = words[len(rows) :]
+        else:
+            self._keep_beside(rows)
+        self._is_plain = bool((rows["side"] < OBJECT).any() or (elements.rows["side"] < OBJECT).any())
+        self._elements = _KeptElements()
+        self._elements.add(elements)
+        self.count = len(rows)
+
+    def _keep_beside(self, rows: NDArray[np.void]) -> None:
+        """Drop the texts, scores and objects that do not belong to these rows of records and events."""
+        chosen = rows["side"] == OBJECT
+        scored = (rows["side"] < OBJECT) & (rows["object"] >= 0)
+        if self._scores.count:
+            left = self._scores.view().only(rows["object"][scored])
+            rows["object"][scored] = np.arange(len(left))
+            self._scores = _KeptScores()
+            self._scores.add(left)
+        objects = self._objects
+        self._objects = [objects[place] for place in rows["object"][chosen].tolist()]
+        rows["object"][chosen] = np.arange(len(self._objects))
+        if self._texts is not None:
+            sizes = np.where(rows["side"] < OBJECT, rows["id_bytes"], -1).astype(np.int64)
+            texts = np.empty(int((sizes + 1).sum()), np.uint8)
+            gather_texts(self._texts, rows["id_at"].astype(np.int64), sizes, texts)
+            rows["id_at"] = np.cumsum(sizes + 1) - sizes - 1
+            self._texts, self._used = texts, len(texts)
+
+    def _settle(self, batches: Sequence[RecordBatch]) -> None:
+        """Go by the vocabulary of the first batch that has rows; let the last of all go with its records."""
+        if not batches:
+            return
+        first, has_texts = batches[0], self._texts is not None
+        if self._vocabulary is None or not self._is_plain:
+            self._vocabulary, has_texts = first.vocabulary, first.texts is not None
+            self._texts, self._used = None, 0
+        self._is_plain = True
+        found = {(batch.vocabulary, batch.texts is not None) for batch in batches}
+        if {vocabulary for vocabulary, _ in found} != {self._vocabulary}:
+            raise ValueError("records of one sequence must number names by one vocabulary, got two")
+        if {texts for _, texts in found} != {has_texts}:
+            raise ValueError("records of one sequence must all have texts of keys, or none")
+
+
+class _KeptScores:
+    """Scores behind one another, with room for more."""
+
+    __slots__ = ("_all", "_used", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Predictions whose scores are kept."""
+        self._used = 0
+        self._all = NO_SCORES
+
+    def add(self, scores: RecordScores) -> None:
+        """Put the scores of further predictions behind the others."""
+        if not len(scores):
+            return
+        count, used = self.count + len(scores), self._used + len(scores.values)
+        kept = self._all = RecordScores(
+            _with_room(self._all.ends, self.count, count),
+            _with_room(self._all.classes, self._used, used),
+            _with_room(self._all.values, self._used, used),
+        )
+        kept.ends[self.count : count] = scores.ends + self._used
+        kept.classes[self._used : used] = scores.classes
+        kept.values[self._used : used] = scores.values
+        self.count, self._used = count, used
+
+    def view(self) -> RecordScores:
+        """Scores kept so far, which stay as they are."""
+        kept, used = self._all, self._used
+        return RecordScores(kept.ends[: self.count], kept.classes[:used], kept.values[:used])
+
+
+class _KeptElements:
+    """Events of records that hold several, behind one another, with room for more."""
+
+    __slots__ = ("_all", "_used", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Records whose events are kept."""
+        self._used = 0
+        self._all = NO_ELEMENTS
+
+    def add(self, elements: RecordElements) -> NDArray[np.void]:
+        """Put the events of further records behind the others; their rows, as they are kept."""
+        count, used = self.count + len(elements), self._used + len(elements.rows)
+        kept = self._all = RecordElements(
+            _with_room(self._all.ends, self.count, count),
+            rows_of(_with_room(words_of(self._all.rows), self._used, used)),
+            _with_room(self._all.tied, self.count, count),
+        )
+        kept.ends[self.count : count] = elements.ends + self._used
+        kept.tied[self.count : count] = elements.tied
+        words_of(kept.rows)[self._used : used] = words_of(elements.rows)
+        added = kept.rows[self._used : used]
+        self.count, self._used = count, used
+        return added
+
+    def view(self) -> RecordElements:
+        """Events kept so far, which stay as they are."""
+        kept = self._all
+        return RecordElements(kept.ends[: self.count], kept.rows[: self._used], kept.tied[: self.count])
+
+
+def _with_room(column: NDArray[Any], used: int, wanted: int) -> NDArray[Any]:
+    """Give the column, or a longer one with the same beginning."""
+    if wanted <= len(column):
+        return column
+    longer = np.empty((max(2 * wanted, _FEWEST), *column.shape[1:]), column.dtype)
+    longer[:used] = column[:used]
+    return longer

@@ -23,17 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Partition, Side
-from streamwatch.core.merge.arrivals import Arrivals
-from streamwatch.core.merge.bounds import Bounds, bounds_of
-from streamwatch.core.merge.held import HeldRecords
 from streamwatch.core.merge.host_clock import HostClock
-from streamwatch.core.merge.inbox import HostIsBehind, Inbox
-from streamwatch.core.merge.kept_batches import KeptBatches
-from streamwatch.core.merge.partitions import Partitions
+from streamwatch.core.merge.inbox import Arrivals, HostIsBehind, Inbox, KeptBatches
+from streamwatch.core.merge.partitions import Bounds, Partitions, bounds_of
 from streamwatch.core.merge.progress import Key, MergeProgress
+from streamwatch.core.merge.queues import HeldRecords
 from streamwatch.core.merge.released import Released, together
 from streamwatch.core.merge.spec import RANKS, MergeSpec
-from streamwatch.core.records import MOST_TOPICS
+from streamwatch.core.metrics import family, single
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.records import MOST_TOPICS, RecordBatch, no_records, rows_of, words_of
 
 _LEAST: Final = 10_000
 """Records whose texts and objects may be kept although they were released."""
@@ -136,7 +135,12 @@ class Merge:
             if full := vocabulary.full():
                 self.full_names += full
                 _, rows = self._waiting_rows()
-                vocabulary.release_all_but(rows if self._kept.numbers_by(vocabulary) else rows[:0])
+                if self._kept.numbers_by(vocabulary):
+                    elements = words_of(self._kept.rows_of_elements())
+                    rows = rows_of(np.concatenate([words_of(rows), elements]))
+                    vocabulary.release_all_but(rows, self._kept.classes_of_scores())
+                else:
+                    vocabulary.release_all_but(rows[:0])
 
     def found(self, ends_ms: Mapping[Partition, int | None]) -> None:
         """Note when the fetches were sent that found partitions at their end; None: not known to be there."""
@@ -316,3 +320,68 @@ class Merge:
         )
         self.left_behind += left
         return bool(left)
+
+
+# Metrics of the merge: the clock, record times, corrected timestamps, held records.
+
+
+def progress_families(progress: MergeProgress) -> list[Family]:
+    """Series of the evaluated part of the sequence, and of records out of order or corrected."""
+    seconds = {topic: late_ms / 1_000 for topic, late_ms in progress.lateness_ms.items()}
+    watermarks = [
+        ((str(partition.partition), partition.topic), ms / 1_000)
+        for partition, ms in sorted(progress.running_ms.items())
+        if ms >= 0
+    ]
+    late = [((topic,), float(count)) for topic, count in sorted(progress.out_of_order.items())]
+    corrected = [((reason,), float(count)) for reason, count in sorted(progress.corrected.items())]
+    return [
+        single("clock_timestamp_seconds", progress.clock_ms / 1_000 if progress.clock_ms >= 0 else None),
+        family("watermark_timestamp_seconds", watermarks),
+        *(
+            family(name, [((topic,), float(count)) for topic, count in sorted(counts.items())])
+            for name, counts in (
+                ("records_evaluated_total", progress.evaluated),
+                ("events_evaluated_total", progress.events),
+                ("records_skipped_total", progress.skipped),
+                ("predictions_tied_total", progress.tied),
+            )
+        ),
+        family("records_out_of_order_total", late),
+        family(
+            "records_lateness_seconds_total", [((topic,), sum_) for topic, sum_ in sorted(seconds.items())]
+        ),
+        family("timestamps_corrected_total", corrected),
+        single("partitions_left_behind_total", float(progress.left_behind)),
+    ]
+
+
+def held_families(merge: Merge, now_ms: int) -> list[Family]:
+    """Series of records read and not released yet, as of now instead of the last commit."""
+    holds = [
+        ((str(partition.partition), partition.topic), seconds)
+        for partition, seconds in sorted(merge.holds(now_ms).items())
+    ]
+    return [
+        single("merge_held_records", float(merge.held_records)),
+        family("merge_hold_seconds", holds),
+        single("host_clock_behind", float(merge.host_is_behind)),
+    ]
+
+
+# Compiling the merge before it is needed, or loading what was compiled before.
+
+
+def warm_up_merge() -> None:
+    """Merge two records, the first judged and the second plain, so that every compiled function is called."""
+    partition = Partition("warm-up", 0)
+    merge = Merge(MergeSpec(), {partition.topic: "both"}, MergeProgress())
+    merge.set_partitions([partition])
+    nothing = no_records()
+    one = RecordBatch(np.zeros(1, nothing.rows.dtype), None, (), nothing.vocabulary)
+    stamps_ms, decodable = np.ones(1, np.int64), np.ones(1, np.bool_)
+    for _ in range(2):  # the first of a partition is judged, the second is plain
+        merge.add({partition: Arrivals(stamps_ms, stamps_ms, decodable, one)}, 0)
+        merge.release(0, 0)
+    merge.compact()
+    merge.drain(0)

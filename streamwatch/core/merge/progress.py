@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Partition
+from streamwatch.core.events import Name, Partition
 from streamwatch.core.merge.released import CONTINUED, IN_ORDER, Released
 from streamwatch.core.merge.timestamps import REASONS
 
@@ -19,7 +19,7 @@ class Key(msgspec.Struct, frozen=True, array_like=True):
     """Place of a record in the sequence."""
 
     time_ms: int
-    topic: str
+    topic: Name
     partition: int
     offset: int
 
@@ -27,7 +27,7 @@ class Key(msgspec.Struct, frozen=True, array_like=True):
 class PartitionProgress(msgspec.Struct, frozen=True, array_like=True):
     """Progress of the evaluation of one partition."""
 
-    topic: str
+    topic: Name
     partition: int
     position: int
     """Offset of the next record to be evaluated."""
@@ -41,14 +41,14 @@ class ReleasedState(msgspec.Struct, frozen=True, array_like=True):
     places: list[PartitionProgress] = []
     last: Key | None = None
     clock_ms: int = -1
-    out_of_order: dict[str, int] = {}
-    lateness_ms: dict[str, int] = {}
-    corrected: dict[str, int] = {}
+    out_of_order: dict[Name, int] = {}
+    lateness_ms: dict[Name, int] = {}
+    corrected: dict[Name, int] = {}
     left_behind: int = 0
-    evaluated: dict[str, int] = {}
-    events: dict[str, int] = {}
-    skipped: dict[str, int] = {}
-    tied: dict[str, int] = {}
+    evaluated: dict[Name, int] = {}
+    events: dict[Name, int] = {}
+    skipped: dict[Name, int] = {}
+    tied: dict[Name, int] = {}
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import Partition
 from streamwatch.core.merge.queues import IN_ORDER, NO_PLACE
-from streamwatch.core.records import RecordBatch, no_records, rows_of, words_of
+from streamwatch.core.records import SEVERAL, RecordBatch, no_records, rows_of, words_of
 
 __all__ = ["CONTINUED", "IN_ORDER", "NO_PLACE", "Released", "together"]
 
@@ -99,6 +99,8 @@ def together(parts: Sequence[Released]) -> Released:
             last.objects,
             last.vocabulary,
             last.topics,
+            last.scores,
+            last.elements,
         ),
         parts[0].partitions,
         np.concatenate([part.places for part in parts]),
@@ -108,3 +110,66 @@ def together(parts: Sequence[Released]) -> Released:
         np.concatenate([part.lateness_ms for part in parts]),
         np.concatenate([part.reasons for part in parts]),
     )
+
+
+# Expansion of released records that hold several events, or none, into a row for each event.
+#
+# Until its release a record is one row, as waiting, lateness and positions concern whole records.
+# Afterwards each of its events is a row with the record's place and time. All but the last are marked
+# (`CONTINUED`), so that neither a turn nor a commit ends between them.
+
+
+EVENTS_PER_TURN: Final = 4_096
+"""Events of records with several that become rows at a time; a record with more has a turn of its own."""
+
+
+def expanded(released: Released) -> Released:
+    """Give a stretch of the sequence with a row for each event, and one for a record without any."""
+    if not len(_several(released.records)):
+        return released
+    batch, of, events, tied = released.records.spread()
+    is_last = np.ones(len(of), np.bool_)
+    is_last[:-1] = of[1:] != of[:-1]
+
+    def told_last(column: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.where(is_last, column[of], 0)
+
+    return Released(
+        batch,
+        released.partitions,
+        released.places[of],
+        released.offsets[of],
+        released.times_ms[of],
+        released.clock_ms[of],
+        np.where(is_last, released.lateness_ms[of], CONTINUED),
+        np.where(is_last, released.reasons[of], 0).astype(np.uint8),
+        told_last(events),
+        told_last(tied),
+    )
+
+
+def expanded_in_turns(stretches: Iterable[Released]) -> Generator[Released, None, None]:
+    """Give stretches of the sequence as `expanded` does, in shorter ones where records hold many events."""
+    for released in stretches:
+        start = 0
+        for stop in _stops(released.records):
+            yield expanded(released.part(start, stop))
+            start = stop
+        if start < len(released):
+            yield expanded(released.part(start, len(released)))
+
+
+def _stops(records: RecordBatch) -> Generator[int, None, None]:
+    """Give places behind records with which events of those with several are enough for a turn."""
+    places = _several(records)
+    ends = np.cumsum(records.elements.sizes(records.rows["object"][places]))
+    before = 0
+    while len(ends) and ends[-1] >= before + EVENTS_PER_TURN:
+        last = int(np.searchsorted(ends, before + EVENTS_PER_TURN))
+        yield int(places[last]) + 1
+        before = int(ends[last])
+
+
+def _several(records: RecordBatch) -> NDArray[np.intp]:
+    """Find the records that hold several events, or none."""
+    return np.flatnonzero(records.rows["side"] == SEVERAL) if len(records.elements) else np.empty(0, np.intp)

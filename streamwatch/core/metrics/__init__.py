@@ -15,23 +15,17 @@ A file here is what one part of the program counts. To add a metric:
 
 from __future__ import annotations
 
-from streamwatch.core.metrics.alarms import ALARMS
-from streamwatch.core.metrics.comparisons import COMPARISONS
-from streamwatch.core.metrics.daemon import DAEMON
-from streamwatch.core.metrics.join import JOIN
-from streamwatch.core.metrics.merge import MERGE
 from streamwatch.core.metrics.metric import Metric
-from streamwatch.core.metrics.needed import NEEDED
 from streamwatch.core.metrics.of_models import (
+    ALARMS,
+    COMPARISONS,
     DEPTH_BOUNDS,
     LABEL_DELAY_BOUNDS,
     LENGTH_BOUNDS,
     metrics_of,
 )
-from streamwatch.core.metrics.process import PROCESS
-from streamwatch.core.metrics.results import RESULTS
-from streamwatch.core.metrics.state import STATE
-from streamwatch.core.metrics.table import SECTIONS, family, single
+from streamwatch.core.metrics.of_the_daemon import DAEMON, JOIN, MERGE, PROCESS, RESULTS, STATE
+from streamwatch.core.metrics.table import NEEDED, SECTIONS, family, single
 
 __all__ = [
     "ALARMS",

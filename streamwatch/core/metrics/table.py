@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
-from streamwatch.core.metrics.alarms import ALARMS
-from streamwatch.core.metrics.comparisons import COMPARISONS
-from streamwatch.core.metrics.daemon import DAEMON
-from streamwatch.core.metrics.join import JOIN
-from streamwatch.core.metrics.merge import MERGE
-from streamwatch.core.metrics.process import PROCESS
-from streamwatch.core.metrics.results import RESULTS
-from streamwatch.core.metrics.state import STATE
-from streamwatch.core.series import Family, Histogram
+from streamwatch.core.metrics.of_models import ALARMS, COMPARISONS
+from streamwatch.core.metrics.of_the_daemon import DAEMON, JOIN, MERGE, PROCESS, RESULTS, STATE
+from streamwatch.core.metrics.series import Family, Histogram
 
 SECTIONS: Final = (ALARMS, JOIN, COMPARISONS, MERGE, STATE, DAEMON, PROCESS, RESULTS)
 _BY_NAME: Final = {metric.name: metric for section in SECTIONS for metric in section}
@@ -28,3 +22,102 @@ def family(name: str, samples: Sequence[tuple[tuple[str, ...], float | Histogram
 def single(name: str, value: float | None) -> Family:
     """Make a value the one series of a metric without labels; None is undefined and gives no sample."""
     return family(name, [] if value is None else [((), value)])
+
+
+# Series that the shipped rules and dashboards read: no limit of `/metrics` ever leaves them out.
+#
+# `tests/deploy/test_needed_series.py` derives them from the queries in `deploy/` and finds them here. What
+# the dashboards show per class, and per value of a segment, is not among them: the stream decides on its
+# size.
+
+
+Label: TypeAlias = Callable[[str, str], bool]
+"""Whether a series with this value of a label is needed; the second argument is the main forgetting."""
+
+
+def main_forgetting(names: Sequence[str]) -> str | None:
+    """The fading one if there is one, else the first: what page and dashboards show if nothing is chosen."""
+    return next((name for name in names if name.startswith("fading:")), names[0] if names else None)
+
+
+def _one_of(*values: str) -> Label:
+    return lambda value, _: value in values
+
+
+def _main(value: str, main: str) -> bool:
+    return value == main
+
+
+def _fading(value: str, main: str) -> bool:
+    return value.startswith("fading:") or value == main
+
+
+def _main_or_landmark(value: str, main: str) -> bool:
+    return value in {"landmark", main}
+
+
+_JUDGED: Final = {"opponent": _one_of("persistent", "majority")}
+
+NEEDED: Final[Mapping[str, Mapping[str, Label]]] = {
+    # Rules.
+    "outcomes_total": {},
+    "kappa_plus": {"forgetting": _fading},
+    "effective_sample_size": {},
+    "accuracy_bound_ratio": {"bound": _one_of("hoeffding", "hoeffding_upper")},
+    "baseline_accuracy_ratio": {"forgetting": _main_or_landmark},
+    "verdict": _JUDGED,
+    "verdict_since_timestamp_seconds": _JUDGED,
+    "accuracy_misleads": {},
+    "alarms_open": {},
+    "label_delay_seconds": {},
+    "last_label_timestamp_seconds": {},
+    "last_prediction_timestamp_seconds": {},
+    "pending_predictions": {},
+    "model_predictions_total": {},
+    "model_predictions_joined_total": {},
+    "classes_disjoint": {},
+    "scores_as_classes": {},
+    "nothing_joins": {},
+    # Dashboards.
+    "accuracy_ratio": {},
+    "errors_total": {},
+    "kappa": {"forgetting": _main},
+    "kappa_majority": {"forgetting": _main},
+    "kappa_persistent": {"forgetting": _main},
+    "mcc": {"forgetting": _main},
+    "loss_autocorrelation": {"forgetting": _main},
+    "effective_sample_size_autocorrelated": {"forgetting": _main},
+    "temporal_dependence": {"forgetting": _main},
+    "adwin_window_outcomes": {},
+    "drift_weighted_accuracy_ratio": {},
+    "drift_weighted_effective_sample_size": {},
+    "detector_statistic": {},
+    "detector_threshold": {},
+    "alarms_total": {},
+    "last_alarm_timestamp_seconds": {},
+    "accuracy_delay_corrected_ratio": {},
+    "accuracy_settled_ratio": {},
+    "label_delay_bias": {},
+    "log_loss": {"forgetting": _main},
+    "brier_score": {"forgetting": _main},
+    "auc_ratio": {},
+    "calibration_error_ratio": {},
+    "early_hint": {},
+    "early_hint_evidence": {},
+    "expected_accuracy_ratio": {},
+    "expected_accuracy_error_ratio": {},
+    "unchanged_accuracy_error_ratio": {},
+    "predictions_labelled_ratio": {},
+    "prediction_clock_waiting_outcomes": {},
+    "prediction_clock_settled_until_timestamp_seconds": {},
+    "prediction_clock_disordered_total": {},
+}
+"""Series of models by name: which values of a label are needed; of a label that is not named, all are."""
+
+
+def is_needed(name: str, labels: Mapping[str, str], main: str) -> bool:
+    """Tell whether rules or dashboards read this series of a model; `main` is the main forgetting."""
+    wanted = NEEDED.get(name)
+    return wanted is not None and all(
+        wants(labels[label], main) for label, wants in wanted.items() if label in labels
+    )

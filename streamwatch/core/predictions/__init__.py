@@ -10,7 +10,8 @@ from __future__ import annotations
 from streamwatch.core.predictions.early_hints import EARLY_HINTS
 from streamwatch.core.predictions.kind import PredictionRegisterKind
 from streamwatch.core.predictions.label_delays import LABEL_DELAYS
+from streamwatch.core.predictions.sampled_labels import SAMPLED_LABELS
 
 __all__ = ["KINDS", "PredictionRegisterKind"]
 
-KINDS: tuple[PredictionRegisterKind, ...] = (EARLY_HINTS, LABEL_DELAYS)
+KINDS: tuple[PredictionRegisterKind, ...] = (EARLY_HINTS, LABEL_DELAYS, SAMPLED_LABELS)

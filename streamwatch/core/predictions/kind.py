@@ -2,14 +2,107 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from streamwatch.core.events import Outcome
-from streamwatch.core.predictions.active_hint import ActiveHint
-from streamwatch.core.predictions.batch import PredictionBatch
-from streamwatch.core.series import Family
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Name, Outcome, Prediction, sampling_of
+from streamwatch.core.metrics.series import Family
+
+# Predictions as columns, in the order in which the join accepted them.
+
+
+PREDICTED: Final = np.dtype(
+    [
+        ("record_ms", np.int64),
+        ("event_ms", np.int64),
+        ("score", np.float64),
+        ("model", np.int32),
+        ("class", np.int32),
+        ("sampling", np.int32),
+    ],
+    align=True,
+)
+"""Prediction: record time, own time, score, model, class, sampling of its label.
+
+`event_ms`: its own time, or that of the record if it has none. `score`: score of the predicted class, NaN
+without one. `model`, `class`: numbers of the names. `sampling`: number of `core.label_sampling`, 0 without a
+probability.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionBatch:
+    """Accepted predictions in order: no duplicates, no conflicts, none over a limit."""
+
+    records: NDArray[np.void]
+    """Of `PREDICTED`, shape (n,)."""
+    models: Sequence[str]
+    """Names of models by number; another list as soon as a number stands for another name."""
+    classes: Sequence[str]
+    """Names of classes by number; another list as soon as a number stands for another name."""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+def batch_of(events: Sequence[Prediction]) -> PredictionBatch:
+    """Put predictions into columns; names are numbered in order of occurrence."""
+    models: dict[str, int] = {}
+    classes: dict[str, int] = {}
+    records = np.zeros(len(events), PREDICTED)
+    records["model"] = [models.setdefault(event.model, len(models)) for event in events]
+    records["class"] = [classes.setdefault(event.predicted_class, len(classes)) for event in events]
+    records["score"] = [score_of(event.predicted_class, event.scores) for event in events]
+    records["record_ms"] = [event.record_ms for event in events]
+    records["event_ms"] = [
+        event.record_ms if event.timestamp_ms is None else event.timestamp_ms for event in events
+    ]
+    records["sampling"] = [sampling_of(event.label_probability, event.label_requested) for event in events]
+    return PredictionBatch(records, list(models), list(classes))
+
+
+def score_of(predicted_class: str, scores: Mapping[str, float] | None) -> float:
+    """Score of the predicted class divided by the sum of all; NaN without one, or if a score is invalid.
+
+    Scores that are negative or not finite, and those with sum 0, are invalid.
+    """
+    score = None if not scores else scores.get(predicted_class)
+    if scores is None or score is None:
+        return math.nan
+    total = sum(scores.values())
+    if not 0.0 < total < math.inf or min(scores.values()) < 0.0:  # a NaN makes the sum NaN
+        return math.nan
+    return min(1.0, score / total)
+
+
+# Active hint: what changed among a model's predictions, as notifications report it.
+
+
+class ActiveHint(msgspec.Struct, frozen=True):
+    """Hint that was given and has not ended: predictions differ from earlier ones.
+
+    Their labels are pending.
+    """
+
+    ordinal: int
+    """Number of the hint among the model's, from 1."""
+    given_ms: int
+    """Record time at which it was given."""
+    predicted_class: Name | None
+    """Class whose share changed most significantly; None if it is the mean score of the predicted class."""
+    more: bool
+    """Whether the share, or the score, has increased."""
+    before: float
+    """Share of the class among earlier predictions, or their mean score; NaN if undefined."""
+    now: float
+    """Share or mean score among the latest predictions."""
 
 
 class PredictionRegister(Protocol):
@@ -58,6 +151,10 @@ class PredictionRegister(Protocol):
 
     def active_hints(self) -> Mapping[str, ActiveHint]:
         """Active hints by model; empty for a register without hints."""
+        ...
+
+    def unrepresentative(self) -> AbstractSet[str]:
+        """Models whose outcomes are no fair sample of their predictions, as far as the register knows."""
         ...
 
 

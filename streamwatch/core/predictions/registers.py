@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from streamwatch.core import predictions as kinds
 from streamwatch.core.events import Outcome, Prediction
-from streamwatch.core.predictions.active_hint import ActiveHint
-from streamwatch.core.predictions.batch import PredictionBatch, batch_of
-from streamwatch.core.predictions.kind import PredictionRegister
-from streamwatch.core.series import Family
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, PredictionRegister, batch_of
 from streamwatch.core.specs import RegisterSpec
 
 
@@ -87,6 +86,10 @@ class PredictionRegisters:
                 found.setdefault(model, {}).update(details)
         return found
 
+    def unrepresentative(self) -> AbstractSet[str]:
+        """Models whose outcomes are no fair sample of their predictions."""
+        return {name for register in self._registers for name in register.unrepresentative()}
+
     def active_hints(self) -> dict[str, ActiveHint]:
         """Active hints by model."""
         return {name: hint for register in self._registers for name, hint in register.active_hints().items()}
@@ -98,3 +101,14 @@ def details_with_predictions(
     """Add the details from predictions to models' details, also for models without outcomes."""
     names = (*details, *(name for name in found if name not in details))
     return {name: {**details.get(name, {}), **found.get(name, {})} for name in names}
+
+
+# Compilation of the prediction registers' functions before they are needed, or their loading.
+
+
+def warm_up_predictions(specs: Sequence[RegisterSpec]) -> None:
+    """Process a prediction and its outcome in registers of these specifications, to call every function."""
+    registers = PredictionRegisters(specs)
+    scores = {"a": 0.9, "b": 0.1}
+    registers.observe_events([Prediction("0", "warm-up", "a", 0, scores=scores)])
+    registers.learn([Outcome("warm-up", "a", "a", 0, 0, scores=scores)])

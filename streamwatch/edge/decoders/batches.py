@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Decoded, Side
-from streamwatch.core.fetched import FetchedRecords
 from streamwatch.core.ports import Record
-from streamwatch.core.records import OBJECT, RecordBatch, batch_of, words_of
-from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.core.records import FetchedRecords, RecordBatch, Vocabulary, batch_of
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.mapping import AnyLocation, Constant, InTopic, TopicMapping
-from streamwatch.edge.decoders.scanner.plan import plan_of
+from streamwatch.edge.decoders.scanner.plan import plan_of, score_rules
 from streamwatch.edge.decoders.scanner.reader import ColumnReader
 from streamwatch.edge.keys import IdKeys
 
@@ -50,10 +48,12 @@ class Batches:
         self._vocabulary = vocabulary or Vocabulary()
         keys = keys or IdKeys()
         numbers = self._fixed_numbers(topic, mapping, locations)
-        plan = plan_of(side, locations, numbers, mapping.timestamp_unit, mapping.kind, keys.prefix.encode())
+        rules = score_rules(mapping, self._vocabulary.classes.fixed_number)
+        prefix = keys.prefix.encode()
+        plan = plan_of(side, locations, numbers, mapping.timestamp_unit, mapping.kind, prefix, rules)
         self._reader = None
         if plan is not None:
-            self._reader = ColumnReader(plan, self._vocabulary, keep_texts=not keys.digest)
+            self._reader = ColumnReader(plan, self._vocabulary, mapping.classes, keep_texts=not keys.digest)
 
     def _fixed_numbers(
         self, topic: str, mapping: TopicMapping, locations: Mapping[str, AnyLocation | None]
@@ -91,35 +91,30 @@ class Batches:
         decode_all: Callable[[Sequence[Record], Sequence[int]], Sequence[Decoded]],
     ) -> RecordBatch:
         """Decode records by the scanner; of many that it leaves, a part, after which it knows their names."""
-        rows, texts, left = reader.read(records.data, records.rows)
-        if not len(left):
-            return RecordBatch(rows, texts, (), self._vocabulary)
-        gathered = [] if texts is None else [texts]
-        events: list[Decoded] = []
-        places: list[NDArray[np.int64]] = []
-        first = np.arange(len(rows))  # place of each record of the last reading
+        batch, left = reader.read(records.data, records.rows)
+        first = np.arange(len(batch))  # place of each record of the last reading
         part = FEWEST_AT_ONCE
+        given: list[tuple[NDArray[np.int64], Sequence[Decoded]]] = []
         while len(left):
             now, later = left[:part], left[part:]
-            unusual = [records.record(place) for place in first[now].tolist()]
+            places = first[now]
+            unusual = [records.record(place) for place in places.tolist()]
             decoded = decode_all(unusual, [record.timestamp for record in unusual])
-            events += decoded
-            places.append(first[now])
+            given.append((places, decoded))
             learnt = [
-                reader.learn(records.data, place, event)
-                for place, event in zip(now.tolist(), decoded, strict=True)
+                reader.learn(records.data, records.rows[first[place], None], place, found)
+                for place, found in zip(now.tolist(), decoded, strict=True)
             ]
             if not any(learnt):
                 part, left = len(left), later
                 continue
             part *= 2
             first = first[later]
-            again, texts, left = reader.read(records.data, records.rows[first])
-            if texts is not None:
-                again["id_at"] += sum(map(len, gathered))
-                gathered.append(texts)
-            words_of(rows)[first] = words_of(again)
-        at = np.concatenate(places)
-        rows["side"][at], rows["object"][at] = OBJECT, np.arange(len(at))
-        rows["model"][at] = rows["class"][at] = -1
-        return RecordBatch(rows, np.concatenate(gathered) if gathered else None, events, self._vocabulary)
+            again, left = reader.read(records.data, records.rows[first])
+            batch = batch.with_rows(first, again)
+        if not given:
+            return batch
+        places = np.concatenate([places for places, _ in given])
+        rows = batch.rows[places]
+        others = [each for _, decoded in given for each in decoded]
+        return batch.with_rows(places, batch_of(others, rows["offset"], rows["record_ms"]))

@@ -10,10 +10,11 @@ import math
 import re
 import unicodedata
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
-from streamwatch.core.segments import OTHER
+from streamwatch.core.events import OTHER
 from streamwatch.edge.decoders.mapping import TimestampUnit
+from streamwatch.folds import Scheme, roles
 
 MAX_TEXT_BYTES = 128
 MAX_TIMESTAMP_MS = 253_402_300_799_999
@@ -133,3 +134,25 @@ def probability(raw: Any) -> float | None:
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         return None
     return min(max(float(raw), 0.0), 1.0) if -1e-6 <= raw <= 1.000001 else None
+
+
+# The fold a prediction carries, and whether that fold tests its id.
+
+
+_MOST_DIGITS: Final = 4
+
+
+def judged_fold(raw: Any, scheme: Scheme | None) -> tuple[int, str]:
+    """The number of a fold and no reason, or −1 and the reason why it is none of the scheme's."""
+    if scheme is None:
+        return -1, "fold_without_scheme"
+    text = canonical_text(raw) or ""
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else -1
+    if not 0 <= number < scheme.folds or str(number) != text:
+        return -1, "invalid_fold"
+    return number, ""
+
+
+def fold_tests(event_id: str, fold: int, scheme: Scheme | None) -> bool:
+    """Tell whether a fold tests an id, given as trainers know it; every fold does in the prequential form."""
+    return scheme is None or scheme.prequential or roles(event_id, fold, scheme).tests

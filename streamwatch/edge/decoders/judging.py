@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side, WrongFold
-from streamwatch.core.fold_names import fold_name
+import msgspec
+
+from streamwatch.core.events import (
+    Event,
+    Invalid,
+    Label,
+    NullRecord,
+    Prediction,
+    Side,
+    WrongFold,
+    as_float32,
+    fold_name,
+)
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.class_rules import MAX_SCORES, ByLargest, ByThreshold, by_class, class_rule
-from streamwatch.edge.decoders.fields import NAME, canonical_text, is_name, probability, timestamp_ms
-from streamwatch.edge.decoders.folds import fold_tests, judged_fold
+from streamwatch.edge.decoders.class_rules import (
+    MAX_SCORES,
+    ByLargest,
+    ByThreshold,
+    Names,
+    by_class,
+    class_rule,
+    judged,
+)
+from streamwatch.edge.decoders.fields import (
+    MAX_TIMESTAMP_MS,
+    NAME,
+    canonical_text,
+    fold_tests,
+    is_name,
+    judged_fold,
+    number_of,
+    probability,
+    timestamp_ms,
+)
 from streamwatch.edge.decoders.mapping import ScoreArray, TimestampUnit, TopicMapping
-from streamwatch.edge.decoders.names import Names, judged
 from streamwatch.edge.decoders.paths import Row
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
 PREDICTION_SLOTS: Final = ("id", "model", "prediction", "timestamp", "scores", "fold")
 LABEL_SLOTS: Final = ("id", "model", "label", "timestamp")
+SAMPLING_SLOTS: Final = ("label_probability", "label_requested")
 """Fields of a mapping in the order of a row."""
 SLOTS: Final[Mapping[Side, Sequence[str]]] = MappingProxyType(
     {
@@ -29,6 +57,22 @@ SLOTS: Final[Mapping[Side, Sequence[str]]] = MappingProxyType(
     }
 )
 """Fields by what a topic carries."""
+
+_TRUTH: Final[Mapping[str, bool]] = MappingProxyType({"true": True, "1": True, "false": False, "0": False})
+"""What may tell whether a label was asked for."""
+
+
+class _Beside(NamedTuple):
+    """What a prediction carries beside its class."""
+
+    segments: dict[str, str] | None
+    label_probability: float | None
+    label_requested: bool | None
+
+
+_Asked: TypeAlias = tuple[float | None, bool | None]
+_NOT_SAMPLED: Final[_Asked] = (None, None)
+_NOTHING: Final = _Beside(None, *_NOT_SAMPLED)
 
 
 class Judge:
@@ -61,6 +105,7 @@ class Judge:
         self._predicted = class_rule(mapping.prediction, self.classes)
         self._true = class_rule(mapping.label, self.classes)
         self._segments = tuple(mapping.segments)
+        self._min_probability = None if mapping.label_probability is None else mapping.min_label_probability
         self._score_classes = mapping.scores.classes if isinstance(mapping.scores, ScoreArray) else None
 
     def take_tied(self) -> int:
@@ -68,7 +113,7 @@ class Judge:
         return self._predicted.take_tied() if isinstance(self._predicted, ByLargest) else 0
 
     def prediction(self, row: Row, record: Record, record_ms: int) -> Event:
-        """Judge the contents of `PREDICTION_SLOTS`, and behind them those of the segments."""
+        """Judge the contents of `PREDICTION_SLOTS`, of `SAMPLING_SLOTS` if mapped, and of the segments."""
         id_, model, shown, stamp, scores, fold, *parts = row
         name = predicted_class = ""
         id_, reason = judged(id_, "missing_id", "invalid_id")
@@ -84,9 +129,9 @@ class Judge:
             reason = "invalid_scores" if scores is None else ""
         elif not reason and isinstance(self._predicted, ByThreshold):
             scores = self._predicted.scores(shown)
-        segments: dict[str, str] | None = None
+        beside = _NOTHING
         if not reason and parts:
-            segments, reason = self._segments_of(parts)
+            beside, reason = self._beside(parts)
         number = -1
         if not reason and fold is not None:
             number, reason = judged_fold(fold, self._folds)
@@ -96,7 +141,9 @@ class Judge:
             if not fold_tests(id_, number, self._folds):
                 return WrongFold(record_ms)
             name = fold_name(name, number)
-        return Prediction(self.key(id_), name, predicted_class, record_ms, stamp, scores, segments)
+        key = self.key(id_)
+        asked = beside.label_probability, beside.label_requested
+        return Prediction(key, name, predicted_class, record_ms, stamp, scores, beside.segments, "", *asked)
 
     def label(self, row: Row, record: Record, record_ms: int) -> Event:
         """Judge the contents of `LABEL_SLOTS`."""
@@ -139,17 +186,22 @@ class Judge:
         name, wrong = self.models.judged(model, "missing_model")
         return Invalid(record.topic, record.partition, record.offset, reason, model=None if wrong else name)
 
-    def _segments_of(self, parts: Sequence[Any]) -> tuple[dict[str, str] | None, str]:
-        """Values of the segments that are there, by name, None without any; or the reason against them."""
+    def _beside(self, parts: Sequence[Any]) -> tuple[_Beside, str]:
+        """What a prediction carries beside its class; or the reason against it."""
+        asked, reason = _NOT_SAMPLED, ""
+        if self._min_probability is not None:
+            probability_, requested, *parts = parts
+            asked, reason = _sampling_of(probability_, requested, self._min_probability)
         segments: dict[str, str] = {}
         for name, raw in zip(self._segments, parts, strict=True):
             if raw is None:
                 continue
             value = canonical_text(raw)
             if value is None:
-                return None, "invalid_segment"
+                reason = reason or "invalid_segment"
+                break
             segments[name] = value
-        return segments or None, ""
+        return _Beside(segments or None, *asked), reason
 
     def scores(self, raw: Any) -> dict[str, float] | None:
         """Probabilities by class; classes that are aliases of one another add up."""
@@ -165,3 +217,120 @@ class Judge:
                 return None
             scores[name] = scores.get(name, 0.0) + value
         return scores
+
+
+def _sampling_of(probability_: Any, requested: Any, least: float) -> tuple[_Asked, str]:
+    """With which probability the label is asked for, and whether it was; or the reason against them."""
+    if probability_ is None:
+        return _NOT_SAMPLED, ""
+    number = number_of(probability_)
+    if number is None or not least <= number <= 1:
+        return _NOT_SAMPLED, "invalid_label_probability"
+    asked = None if requested is None else _TRUTH.get(canonical_text(requested) or "")
+    if requested is not None and asked is None:
+        return _NOT_SAMPLED, "invalid_label_requested"
+    return (as_float32(number), asked), ""
+
+
+# Judges many records at once, field by field, as long as all of them are what nearly every record is.
+#
+# A loop over records costs a bytecode per check and record; a column costs a call. Whatever is out of the
+# ordinary (a name not met before, an id that is no plain text, a fold) gives None, and whoever asked judges
+# those records one by one: columns decide nothing that the rules for one record would decide otherwise.
+
+
+UNDECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError)
+"""What a strict reader raises on a value that it refuses."""
+PIECE = 96
+"""Records judged together: one that is out of the ordinary makes all of them be judged one by one."""
+
+
+class Columns:
+    """Reads records whose fields all live at the top of the value, or are constant.
+
+    Parameters
+    ----------
+    strict
+        From a value to what was found in it, with the contents of each slot as an attribute.
+    models, classes
+        The names met so far.
+    scores
+        Judges the scores of one record; None if they are invalid.
+    milliseconds
+        Whether timestamps are in milliseconds; otherwise records that carry one are left to others.
+    keys
+        What ids are known as from here on, if not as they are.
+    """
+
+    def __init__(
+        self,
+        strict: Callable[[bytes], Any],
+        models: Names,
+        classes: Names,
+        scores: Callable[[Any], dict[str, float] | None],
+        *,
+        milliseconds: bool,
+        keys: Callable[[Sequence[str]], Sequence[str]] | None = None,
+    ) -> None:
+        self._strict = strict
+        self._models = models
+        self._classes = classes
+        self._scores = scores
+        self._milliseconds = milliseconds
+        self._keys = keys
+
+    def predictions(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event] | None:
+        """The predictions; None if any of them must be judged on its own."""
+        found = self._found(records)
+        if found is None or [each.fold for each in found].count(None) < len(found):
+            return None
+        names = self._models.cached([each.model for each in found])
+        classes = self._classes.cached([each.prediction for each in found])
+        times = [each.timestamp for each in found]
+        scores = [each.scores for each in found]
+        if names is None or classes is None or not self._are_times(times):
+            return None
+        absent = scores.count(None)
+        if absent < len(scores):
+            scores = [None if raw is None else self._scores(raw) for raw in scores]
+            if scores.count(None) > absent:
+                return None
+        return list(map(Prediction, self._ids(found), names, classes, stamps, times, scores))
+
+    def labels(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event] | None:
+        """The labels; None if any of them must be judged on its own."""
+        found = self._found(records)
+        if found is None:
+            return None
+        names = models = [each.model for each in found]
+        if models.count(None) < len(models):
+            names = self._models.cached(models)
+        classes = self._classes.cached([each.label for each in found])
+        times = [each.timestamp for each in found]
+        if names is None or classes is None or not self._are_times(times):
+            return None
+        return list(map(Label, self._ids(found), classes, stamps, names, times))
+
+    def _ids(self, found: Sequence[Any]) -> Sequence[str]:
+        ids = [each.id for each in found]
+        return ids if self._keys is None else self._keys(ids)
+
+    def _found(self, records: Sequence[Record]) -> list[Any] | None:
+        """Contents of the values; None if one of them was refused, or an id is not plain ASCII."""
+        values: list[Any] = [record.value for record in records]
+        try:
+            found = list(map(self._strict, values))
+            ids = "".join([each.id for each in found])
+            written = b"".join(values)
+        except (*UNDECODED, TypeError):  # a null value, an id that is no text
+            return None
+        # JSON text has no control characters but DEL and escaped ones: without a backslash, none to look for.
+        if not ids.isascii() or ((b"\\" in written or "\x7f" in ids) and not ids.isprintable()):
+            return None
+        return found
+
+    def _are_times(self, column: Sequence[Any]) -> bool:
+        kinds = set(map(type, column))
+        if kinds == {int}:
+            return self._milliseconds and min(column) >= 0 and max(column) <= MAX_TIMESTAMP_MS
+        return kinds == {type(None)}

@@ -18,10 +18,9 @@ from types import MappingProxyType
 
 from streamwatch.edge.receivers import alertmanager, pagerduty, slack, webhook
 from streamwatch.edge.receivers.alertmanager import Alertmanager
-from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
+from streamwatch.edge.receivers.http import EndpointSpec, Format, HttpReceiver, HttpRequestBody, Reminder
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.pagerduty import PagerDuty
-from streamwatch.edge.receivers.request import Format, HttpRequestBody, Reminder
 from streamwatch.edge.receivers.slack import Slack
 from streamwatch.edge.receivers.webhook import Webhook
 

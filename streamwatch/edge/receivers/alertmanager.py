@@ -18,9 +18,8 @@ from yarl import URL
 
 from streamwatch.core.alerting.notification import IncidentAlarm, Notification, Severity, ToldHint
 from streamwatch.core.alerting.rules import EARLY_HINT
-from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
+from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver, HttpRequestBody
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
-from streamwatch.edge.receivers.request import HttpRequestBody
 from streamwatch.edge.receivers.texts import description, iso, link, title
 
 PATH = "/api/v2/alerts"

@@ -7,8 +7,11 @@ of an exception leaves this file.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Protocol, TypeAlias
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -16,11 +19,81 @@ from yarl import URL
 
 from streamwatch import __version__
 from streamwatch.core.alerting.notification import Notification, Severity
-from streamwatch.core.alerting.receiver import DeliveryResult, Failed, Refused
-from streamwatch.edge.outgoing.resolver import SystemResolver
-from streamwatch.edge.outgoing.ssrf_guard import AddressRefusedError, GuardedResolver, refused
-from streamwatch.edge.receivers.http_result import result_of
-from streamwatch.edge.receivers.request import Format, HttpRequestBody, Reminder
+from streamwatch.core.alerting.outbox import Delivered, DeliveryResult, Failed, Gone, Refused
+from streamwatch.edge.outgoing import AddressRefusedError, GuardedResolver, SystemResolver, refused
+
+# Meaning of an HTTP status for a notification.
+
+
+_AGAIN = frozenset({408, 425, 429})
+"""Client errors that pass."""
+MEANINGS = {
+    "address_refused": "the URL leads to a link-local address, which is never spoken to",
+    "connection": "the connection was refused, or broke off",
+    "dns": "the host name does not resolve",
+    "invalid_url": "the URL cannot be used",
+    "protocol": "the answer is not HTTP",
+    "timeout": "no answer in time",
+    "tls": "the certificate is not trusted, or TLS failed",
+}
+"""Reasons of failures in words, for people who try a receiver by hand."""
+
+
+def meaning(reason: str) -> str:
+    """A reason in words."""
+    if reason.startswith("http_3"):
+        return f"answered {reason[5:]}: redirects are not followed, give the final URL"
+    return f"answered {reason[5:]}" if reason.startswith("http_") else MEANINGS.get(reason, reason)
+
+
+def result_of(status: int, retry_after: str | None, now_ms: int) -> DeliveryResult:
+    """2xx is delivered; 410 ends everything; other client errors end this notification; the rest may pass."""
+    reason = f"http_{status}"
+    if 200 <= status < 300:
+        return Delivered()
+    if status == 410:
+        return Gone(reason)
+    if 400 <= status < 500 and status not in _AGAIN:
+        return Refused(reason)
+    return Failed(reason, seconds_of(retry_after, now_ms))
+
+
+def seconds_of(retry_after: str | None, now_ms: int) -> float | None:
+    """`Retry-After` as seconds from now, given in seconds or as an HTTP date; None where it says nothing."""
+    text = (retry_after or "").strip()
+    if text.isascii() and text.isdecimal():
+        return float(text[:9])
+    try:
+        when = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return max(0.0, (when - datetime.fromtimestamp(now_ms / 1000, UTC)).total_seconds())
+
+
+# Body and headers of a request, without anything of the network.
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequestBody:
+    """A JSON body, and headers of its own."""
+
+    body: bytes = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+class Format(Protocol):
+    """Format of one kind of receiver."""
+
+    def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
+        """A notification in its words."""
+        ...
+
+
+Reminder: TypeAlias = Callable[[Sequence[Notification], int], HttpRequestBody]
+"""Open incidents and the time → one request that repeats them all."""
+
 
 CONNECT_SECONDS = 5.0
 """Of `timeout_seconds`, what a connection may take."""

@@ -12,9 +12,8 @@ import msgspec
 
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import EARLY_HINT
-from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
+from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver, HttpRequestBody
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
-from streamwatch.edge.receivers.request import HttpRequestBody
 from streamwatch.edge.receivers.texts import description, iso, link, title
 
 URL = "https://events.pagerduty.com/v2/enqueue"

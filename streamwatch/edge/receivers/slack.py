@@ -13,12 +13,10 @@ from typing import Any
 import msgspec
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.edge.receivers.hint_texts import class_of
-from streamwatch.edge.receivers.hint_texts import figures as hint_figures
-from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
+from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver, HttpRequestBody
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
-from streamwatch.edge.receivers.request import HttpRequestBody
-from streamwatch.edge.receivers.texts import description, iso, link, share, title
+from streamwatch.edge.receivers.texts import class_of, description, iso, link, share, title
+from streamwatch.edge.receivers.texts import figures as hint_figures
 
 _HEADER = 150
 _SECTION = 3_000

@@ -2,14 +2,157 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from streamwatch.core.alerting.notification import IncidentAlarm, Notification
-from streamwatch.core.events import Judgement
+from streamwatch.core.alerting.alternation import HOUR_MS, Alternation
+from streamwatch.core.alerting.notification import IncidentAlarm, Notification, ToldHint
+from streamwatch.core.estimators.notifying.class_shift import ClassShift
+from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.events import Alarm, Judgement
+from streamwatch.core.predictions.early_hints.view import OTHERS
+from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.specs import HEADLINE
-from streamwatch.edge.receivers.change_texts import among_predictions, in_prediction_time, looks_like, sits_in
-from streamwatch.edge.receivers.hint_texts import LOOK_AT, hint_sentences, hint_title
-from streamwatch.edge.receivers.times import iso, share
+
+# Times and shares as texts.
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_YEAR_10000_MS = 253_402_300_800_000
+
+
+def iso(ms: int) -> str:
+    """A time as RFC 3339, in UTC; what lies outside of the calendar is its nearest end."""
+    inside = min(max(ms, 0), _YEAR_10000_MS - 1)
+    at = _EPOCH + timedelta(milliseconds=inside)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def share(value: float) -> str:
+    """An error rate in percent."""
+    return "unknown" if value != value else f"{100 * value:.1f} %"  # noqa: PLR0124  # NaN is not itself
+
+
+def iso_minutes(ms: int) -> str:
+    """A time as RFC 3339 to the minute, in UTC."""
+    return f"{iso(ms)[:16]}Z"
+
+
+# Sentences on a change of the error: in classes, in segments, in the order of predictions.
+
+
+def looks_like(shift: ClassShift) -> str:
+    """Line on whether it looks like a change of the classes or of the model, and what that rests on."""
+    share_of = (
+        f"{shift.share.name} went from {share(shift.share.before)} to {share(shift.share.after)} of labels"
+    )
+    recall_of = "recalls changed"
+    if (recall := shift.recall) is not None:
+        recall_of = f"recall of {recall.name} went from {share(recall.before)} to {share(recall.after)}"
+    parts = (
+        f"of {points(shift.change)} the error changed by, {points(shift.by_classes)} come from the shares of "
+        f"the classes and {points(shift.by_model)} from recalls (± {points(shift.uncertainty, sign='')})"
+    )
+    if shift.looks_like == "classes":
+        return f"It looks like the classes, not the model: {share_of}; {parts}."
+    if shift.looks_like == "model":
+        return f"It looks like the model, not the classes: {recall_of}; {parts}."
+    if shift.past_differs:
+        parts = "the error before the change differs from that of the whole past"
+    return f"Whether the classes or the model changed is unclear: {parts}."
+
+
+def sits_in(change: SegmentChange) -> str:
+    """Sentence on the value of a segment in which most of the extra errors sit."""
+    return (
+        f"{share(change.share)} of the extra errors are in {change.segment} {change.value}, which has "
+        f"{share(change.traffic)} of the outcomes: its error went from {share(change.before)} over its "
+        f"past to {share(change.now)} recently."
+    )
+
+
+def points(value: float, sign: str = "+") -> str:
+    """A difference of shares in percentage points."""
+    return f"{100 * value:{sign}.1f} points".replace("-", "−")
+
+
+def in_prediction_time(alarm: Alarm) -> str:
+    """Say on which prediction an alarm fell that was found in the order of predictions; empty of others."""
+    if alarm.predicted_ms is None:
+        return ""
+    return (
+        f" It was found in the order of predictions, at the one made at {iso(alarm.predicted_ms)}, once all "
+        "labels up to it were in."
+    )
+
+
+def among_predictions(alarm: Alarm) -> str:
+    """Say since when predictions err otherwise, as labels came later; empty where that was not found."""
+    change = alarm.predictions
+    if change is None:
+        return ""
+    verb = "err more" if change.after > change.before else "err less"
+    return (
+        f" Predictions made since about {iso_minutes(change.since_ms)} {verb}: {share(change.before)} → "
+        f"{share(change.after)} (between {iso_minutes(change.earliest_ms)} and "
+        f"{iso_minutes(change.latest_ms)}); their labels came later."
+    )
+
+
+# Texts of early hints: what changed among predictions, and that it is no verdict.
+
+
+LOOK_AT = "the shares of the predicted classes, and what changed upstream at that time"
+"""What to look at first."""
+_OVER = {
+    "stands_no_longer": (
+        "it no longer stands: a hint ends as many predictions later as it looks back, or when hints are no "
+        "longer sent"
+    ),
+    "model_retired": "the model has been idle for a long time and is no longer watched",
+}
+
+
+def hint_title(hint: ToldHint) -> str:
+    """One line, for a phone."""
+    if hint.reason is not None:
+        return f"Early hint on {hint.model} is over"
+    return f"Early hint, labels not yet in: {hint.model} {_changed(hint.as_told)}, {figures(hint.as_told)}"
+
+
+def hint_sentences(hint: ToldHint) -> str:
+    """A few sentences: what changed, since when, and what that does not say."""
+    given = iso(hint.as_told.given_ms)
+    if hint.reason is not None:
+        return f"The early hint on {hint.model}, given at {given}, is over: {_OVER[hint.reason]}."
+    return (
+        f"This is an early hint, not a verdict: {hint.model} {_changed(hint.as_told)} than in earlier "
+        f"predictions, {figures(hint.as_told)} (given at {given}). The labels are not in yet; only "
+        "they can show whether the model errs more."
+    )
+
+
+def figures(hint: ActiveHint) -> str:
+    """From what to what: shares in percent, scores as they are."""
+    if hint.predicted_class is not None:
+        return f"{share(hint.before)} → {share(hint.now)} of predictions"
+    return f"{_score(hint.before)} → {_score(hint.now)}"
+
+
+def _changed(hint: ActiveHint) -> str:
+    if hint.predicted_class is None:
+        return f"has {'higher' if hint.more else 'lower'} scores of the class it predicts"
+    return f"predicts {class_of(hint)} {'more' if hint.more else 'less'} often"
+
+
+def class_of(hint: ActiveHint) -> str:
+    """Name the class whose share changed; all beyond those told apart are named together."""
+    return "classes beyond its first eight" if hint.predicted_class == OTHERS else f"{hint.predicted_class}"
+
+
+def _score(value: float) -> str:
+    return "unknown" if value != value else f"{value:.3f}"  # noqa: PLR0124  # NaN is not itself
+
 
 REASONS = {
     "back_to_level": "the error is back at its earlier level",
@@ -21,13 +164,32 @@ REASONS = {
 
 def judged(judgement: Judgement) -> str:
     """Say a verdict on a model, as the rest of a sentence."""
-    whom = "no change" if judgement.opponent == HEADLINE else judgement.opponent
+    whom = _opponent(judgement)
     said = {
         1: f"is better than {whom}",
         -1: f"is worse than {whom}",
         0: f"is no longer shown to be better or worse than {whom}",
     }
     return f"{said[judgement.verdict]} since {iso(judgement.since_ms)}, outcome {judgement.since:,}"
+
+
+def _opponent(judgement: Judgement) -> str:
+    return "no change" if judgement.opponent == HEADLINE else judgement.opponent
+
+
+def _alternates(alternation: Alternation, judgement: Judgement) -> str:
+    """Say how a verdict alternates, as the rest of a sentence."""
+    said = f"alternates between worse than {_opponent(judgement)} and not worse"
+    if (period_ms := alternation.period_ms) is None:
+        return said
+    if alternation.is_weekly:
+        return f"{said}, about once a week"
+    if not alternation.is_daily:
+        return f"{said}, about every {period_ms / HOUR_MS:.0f} hours"
+    start, end = alternation.worse_from_hour, alternation.worse_until_hour
+    if start is None or end is None:
+        return f"{said}, about once a day"
+    return f"{said}, about once a day: worse from {start:02d}:00 to {end:02d}:00 UTC"
 
 
 def title(notification: Notification) -> str:
@@ -117,7 +279,11 @@ def _state(notification: Notification) -> str:
     if not parts:
         return f"Drift of {model} resolved ({', '.join(notification.detectors)})"
     said = [
-        judged(part.alarm.judgement)
+        (
+            judged(part.alarm.judgement)
+            if part.alternation is None
+            else _alternates(part.alternation, part.alarm.judgement)
+        )
         + (" (by accuracy, which says little about rare classes)" * _misleads(part))
         for part in parts
         if part.alarm.judgement is not None
@@ -134,6 +300,13 @@ def _state(notification: Notification) -> str:
 def _sentence(part: IncidentAlarm) -> str:
     """What one part says."""
     alarm = part.alarm
+    if alarm.judgement is not None and part.alternation is not None and part.is_open:
+        changes, since = part.alternation.changes, iso(part.alternation.first_ms)
+        return (
+            f"{alarm.model} {_alternates(part.alternation, alarm.judgement)}. The verdict has changed sides "
+            f"{changes} times since {since}; at the last change the model {judged(alarm.judgement)}. Further "
+            f"changes are counted and not notified until a side has held for a week.{_of_rare(part)}"
+        )
     if alarm.judgement is not None:
         retired = f" The alarm ends: {REASONS['model_retired']}." if part.reason == "model_retired" else ""
         return (

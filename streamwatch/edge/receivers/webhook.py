@@ -18,9 +18,8 @@ from typing import Any
 import msgspec
 
 from streamwatch.core.alerting.notification import IncidentAlarm, Notification, ToldHint
-from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
+from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver, HttpRequestBody
 from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
-from streamwatch.edge.receivers.request import HttpRequestBody
 from streamwatch.edge.receivers.texts import description, iso, link, look_first, title
 
 MAX_BYTES = 20_000
@@ -143,6 +142,7 @@ def _part(part: IncidentAlarm) -> dict[str, Any]:
         "count": part.alarms,
         "before": part.before,
         "newest": part.alarm,
+        "alternation": part.alternation,
     }
 
 

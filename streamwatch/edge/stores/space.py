@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from streamwatch.edge.stores.errors import StateGone
+from streamwatch.edge.stores.kind import StateGone
 
 LOOK_SECONDS = 1.0
 RELIEF = 1.1

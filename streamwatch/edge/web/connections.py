@@ -9,11 +9,53 @@ sends a whole request at once is heard, however many others send half of one.
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
+import os
 import socket
-from collections.abc import Callable
+import ssl
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from enum import Enum, auto
 
-from streamwatch.edge.web.limits import CHUNK_BYTES, HttpLimits
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web_exceptions import HTTPException
+from aiohttp.web_protocol import RequestPayloadError
+
+# Bounds on what clients may take of the server: places, time, memory.
+
+
+CHUNK_BYTES = 65_536
+"""A body is written in pieces of this size, each after the one before was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """Bounds that hold for all clients together, and for each.
+
+    A client that exceeds one is cut off or answered 503, and counted by reason; none of them is ever an error
+    of the daemon.
+    """
+
+    connections: int = 256
+    """Connections open at once. Over it, the one that has waited longest without a request is closed."""
+    header_seconds: float = 10.0
+    """From the first moment of a connection, or the first byte of a further request, to its whole header."""
+    send_seconds: float = 30.0
+    """From the first byte of an answer to its last."""
+    idle_seconds: float = 75.0
+    """Between two requests of one connection."""
+    buffered_bytes: int = 67_108_864
+    """Bodies of all answers under way. One answer always goes, however large."""
+    request_bytes: int = 32_768
+    """Bytes of one request, header and body; no route reads a body."""
+
+    @property
+    def reserved(self) -> int:
+        """Connections that only health and waiting clients may hold."""
+        return max(2, self.connections // 8)
+
 
 Refused = Callable[[str], None]
 """Told the reason each time a client was refused or cut off."""
@@ -181,3 +223,207 @@ class Connections:
         """Cut everybody off."""
         for connection in tuple(self._open.values()):
             connection.drop()
+
+
+# Listening sockets: bound, accepted from in small portions, never an error because a client came or went.
+
+
+BACKLOG = 128
+PORTION = 16
+"""Sockets accepted in one turn of the event loop at most."""
+SWEEP_SECONDS = 0.25
+BREATH_SECONDS = 0.1
+"""Pause after the system had no descriptor or memory for a further connection."""
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+class Acceptor:
+    """Accepts connections for a server.
+
+    Parameters
+    ----------
+    connections
+        Where they go.
+    context
+        TLS; None for plain HTTP.
+    """
+
+    def __init__(self, connections: Connections, context: ssl.SSLContext | None) -> None:
+        self._connections = connections
+        self._context = context
+        self._sockets: Sequence[socket.socket] = ()
+        self.address: tuple[str, int] | None = None
+        """Host and port of the first socket, also when it is closed; None before it is bound."""
+        self._tasks: list[asyncio.Task[None]] = []
+        self._establishing: set[asyncio.Task[None]] = set()
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen on every address the host stands for.
+
+        Raises
+        ------
+        OSError, OverflowError
+            When it cannot be listened on.
+        """
+        self._sockets = await _bound(host, port)
+        self.address = self._sockets[0].getsockname()[:2]
+        self._tasks = [
+            *(asyncio.create_task(self._accept(bound), name="http-accept") for bound in self._sockets),
+            asyncio.create_task(self._sweep(), name="http-sweep"),
+        ]
+
+    async def stop(self) -> None:
+        """Stop listening; connections stay open."""
+        tasks, self._tasks = [*self._tasks, *self._establishing], []
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        for bound in self._sockets:
+            bound.close()
+
+    async def _accept(self, bound: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            for _ in range(PORTION):
+                try:
+                    accepted, _ = await loop.sock_accept(bound)
+                except OSError as error:
+                    if error.errno in _EXHAUSTED:
+                        self._connections.refused("no_descriptors")
+                        self._connections.make_room()
+                        await asyncio.sleep(BREATH_SECONDS)
+                    continue  # else the client left before it was accepted
+                connection = self._connections.admit(accepted)
+                if connection is not None:
+                    accepted.setblocking(False)
+                    self._establish(connection, accepted)
+            await asyncio.sleep(0)
+
+    def _establish(self, connection: Connection, accepted: socket.socket) -> None:
+        task = asyncio.create_task(self._handshake(connection, accepted), name="http-handshake")
+        connection.establishing = task
+        self._establishing.add(task)
+        task.add_done_callback(self._establishing.discard)
+
+    async def _handshake(self, connection: Connection, accepted: socket.socket) -> None:
+        """Begin to speak; the time for a TLS handshake is that for a header."""
+        seconds = None if self._context is None else self._connections.limits.header_seconds
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.connect_accepted_socket(
+                lambda: connection, accepted, ssl=self._context, ssl_handshake_timeout=seconds
+            )
+        except (OSError, TimeoutError):  # SSLError is one
+            self._connections.forget(connection)
+            self._connections.refused("handshake_failed")
+            accepted.close()
+        except asyncio.CancelledError:
+            self._connections.forget(connection)
+            accepted.close()
+            raise
+        finally:
+            connection.establishing = None
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self._connections.sweep()
+
+
+async def _bound(host: str, port: int) -> Sequence[socket.socket]:
+    if not 0 <= port <= 65_535:
+        raise OverflowError(port)
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    made: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            sock = _socket(family, kind, protocol)
+            if sock is None:
+                continue
+            made.append(sock)
+            sock.bind(address)
+            sock.listen(BACKLOG)
+    except BaseException:
+        for sock in made:
+            sock.close()
+        raise
+    return made
+
+
+def _socket(family: int, kind: int, protocol: int) -> socket.socket | None:
+    """A socket that may be bound; None where the machine lacks the address family."""
+    try:
+        sock = socket.socket(family, kind, protocol)
+    except OSError:
+        return None
+    sock.setblocking(False)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        with suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    return sock
+
+
+# An address that cannot be served, in words that say what to change.
+
+
+class ListenError(Exception):
+    """The HTTP address cannot be listened on; the message says what to change."""
+
+
+def advice(host: str, port: int, error: OSError | OverflowError) -> str:
+    """Explain a failed listen to an operator."""
+    where = f"cannot serve HTTP on {host}:{port}"
+    if isinstance(error, OverflowError):
+        return f"{where}: a port is 0 to 65535; change http.listen"
+    if isinstance(error, socket.gaierror):
+        return f"{where}: the host name does not resolve; change http.listen to an address of this machine"
+    if isinstance(error, PermissionError):
+        return f"{where}: ports below 1024 need more rights; change http.listen to a higher port"
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"{where}: something listens there already (another streamwatch?); stop it or change http.listen"
+        )
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{where}: that is no address of this machine; change http.listen (0.0.0.0 is all of them)"
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return f"{where}: {reason}; change http.listen"
+
+
+# The HTTP library's log, with what clients do wrong taken out of it and counted.
+
+
+_CLIENTS = (
+    HTTPException,
+    HttpProcessingError,
+    RequestPayloadError,
+    TimeoutError,
+    asyncio.IncompleteReadError,
+    ssl.SSLError,
+)
+
+
+class ClientLog(logging.Handler):
+    """Counts what clients do wrong; passes on to the library's own log what is a defect here."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(logging.DEBUG)
+        self._refused = refused
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell a client's fault from a defect by the exception."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, ConnectionError):
+            return  # it left, or was cut off and counted then
+        if error is None or isinstance(error, _CLIENTS):
+            self._refused("malformed_request")
+        else:
+            logging.getLogger("aiohttp.server").handle(record)
+
+    def logger(self) -> logging.Logger:
+        """A logger that leads only here."""
+        made = logging.Logger("streamwatch.http", logging.DEBUG)  # noqa: LOG001 - found by no name
+        made.addHandler(self)
+        return made

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Protocol
 
-from streamwatch.core.series import Family, Report
+from streamwatch.core.metrics.series import Family, Report
 
 
 class Health(Protocol):
@@ -49,7 +49,7 @@ class Exporter(Protocol):
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes | None:
+    ) -> bytes | bytearray | None:
         """Body of the answer to the path's variables and the query; None where nothing has that name.
 
         Runs in a thread, one call at a time.
@@ -79,3 +79,18 @@ class Stream(Protocol):
         The second are what changed since the last call. Runs in the rendering thread.
         """
         ...
+
+
+# Names of models as segments of a path.
+#
+# Clients take `.` and `..` out of a path however they are written, `%2E` included, before they send it. A
+# model of that name is asked for as `%252E` or `%252E%252E`, which arrives as `%2E`.
+
+
+_WRITTEN: Mapping[str, str] = {"%2E": ".", "%2E%2E": ".."}
+
+
+def named(segment: str, models: Callable[[], Container[str]]) -> str:
+    """The model a decoded segment names; one of `models` whose name is the segment itself comes first."""
+    written = _WRITTEN.get(segment.upper())
+    return segment if written is None or segment in models() else written

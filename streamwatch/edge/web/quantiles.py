@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from streamwatch.core.series import Histogram
+from streamwatch.core.metrics.series import Histogram
 
 
 def quantile(share: float, histogram: Histogram, bounds: Sequence[float]) -> float | None:

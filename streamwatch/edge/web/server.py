@@ -5,26 +5,127 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from aiohttp import web, web_response
 
-from streamwatch.core.series import Family, Report
-from streamwatch.edge.web.acceptor import Acceptor
-from streamwatch.edge.web.access import Access
-from streamwatch.edge.web.admission import Admission
-from streamwatch.edge.web.answers import add_headers, asked_of, errors_as_json, json_answer, zipped
-from streamwatch.edge.web.client_log import ClientLog
-from streamwatch.edge.web.connections import Connections, Refused
-from streamwatch.edge.web.limits import HttpLimits
-from streamwatch.edge.web.listeners import Listeners
-from streamwatch.edge.web.listening import ListenError, advice
+from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web.access import Access, Admission
+from streamwatch.edge.web.answers import Buffers, add_headers, asked_of, errors_as_json, json_answer, zipped
+from streamwatch.edge.web.connections import (
+    Acceptor,
+    ClientLog,
+    Connections,
+    HttpLimits,
+    ListenError,
+    Refused,
+    advice,
+)
 from streamwatch.edge.web.ports import Exporter, Health, Observer, Stream
-from streamwatch.edge.web.sending import Buffers
+
+# Those who listen to the stream of events: a bounded number, none of them buffered for without bound.
+
+
+MAX_LISTENERS = 32
+"""Pages that may be open at once; further ones are turned away with 503."""
+MAX_UNSENT = 8
+"""Events a listener may be behind before it is dropped; it may come back and start anew."""
+HEARTBEAT_SECONDS = 15.0
+"""A comment is sent when nothing else was, so that both ends notice a dead connection."""
+PREAMBLE = b"retry: 2000\n\n"
+HEARTBEAT = b": still here\n\n"
+HEADERS = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "X-Accel-Buffering": "no",  # nginx would hold events back
+}
+
+
+class Listener:
+    """One open stream."""
+
+    def __init__(self, request: web.Request, buffers: Buffers) -> None:
+        self._request = request
+        self._buffers = buffers
+        self._unsent: asyncio.Queue[bytes | None] = asyncio.Queue(MAX_UNSENT)
+        self.told = False
+        """Whether it has been given the whole picture, so that changes mean something to it."""
+
+    def tell(self, events: bytes | None) -> None:
+        """Send soon, None for the end; a listener too far behind is cut off."""
+        if events == b"":
+            return
+        try:
+            self._unsent.put_nowait(events)
+        except asyncio.QueueFull:
+            if self._request.transport is not None:
+                self._request.transport.abort()
+
+    async def serve(self) -> web.StreamResponse:
+        """Send what there is to tell until either side leaves."""
+        answer = web.StreamResponse(headers=HEADERS)
+        await self._buffers.send(self._request, answer, PREAMBLE)
+        while (events := await self._next()) is not None:
+            await self._buffers.send(self._request, answer, events)
+        return answer
+
+    async def _next(self) -> bytes | None:
+        try:
+            async with asyncio.timeout(HEARTBEAT_SECONDS):
+                return await self._unsent.get()
+        except TimeoutError:
+            return HEARTBEAT
+
+
+class Listeners:
+    """Everybody who listens now."""
+
+    def __init__(self, buffers: Buffers) -> None:
+        self._buffers = buffers
+        self._open: set[Listener] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[Listener]:
+        return iter(tuple(self._open))
+
+    def admit(self, request: web.Request) -> Listener:
+        """A new listener, to be removed when it has been served; raises 503 when there are too many."""
+        if len(self._open) >= MAX_LISTENERS:
+            raise web.HTTPServiceUnavailable(
+                reason=f"{MAX_LISTENERS} streams are open already", headers={"Retry-After": "5"}
+            )
+        listener = Listener(request, self._buffers)
+        self._open.add(listener)
+        return listener
+
+    def remove(self, listener: Listener) -> None:
+        """Remove a listener that has left."""
+        self._open.discard(listener)
+
+    @property
+    def untold(self) -> bool:
+        """Tell whether somebody waits for the whole picture."""
+        return any(not listener.told for listener in self._open)
+
+    def tell(self, whole: bytes, changes: bytes) -> None:
+        """Newcomers get the whole picture, the others what changed."""
+        for listener in self:
+            if listener.told:
+                listener.tell(changes)
+            elif whole:
+                listener.told = True
+                listener.tell(whole)
+
+    def dismiss(self) -> None:
+        """The server stops."""
+        for listener in self:
+            listener.tell(None)
+
 
 STOP_SECONDS = 2.0
 MAX_WAITING = 64
@@ -34,6 +135,7 @@ SWITCH_SECONDS = 0.0005
 3 ms: a thread that may ask for the interpreter only after CPython's 5 ms then waited up to half a minute."""
 
 _Rendered = TypeVar("_Rendered")
+_Bodies: TypeAlias = "tuple[bytes | bytearray | None, bytes | None]"
 
 
 # Answers to what is no HTTP come from the library, whose default names its version and that of Python.
@@ -201,7 +303,8 @@ class HttpServer:
         media_type = exporter.media_type(request.headers.get("Accept", ""), asked)
         accept_encoding = request.headers.get("Accept-Encoding", "")
 
-        def render(report: Report | None, live: Sequence[Family]) -> tuple[bytes | None, bytes | None]:
+        def render(report: Report | None, live: Sequence[Family]) -> _Bodies:
+            """Render the answer, and compress it where that is accepted."""
             body = exporter.render(report, live, media_type, asked)
             return body, None if body is None else zipped(body, accept_encoding)
 

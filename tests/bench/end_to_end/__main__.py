@@ -28,7 +28,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.table import Table
 
-from streamwatch.lab.simulate import SimulationSpec, run_simulation
+from streamwatch.demo.simulate import SimulationSpec, run_simulation
 from tests.bench.end_to_end.bare import bare
 from tests.bench.end_to_end.broker import EMBEDDED, ENTRY, broker, serve
 from tests.bench.end_to_end.costs import (
@@ -41,14 +41,13 @@ from tests.bench.end_to_end.costs import (
     pending,
     stages,
 )
-from tests.bench.end_to_end.daemon import PRELOADED, WAITING, by_id, daemon, durable, idle, preload, preloaded
+from tests.bench.end_to_end.daemon import PRELOADED, WAITING, daemon, durable, idle, preload, preloaded
 
 GOALS = {"daemon": 1.8, "durable": 2.2, "preloaded": 8.0}
 NAMES = {
     "bare": "bare aiokafka + msgspec loop",
     "daemon": "streamwatch, state in memory",
     "durable": "streamwatch, state on disk",
-    "by_id": "the same row by row, a value per id",
     "preloaded": "state on disk beside {:,} that wait",
 }
 EMBEDDED_INSTANCES = 12_000  # per partition, of three predictions: the mock cluster forgets beyond 5 MB
@@ -58,7 +57,6 @@ TASKS = {
     "bare": bare,
     "daemon": daemon,
     "durable": durable,
-    "by_id": by_id,
     "preload": preload,
     "preloaded": preloaded,
     "idle": idle,
@@ -90,7 +88,7 @@ def run(arguments: argparse.Namespace, servers: str, topics: list[str], kind: st
     )
     sent = asyncio.run(run_simulation(spec))
     messages = sent.predictions + sent.labels
-    rounds: Rounds = {"bare": [], "daemon": [], "durable": [], "by_id": []}
+    rounds: Rounds = {"bare": [], "daemon": [], "durable": []}
     read = tuple(topics[:2])
     made: dict[str, float] = {}
     if arguments.pending:

@@ -5,38 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 
-import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from tests.bench.peers.payloads import payload_of
 
 POLL_RECORDS = 2_000
 """With which the loop is fastest: of 500, 2,000, 8,000 and all there are."""
 
 
-class PredictionFields(msgspec.Struct, gc=False):
-    """What the bare loop decodes on the topic of predictions."""
-
-    id: str
-    timestamp: int
-    model: str
-    prediction: str
-
-
-class LabelFields(msgspec.Struct, gc=False):
-    """What the bare loop decodes on the topic of labels."""
-
-    id: str
-    timestamp: int
-    label: str
-    model: str | None = None
-
-
 async def bare(servers: str, topics: list[str], messages: int) -> dict[str, float]:
     """Read and decode every message; nothing else."""
     spec = KafkaSpec(bootstrap_servers=servers)
-    kinds = (PredictionFields, LabelFields)
-    decoders = {t: msgspec.json.Decoder(kind).decode for t, kind in zip(topics, kinds, strict=True)}
+    payload = payload_of()
+    decoding = payload.decode_predictions(), payload.decode_labels()
+    decoders = dict(zip(topics, decoding, strict=True))
     async with AIOKafkaConsumer(
         bootstrap_servers=servers,
         auto_offset_reset="none",

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streamwatch.lab.embedded import EmbeddedBroker
-from streamwatch.lab.topics import create_topics
+from streamwatch.demo.embedded import EmbeddedBroker
+from streamwatch.demo.producing import create_topics
 from tests.integration import kafka_broker
 
 EMBEDDED = "librdkafka's mock cluster"

@@ -12,20 +12,19 @@ import numpy as np
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.events import Alarm, Outcome, Partition, Prediction, Side
-from streamwatch.core.join.compiled.warming import warm_up_join
+from streamwatch.core.join.warming import warm_up_join
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.records import RecordBatch
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records import RecordBatch, Vocabulary
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
-from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.demo.simulate import ScheduleSpec, schedule
+from streamwatch.demo.simulated import DelaySpec, StreamSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered, piece_of
 from streamwatch.edge.stores.memory import MemoryStore
-from streamwatch.lab.schedule import ScheduleSpec, schedule
-from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec
 from tests.bench.end_to_end.daemon import resident_bytes
 
 PENDING = 500_000
@@ -36,7 +35,7 @@ MODELS, CLASSES, OUTCOMES_PER_MODEL = 1_000, 10, 2_000
 async def pending(*_: object) -> dict[str, float]:
     """Memory of predictions that wait, with text UUIDs as ids."""
     warm_up_join()
-    pipeline = ColumnPipeline(JoinSpec(), EstimatorSet(MonitorsSpec()), digest_bytes)
+    pipeline = Pipeline(JoinSpec(), EstimatorSet(MonitorsSpec()), digest_bytes)
     store = MemoryStore()
     names = [f"model-{m}" for m in range(10)]
     before = resident_bytes()
@@ -45,7 +44,7 @@ async def pending(*_: object) -> dict[str, float]:
             Prediction(str(uuid.uuid4()), names[n % 10], "yes", 1_700_000_000_000 + n, 1_700_000_000_000 + n)
             for n in range(start, start + 500)
         ]
-        store.apply(pipeline.advance(events, store.fetch(pipeline.read_set(events))))
+        store.apply(pipeline.advance(events))
     return {"bytes": (resident_bytes() - before) / PENDING}
 
 
@@ -102,7 +101,7 @@ async def stages(_: str, __: list[str], instances: int) -> dict[str, float]:
     decoders = {side: JsonDecoder(side, side, TopicMapping(), None, vocabulary) for side in places}
     compile_reader()
     monitors = Timed(MonitorsSpec())
-    pipeline, progress = ColumnPipeline(JoinSpec(), monitors, digest_bytes), MergeProgress()
+    pipeline, progress = Pipeline(JoinSpec(), monitors, digest_bytes), MergeProgress()
     merge = Merge(MergeSpec(settle_ms=0), {side: side for side in places}, progress)
     merge.set_partitions(list(places.values()))
     host_ms = layout.start_ms + 86_400_000

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 import shutil
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from streamwatch.assembly.build import build_from_document
 from streamwatch.assembly.state import state_opening
@@ -17,8 +19,9 @@ from streamwatch.core.events import Prediction
 from streamwatch.daemon import POSITIONS, SourcePositions
 from streamwatch.edge.keys import digest_ids
 from streamwatch.settings import Settings
-from streamwatch.settings.state import StateSection
+from streamwatch.settings.sections import StateSection
 from streamwatch.telemetry import InternalEvent, Telemetry, TopicsAssigned
+from tests.bench.peers.payloads import payload_of
 
 IDLE_SECONDS = 10.0
 SPREAD_MS = 3_600_000
@@ -59,22 +62,30 @@ class Meter:
         self.grown.set()
 
 
-ALL_IN_MEMORY, NOTHING = 1_000_000, 0
+ALL_IN_MEMORY = 1_000_000
+SETTINGS = "BENCH_SETTINGS"
 DEFAULT = StateSection().join_memory_megabytes
 
 
 def settings(
     servers: str, topics: list[str], state: str = "", megabytes: int = ALL_IN_MEMORY
 ) -> dict[str, object]:
-    """State on disk is packed, or with no megabytes for the join a value per id."""
+    """Those of the environment (`SETTINGS`, a JSON document) come in addition, and what its payload asks."""
+    payload = payload_of()
     durable = {"kind": "rocksdb", "directory": state, "join_memory_megabytes": megabytes}
-    return {
+    document: dict[str, Any] = {
         "state": durable if state else {"kind": "memory"},
         "join": {"max_pending": 100_000_000, "max_dedup_entries": 100_000_000, "max_labels": 100_000_000},
         "kafka": {"bootstrap_servers": servers},
-        "topics": {"predictions": topics[:1], "labels": topics[1:]},
+        "topics": {
+            "predictions": [{"name": topics[0], **payload.predictions}],
+            "labels": [{"name": name, **payload.labels} for name in topics[1:]],
+        },
         "http": {"listen": "127.0.0.1:0"},
     }
+    for section, more in json.loads(os.environ.get(SETTINGS, "{}")).items():
+        document[section] = {**document.get(section, {}), **more}
+    return document
 
 
 async def daemon(
@@ -104,12 +115,6 @@ async def durable(servers: str, topics: list[str], messages: int) -> dict[str, f
         return await daemon(servers, topics, messages, state)
 
 
-async def by_id(servers: str, topics: list[str], messages: int) -> dict[str, float]:
-    """As `durable`, joined row by row, with a value for each id."""
-    with tempfile.TemporaryDirectory() as state:
-        return await daemon(servers, topics, messages, state, NOTHING)
-
-
 async def preloaded(servers: str, topics: list[str], messages: int) -> dict[str, float]:
     """As `durable`, with a copy of the state that `preload` made, and the default room in memory."""
     with tempfile.TemporaryDirectory() as folder:
@@ -136,8 +141,7 @@ async def preload(_: str, topics: list[str], number: int) -> dict[str, float]:
             Prediction(id, f"model-{n % 3}", "yes", now_ms + n * SPREAD_MS // number)
             for n, id in enumerate(ids, start)  # noqa: A001
         ]
-        step = core.pipeline.advance(events, store.fetch(core.pipeline.read_set(events)))
-        store.apply(step)
+        step = core.pipeline.advance(events)
         core.take(step)
         while (merge := core.pipeline.plan_merge()) is not None:
             merge.run()

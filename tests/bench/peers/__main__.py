@@ -1,6 +1,6 @@
 """The daemon beside its peers, all in one run: CPU per message, as multiples of the bare aiokafka loop.
 
-    python -m tests.bench.peers [--repeats 2] [--scenarios thin,fat] [--out docs/speed.json]
+    python -m tests.bench.peers [--repeats 2] [--scenarios thin,fat] [--share 1] [--out docs/speed.json]
     python -m tests.bench.peers.table --write        (the table in docs/speed.md, made of that file)
 
 Everybody reads the same messages from the same broker, in turn, each time in a fresh process; CPU is that of
@@ -19,12 +19,15 @@ import platform
 import subprocess
 import sys
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from streamwatch.lab.topics import create_topics
+from streamwatch.demo.producing import create_topics
 from tests.bench.end_to_end.broker import broker
+from tests.bench.end_to_end.daemon import SETTINGS
 from tests.bench.peers.filling import fill
+from tests.bench.peers.payloads import PAYLOAD
 from tests.bench.peers.scenarios import BASE, SCENARIOS, Scenario
 from tests.bench.peers.table import markdown
 
@@ -32,14 +35,24 @@ QUIX = Path(".cache/quix/bin/python")
 QUIX_MESSAGES = 40_000
 """It takes as long for these as others for all."""
 EVERYWHERE = ("bare", "confluent", "daemon", "durable")
-ONCE = ("by_id", "quix")
+ONCE = ("quix",)
 """Peers that are slow: with the first scenario only."""
 
 Results = dict[str, list[float]]
 
 
-def measured(peer: str, servers: str, topics: tuple[str, str], messages: int) -> float | None:
-    """CPU µs a message in a fresh process; None where the peer is not to be had."""
+WITH_SETTINGS = ("bare", "daemon", "durable")
+"""Peers of a scenario with settings or a payload of its own, which the others do not have."""
+
+
+def measured(
+    peer: str, servers: str, topics: tuple[str, str], counts: tuple[int, int], scenario: Scenario
+) -> float | None:
+    """CPU µs a record in a fresh process; None where the peer is not to be had.
+
+    `counts` are those of records and events in the topics.
+    """
+    messages, events = counts
     named = ",".join(topics)
     if peer == "quix":
         if not QUIX.exists():
@@ -50,8 +63,11 @@ def measured(peer: str, servers: str, topics: tuple[str, str], messages: int) ->
         command = [sys.executable, "-m", "tests.bench.peers.confluent", servers, named, str(messages)]
     else:
         command = [sys.executable, "-m", "tests.bench.end_to_end", "--task", peer, "--servers", servers]
-        command += ["--topics", named, "--messages", str(messages)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=900, check=True)
+        command += ["--topics", named, "--messages", str(messages if peer == "bare" else events)]
+    environment = os.environ | {SETTINGS: json.dumps(scenario.settings), PAYLOAD: scenario.payload}
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, timeout=900, check=True, env=environment
+    )
     return 1e6 * json.loads(done.stdout.splitlines()[-1])["cpu"] / messages
 
 
@@ -60,15 +76,18 @@ def run(scenario: Scenario, servers: str, repeats: int) -> dict[str, object]:
     made = uuid.uuid4().hex[:6]
     topics = (f"{scenario.name}-{made}-predictions", f"{scenario.name}-{made}-labels")
     asyncio.run(create_topics(servers, topics, partitions=scenario.partitions))
-    messages = fill(servers, topics, scenario)
+    counts = fill(servers, topics, scenario)
     results: Results = {}
     for _ in range(repeats):
-        for peer in EVERYWHERE + (ONCE if scenario is BASE else ()):
-            found = measured(peer, servers, topics, messages)
+        peers = EVERYWHERE + (ONCE if scenario.name == BASE.name else ())
+        if scenario.settings or scenario.payload != "plain":
+            peers = WITH_SETTINGS
+        for peer in peers:
+            found = measured(peer, servers, topics, counts, scenario)
             if found is not None:
                 results.setdefault(peer, []).append(round(found, 3))
                 print(f"{scenario.name:>12} {peer:>10} {found:8.2f} µs a message", flush=True)
-    return {"name": scenario.name, "title": scenario.title, "messages": messages, "cpu_us": results}
+    return {"name": scenario.name, "title": scenario.title, "messages": counts[0], "cpu_us": results}
 
 
 def machine() -> dict[str, object]:
@@ -89,9 +108,14 @@ def main() -> None:
     )
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--scenarios", default=",".join(each.name for each in SCENARIOS))
+    parser.add_argument("--share", type=float, default=1.0, help="of the messages of each scenario")
     parser.add_argument("--out", type=Path, default=Path("docs/speed.json"))
     arguments = parser.parse_args()
-    chosen = [each for each in SCENARIOS if each.name in arguments.scenarios.split(",")]
+    chosen = [
+        replace(each, messages=round(arguments.share * each.messages))
+        for each in SCENARIOS
+        if each.name in arguments.scenarios.split(",")
+    ]
     about = {"date": datetime.now(UTC).date().isoformat(), "machine": machine()}
     found: list[dict[str, object]] = []
     with broker(embedded=False, topics=[], partitions=1) as (servers, kind):

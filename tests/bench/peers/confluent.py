@@ -12,14 +12,14 @@ import time
 import msgspec
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.bench.end_to_end.bare import LabelFields, PredictionFields
+from tests.bench.peers.payloads import Label, Prediction
 
 AT_ONCE = 2_000
 
 
 def read(servers: str, topics: list[str], messages: int) -> dict[str, float]:
     """Read and decode every message, with the library's own settings."""
-    kinds = (PredictionFields, LabelFields)
+    kinds = (Prediction, Label)
     decoders = {t: msgspec.json.Decoder(kind).decode for t, kind in zip(topics, kinds, strict=True)}
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench", "enable.auto.commit": False})
     known = consumer.list_topics(timeout=10).topics

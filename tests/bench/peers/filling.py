@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from confluent_kafka import Producer
 
-from streamwatch.lab.schedule import ScheduleSpec, schedule
-from streamwatch.lab.streams.simulated import DelaySpec, StreamSpec
+from streamwatch.demo.simulate import ScheduleSpec, schedule
+from streamwatch.demo.simulated import DelaySpec, StreamSpec
+from tests.bench.peers.payloads import PAYLOAD, payload_of, records_of
 from tests.bench.peers.scenarios import Scenario
 
 RATE = 1_000.0
@@ -16,8 +17,8 @@ BATCH_BYTES = 16_384
 """What most producers send at a time by default."""
 
 
-def fill(servers: str, topics: tuple[str, str], scenario: Scenario) -> int:
-    """Write predictions and labels; how many there are."""
+def fill(servers: str, topics: tuple[str, str], scenario: Scenario) -> tuple[int, int]:
+    """Write predictions and labels; how many records and events there are."""
     instances = scenario.messages // (scenario.models + 1)
     stream = StreamSpec(models=scenario.models, delay=DelaySpec(median_s=scenario.delay_seconds))
     stream = replace(stream, drift_every=max(instances // 4, 1))
@@ -32,16 +33,21 @@ def fill(servers: str, topics: tuple[str, str], scenario: Scenario) -> int:
             "queue.buffering.max.messages": 1_000_000,
         }
     )
-    count = 0
-    for due in schedule(ScheduleSpec(stream, RATE, start_ms, scenario.name, instances)):
-        value = due.value
-        if (missing := scenario.value_bytes - len(value) - len(b',"note":""')) > 0:
-            value = value[:-1] + b',"note":"' + b"x" * missing + b'"}'
-        stamp = start_ms + round(due.at_s * 1_000)
-        producer.produce(named[due.side], value, due.key, timestamp=stamp)
-        count += 1
-        if count % 1_000 == 0:
+    records = events = 0
+    plain = schedule(ScheduleSpec(stream, RATE, start_ms, scenario.name, instances))
+    due = ((each.side, each.at_s, each.key, each.value) for each in plain)
+    payload = payload_of({PAYLOAD: scenario.payload})
+    if scenario.payload == "plain":
+        written = ((*each, 1) for each in due)
+    else:
+        written = records_of(payload, due, scenario.models)
+    for side, at_s, key, short, held in written:
+        missing = scenario.value_bytes - len(short) - len(b',"note":""')
+        value = short[:-1] + b',"note":"' + b"x" * missing + b'"}' if missing > 0 else short
+        producer.produce(named[side], value, key, timestamp=start_ms + round(at_s * 1_000))
+        records, events = records + 1, events + held
+        if records % 1_000 == 0:
             producer.poll(0)
     if left := producer.flush(120):
         raise TimeoutError(f"{left} messages of scenario {scenario.name} were not written within 120 s")
-    return count
+    return records, events

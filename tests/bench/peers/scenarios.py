@@ -1,8 +1,11 @@
-"""What is read: thin and fat messages, few and many models, labels soon and late, partitions, compression."""
+"""What is read: thin and fat messages, few and many models, labels soon and late, partitions, compression;
+and under which settings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,11 @@ class Scenario:
     delay_seconds: float = 30.0
     """Median, of record time, after which labels come."""
     compression: str = "none"
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Of the daemon, beside those that all scenarios share. With any, only the bare loop is run beside it."""
+    payload: str = "plain"
+    """Make of the messages, of `payloads.PAYLOADS`. Only the bare loop, which decodes it too, is run beside
+    the daemon with any other."""
     messages: int = 1_000_000
     """About. What is done once in each process, 0.05 s of CPU in the daemon's, must not count for much."""
 
@@ -33,4 +41,42 @@ SCENARIOS = (
     Scenario("one", "1 partition", partitions=1),
     Scenario("thirty-two", "32 partitions", partitions=32),
     Scenario("zstd", "compressed by zstd", compression="zstd"),
+    Scenario("six", "6 models an id", models=6),
+    Scenario(
+        "compared",
+        "6 models an id, one champion compared with five challengers",
+        models=6,
+        settings={"monitors": {"comparisons": [{"champion": "stable-v1", "challengers": ["*"]}]}},
+    ),
+    Scenario("ordered", "in the order of predictions", settings={"join": {"order": "prediction_time"}}),
+    Scenario(
+        "both", "first and last predictions (`conflicts: both`)", settings={"join": {"conflicts": "both"}}
+    ),
+    Scenario(
+        "everything",
+        "6 models an id, compared, in the order of predictions, `conflicts: both`",
+        models=6,
+        settings={
+            "monitors": {"comparisons": [{"champion": "stable-v1", "challengers": ["*"]}]},
+            "join": {"order": "prediction_time", "conflicts": "both"},
+        },
+    ),
+    Scenario(
+        "folds",
+        "10 folds of a model, each predicts every id",
+        models=10,
+        payload="folds",
+        settings={"folds": {"scheme": "bootstrap", "k": 10}},
+    ),
+    Scenario("scores-3", "scores of 3 classes", payload="three scores", messages=500_000),
+    Scenario("scores-100", "scores of 100 classes", payload="hundred scores", messages=100_000),
+    Scenario("iso", "times in ISO 8601", payload="iso", messages=500_000),
+    Scenario("avro", "Avro, beside fastavro", payload="avro", messages=500_000),
+    Scenario(
+        "segments",
+        "two segments, of 20 and 3 values",
+        payload="segments",
+        messages=500_000,
+    ),
+    Scenario("array", "three models in one record", payload="array", messages=500_000),
 )

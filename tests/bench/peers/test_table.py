@@ -22,11 +22,21 @@ DOCUMENT = {
 
 def test_a_cell_is_the_lowest_run_beside_the_lowest_of_the_bare_loop():
     last = markdown(DOCUMENT).splitlines()[-1]
-    assert last == "| thin | 1.00 µs | – | 1.50× | – | – | 30.00× |"
+    assert last == "| thin | 1.00 µs | – | 1.50× | – | 30.00× |"
 
 
 def test_a_line_of_the_summary_has_the_multiples_alone():
-    assert summary(DOCUMENT).splitlines()[-1] == "| 85-byte messages | 1.50× | – | 30.00× |"
+    assert summary(DOCUMENT).splitlines()[2] == "| 85-byte messages | 1.50× | – | 30.00× |"
+
+
+def test_the_last_line_of_the_summary_is_where_the_daemon_takes_the_largest_multiple():
+    worse = {"name": "avro", "title": "Avro", "cpu_us": {"bare": [2.0], "daemon": [3.0], "durable": [3.2]}}
+    slow_peer = {"name": "zstd", "title": "zstd", "cpu_us": {"bare": [1.0], "daemon": [1.4], "quix": [90.0]}}
+    document = {**DOCUMENT, "scenarios": [*DOCUMENT["scenarios"], worse, slow_peer]}
+    assert summary(document).splitlines()[2:] == [
+        "| 85-byte messages | 1.50× | – | 30.00× |",
+        "| worst of 3 rows: Avro | 1.50× | 1.60× | – |",
+    ]
 
 
 def test_the_pages_hold_the_tables_of_what_was_measured():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from streamwatch.core.alerting.notification import decode, encode
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
-from streamwatch.core.estimators.notifying.level import Level
-from streamwatch.core.estimators.registers.segments.change import SegmentChange
+from streamwatch.core.estimators.notifying.model_facts import Level
+from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm
 from tests.core.alerting.told import HOUR_MS, NOW_MS, RULE, Told, alarm
 from tests.tiers import examples
@@ -192,8 +192,8 @@ def test_a_digest_is_as_severe_as_the_worst_in_it() -> None:
 
 def test_state_of_another_version_is_refused(told: Told) -> None:
     state = msgspec.msgpack.decode(told.book.state())
-    with pytest.raises(ValueError, match="alarm book must be of version 2, got 3"):
-        told.book.restore(msgspec.msgpack.encode({**state, "version": 3}))
+    with pytest.raises(ValueError, match="alarm book must be of version 4, got 5"):
+        told.book.restore(msgspec.msgpack.encode({**state, "version": 5}))
 
 
 def test_notifications_come_back_from_their_bytes_with_undefined_numbers() -> None:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.book import AlarmBook, details_with_incidents
 from streamwatch.core.alerting.notification import Notification, decode, encode
-from streamwatch.core.alerting.open_incidents import details_with_incidents
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.core.predictions.active_hint import ActiveHint
+from streamwatch.core.predictions.kind import ActiveHint
 from tests.core.alerting.told import Told, alarm
 
 HOUR_MS = 3_600_000

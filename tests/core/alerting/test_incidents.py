@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.core.estimators.notifying.level import Level
+from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.events import Alarm, Judgement
 from tests.tiers import examples
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
-from streamwatch.core.alerting.resolution import is_back
+from streamwatch.core.alerting.incidents import is_back
 from streamwatch.core.estimators.agreement import Totals
-from streamwatch.core.estimators.notifying.level import Level, levels_of
+from streamwatch.core.estimators.notifying.model_facts import Level, levels_of
+from streamwatch.core.events import Alarm
 from tests.core.alerting.told import HOUR_MS, NOW_MS, Told, alarm
 
 
@@ -89,8 +91,57 @@ def test_levels_follow_from_totals_and_leave_out_models_without_outcomes() -> No
     n = np.array([2_000.0, 0.0])
     zeros = np.zeros((2, 2))
     totals = Totals(n, np.array([1_500.0, 0.0]), n, n, n, zeros, zeros, zeros)
-    levels = levels_of(["a", "b"], totals, np.array([9_000, 0]), 0.05)
+    levels = levels_of(["a", "b"], totals, np.array([9_000, 0]), np.array([900, 0]), 0.05)
     assert list(levels) == ["a"]
     assert levels["a"].error == pytest.approx(0.25)
     assert levels["a"].bound == pytest.approx(np.sqrt(np.log(2 / 0.05) / 4_000))
     assert (levels["a"].n_eff, levels["a"].outcomes) == (2_000.0, 9_000)
+
+
+LUCKY_LOW = 0.06
+"""Mean that a detector splits off before the drift, of a model that errs with 0.1 on average."""
+
+
+def drift(outcome: int, errors: int | None, **more: float) -> Alarm:
+    return msgspec.structs.replace(alarm(outcome=outcome, before=LUCKY_LOW, **more), errors=errors)  # type: ignore[arg-type]
+
+
+def test_a_recovered_model_resolves_by_its_mean_between_drifts_not_by_a_lucky_low(told: Told) -> None:
+    (firing,) = told.hears(drift(5_000, 500))
+    assert firing.parts[0].before == 0.1
+    told.found["m"] = Level(0.1, 0.03, 2_000, 9_000, 1_700)
+    (over,) = told.reviews()
+    assert over.parts[0].reason == "back_to_level"
+
+
+def test_the_mean_begins_where_the_drift_before_ended_also_after_a_restart(told: Told) -> None:
+    told.hears(drift(5_000, 500))
+    told.found["m"] = Level(0.1, 0.03, 2_000, 9_000, 1_700)
+    told.reviews()
+    state = told.book.state()
+    told.__post_init__()
+    told.book.restore(state)
+    later_ms = NOW_MS + HOUR_MS
+    (again,) = told.hears(drift(19_000, 1_700 + 2_000, event_ms=later_ms), now_ms=later_ms)
+    assert again.parts[0].before == 0.2
+    (joined,) = told.hears(
+        msgspec.structs.replace(drift(19_100, 3_800, event_ms=later_ms), detector="adwin"), now_ms=later_ms
+    )
+    assert joined.parts[1].before == 0.2, "one drift has one level before it"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "errors"), [(999, 99), (5_000, None)], ids=["too few outcomes", "errors are not counted"]
+)
+def test_otherwise_the_detector_tells_the_level_before(told: Told, outcome: int, errors: int | None) -> None:
+    (firing,) = told.hears(drift(outcome, errors))
+    assert firing.parts[0].before == LUCKY_LOW
+
+
+def test_a_retired_model_of_the_same_name_has_no_earlier_drift(told: Told) -> None:
+    told.hears(drift(5_000, 500))
+    told.found["m"] = Level(0.1, 0.03, 2_000, 9_000, 1_700)
+    told.reviews()
+    told.book.retire("m", NOW_MS)
+    (firing,) = told.hears(drift(4_000, 1_200, event_ms=NOW_MS + HOUR_MS))
+    assert firing.parts[0].before == 0.3

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.core.estimators.notifying.level import Level
+from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.events import Alarm, Judgement
 from tests.core.alerting.told import NOW_MS, RULE, SPEC, Told, alarm
 

@@ -9,8 +9,8 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
-from streamwatch.core.estimators.notifying.level import Level
-from streamwatch.core.estimators.registers.segments.change import SegmentChange
+from streamwatch.core.estimators.notifying.model_facts import Level
+from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm
 
 HOUR_MS = 3_600_000

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
-from typing import NamedTuple
 
-from streamwatch.core.buckets.columns.id_bucket import ColumnIdBucket
-from streamwatch.core.buckets.columns.model_bucket import ColumnModelBucket
-from streamwatch.core.buckets.columns.reader import ColumnReader
-from streamwatch.core.buckets.contract import Bucket, Reader
-from streamwatch.core.buckets.forms import id_bucket_of, model_bucket_of, reader_of
-from streamwatch.core.buckets.id_bucket import IdBucket
-from streamwatch.core.buckets.model_bucket import ModelBucket
-from streamwatch.core.buckets.reader import RowReader
-from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.buckets.contract import Bucket, BucketsSpec
+from streamwatch.core.buckets.id_bucket import ColumnIdBucket
+from streamwatch.core.buckets.model_bucket import ColumnModelBucket
+from streamwatch.core.buckets.reader import ColumnReader
 from streamwatch.core.buckets.view import ResultsView
-from streamwatch.core.join.compiled.rows import Digests
+from streamwatch.core.events import Outcome
 from streamwatch.edge.keys import digest_bytes
-from tests.core.buckets.logs import HOST_MS, Log
+from tests.core.buckets.logs import HOST_MS, Log, RecordingEstimators
+
+Make = Callable[[int, BucketsSpec], Bucket]
+"""What makes a bucket of a number."""
 
 
-class Form(NamedTuple):
-    """What makes readers and buckets."""
+class RecordingModelBucket(ColumnModelBucket):
+    """Model bucket that remembers the outcomes of its own models by batch."""
 
-    reader: Callable[[BucketsSpec, Digests], Reader]
-    ids: Callable[[int, BucketsSpec], Bucket]
-    models: Callable[[int, BucketsSpec], Bucket]
+    def __init__(self, folded: dict[tuple[int, int], list[Outcome]], number: int, spec: BucketsSpec) -> None:
+        super().__init__(number, spec)
+        self.folded, self.number = folded, number
+        self.sequence.monitors = self.recording = RecordingEstimators(spec.monitors)
 
-
-ROWS = Form(RowReader, IdBucket, ModelBucket)
-COLUMNS = Form(ColumnReader, ColumnIdBucket, ColumnModelBucket)
-BY_SETTINGS = Form(reader_of, id_bucket_of, model_bucket_of)
+    def feed(self, batch, pieces, end_ms):
+        self.recording.folded = []
+        fed = super().feed(batch, pieces, end_ms)
+        own = [outcome for outcome in self.recording.folded if self.sequence.owns(outcome.model)]
+        assert self.folded.setdefault((self.number, batch), own) == own  # also when it is processed again
+        return fed
 
 
 class Kept:
@@ -55,21 +56,23 @@ class Kept:
 
 
 class Cluster:
-    """Id buckets and model buckets of one run, and what their results say.
-
-    They have the form of their settings unless one is given.
-    """
+    """Id buckets and model buckets of one run, and what their results say."""
 
     def __init__(
-        self, spec: BucketsSpec, chance: Random, rebuilds: float = 0.3, form: Form | None = None
+        self,
+        spec: BucketsSpec,
+        chance: Random,
+        rebuilds: float = 0.3,
+        *,
+        ids: Make = ColumnIdBucket,
+        models: Make | None = None,
     ) -> None:
         self.spec, self.chance = spec, chance
-        form = form or BY_SETTINGS
-        self.reader = form.reader(spec, digest_bytes)
-        self.ids = [Kept(lambda n=n: form.ids(n, spec), chance, rebuilds) for n in range(spec.id_buckets)]
-        self.models = [
-            Kept(lambda n=n: form.models(n, spec), chance, rebuilds) for n in range(spec.model_buckets)
-        ]
+        self.reader = ColumnReader(spec, digest_bytes)
+        self.ids = [Kept(partial(ids, n, spec), chance, rebuilds) for n in range(spec.id_buckets)]
+        self.folded: dict[tuple[int, int], list[Outcome]] = {}
+        models = models or partial(RecordingModelBucket, self.folded)
+        self.models = [Kept(partial(models, n, spec), chance, rebuilds) for n in range(spec.model_buckets)]
         self.view = ResultsView(spec)
         self.results: list[tuple[str, str, bytes]] = []
         self.batch = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from random import Random
@@ -11,23 +11,25 @@ import numpy as np
 
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import (
+    Alarm,
     Decoded,
     EventGroup,
     Invalid,
     Label,
     NullRecord,
+    Outcome,
     Partition,
     Prediction,
     Side,
     WrongFold,
+    fold_name,
 )
-from streamwatch.core.fold_names import fold_name
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
-from streamwatch.core.merge.elements import expanded
-from streamwatch.core.pipelines.pipeline import Pipeline
+from streamwatch.core.merge.released import expanded
+from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.records import batch_of
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
-from streamwatch.edge.stores.memory import MemoryStore
+from streamwatch.edge.keys import digest_bytes
 
 SIDES: dict[str, Side] = {"labels": "label", "mixed": "both", "predictions": "prediction"}
 BEGIN_MS = 1_700_000_000_000
@@ -115,7 +117,30 @@ def an_event(chance: Random, now: int, newest_id: int, partition: Partition, *, 
     name = fold_name(model, chance.randrange(3)) if folds and model != "p" else model
     scores = chance.choice([None, None, {"x": 0.3, "y": 0.7}])
     values = {"site": chance.choice("ab")} if chance.random() < 0.2 else None
-    return Prediction(known, name, chance.choice("xyyy"), -1, own, scores, values)
+    made = Prediction(known, name, chance.choice("xyyy"), -1, own, scores, values)
+    if now % 4 == 0:  # without a draw
+        made.label_probability, made.label_requested = (0.5, 1.0)[now % 8 > 0], (None, False, True)[now % 3]
+    return made
+
+
+class RecordingEstimators(EstimatorSet):
+    """Estimators that remember their outcomes."""
+
+    def __init__(self, spec: MonitorsSpec) -> None:
+        super().__init__(spec)
+        self.folded: list[Outcome] = []
+
+    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        self.folded += outcomes
+        return super().fold(outcomes)
+
+
+def by_model(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+    """Outcomes of each model, in order."""
+    found: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        found.setdefault(outcome.model, []).append(outcome)
+    return found
 
 
 @dataclass
@@ -123,7 +148,7 @@ class OneProcess:
     """The daemon's merge, join and estimators on a whole log."""
 
     pipeline: Pipeline
-    monitors: EstimatorSet
+    monitors: RecordingEstimators
     progress: MergeProgress
     alarms: list[object]
 
@@ -137,17 +162,16 @@ def one_process(
     released = expanded(merge.drain(HOST_MS))
     progress = MergeProgress()
     progress.note(released)
-    monitors = EstimatorSet(spec)
-    pipeline, store = Pipeline(join, monitors), MemoryStore()
+    monitors = RecordingEstimators(spec)
+    pipeline = Pipeline(join, monitors, digest_bytes)
     pipeline.start_ms = start_ms
     events = released.records.events()
     alarms: list[object] = []
-    step = pipeline.advance(events, store.fetch(pipeline.read_set(events)))
-    store.apply(step)
-    assert len(step.events) == len(events)
+    step = pipeline.advance(events)
+    assert step.taken == len(events)
     alarms += step.alarms
     if ended:
-        alarms += pipeline.release_held(store.fetch(pipeline.read_set(()))).alarms
+        alarms += pipeline.release_held().alarms
     assert not progress.corrected
     return OneProcess(pipeline, monitors, progress, alarms)
 

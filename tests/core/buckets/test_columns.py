@@ -1,4 +1,4 @@
-"""What the form in columns adds: pieces, places of predictions, labels known at them."""
+"""Pieces, places of predictions, labels known at them."""
 
 from __future__ import annotations
 
@@ -9,53 +9,59 @@ from random import Random
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.buckets.columns.histories import ColumnHistories
-from streamwatch.core.buckets.columns.id_bucket import ColumnIdBucket
-from streamwatch.core.buckets.columns.model_bucket import ColumnModelBucket
-from streamwatch.core.buckets.columns.parts import PARTS
-from streamwatch.core.buckets.columns.pieces import ENCODER, PIECES
-from streamwatch.core.buckets.columns.prediction_places import PredictionPlaces
-from streamwatch.core.buckets.columns.reader import ColumnReader
-from streamwatch.core.buckets.reader import RowReader
-from streamwatch.core.buckets.spec import BucketsSpec
-from streamwatch.core.events import Label, Partition, Prediction, is_decodable
-from streamwatch.core.join.compiled.durable.packed import PackedError
-from streamwatch.core.join.compiled.layout import NUMBER_BITS
+from streamwatch.core.buckets.contract import BucketsSpec
+from streamwatch.core.buckets.histories import ColumnHistories
+from streamwatch.core.buckets.id_bucket import ColumnIdBucket
+from streamwatch.core.buckets.made import PredictionPlaces
+from streamwatch.core.buckets.model_bucket import ColumnModelBucket
+from streamwatch.core.buckets.parts import PARTS
+from streamwatch.core.buckets.pieces import ENCODER, PIECES
+from streamwatch.core.buckets.reader import ColumnReader
+from streamwatch.core.events import Event, Label, Partition, Prediction, segments_text
+from streamwatch.core.join.durable.packed import PackedError
+from streamwatch.core.join.layout import NUMBER_BITS
 from streamwatch.core.merge import Arrivals
-from streamwatch.core.records import LABEL, PREDICTION, RecordBatch
-from streamwatch.core.segments import segments_text
-from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.core.records import LABEL, OBJECT, PREDICTION, RecordBatch, Vocabulary, rows_of, words_of
 from streamwatch.edge.keys import digest_bytes
-from tests.core.buckets.cluster import COLUMNS, ROWS, Cluster
-from tests.core.buckets.logs import BEGIN_MS, HOST_MS, SIDES, Log, a_log, samples
+from tests.core.buckets.cluster import Cluster
+from tests.core.buckets.logs import BEGIN_MS, HOST_MS, SIDES, Log, a_log
 from tests.core.buckets.test_contract import fed, label, predict
 from tests.core.buckets.test_drifts import JOIN
 from tests.core.buckets.test_equals_one_process import SPEC
-from tests.tiers import examples
 
 BUCKETS = BucketsSpec(SIDES, JOIN, SPEC, 4, 3)
 
 
 def in_rows(arrivals: Arrivals) -> Arrivals:
     """The same records, with a row that says everything wherever a decoder would give one."""
-    rows, names = arrivals.records.rows.copy(), Vocabulary()
-    for row, event in zip(rows, arrivals.records.objects, strict=True):
-        if not isinstance(event, Prediction | Label) or getattr(event, "scores", None):
-            continue
-        high, low = np.frombuffer(digest_bytes([event.id]), ">u8")
-        row["id_high"], row["id_low"], row["object"] = high, low, -1
-        row["timestamp_ms"] = -1 if event.timestamp_ms is None else event.timestamp_ms
-        row["model"] = -1 if event.model is None else names.models.number(event.model)
-        row["class"] = names.classes.number(
-            event.predicted_class if isinstance(event, Prediction) else event.true_class
-        )
-        row["side"] = PREDICTION if isinstance(event, Prediction) else LABEL
-        values = getattr(event, "segments", None)
-        row["segments"] = 1 + names.segments.number(segments_text(values)) if values else 0
-    return replace(arrivals, records=RecordBatch(rows, None, arrivals.records.objects, names))
+    records, names = arrivals.records, Vocabulary()
+    rows = rows_of(words_of(records.rows).copy())
+    elements = replace(records.elements, rows=rows_of(words_of(records.elements.rows).copy()))
+    for row in (*rows, *elements.rows):
+        if row["side"] == OBJECT:
+            fill(row, records.objects[row["object"]], names)
+    return replace(arrivals, records=RecordBatch(rows, None, records.objects, names, elements=elements))
+
+
+def fill(row: np.void, event: Event, names: Vocabulary) -> None:
+    """Have a row say everything of an event that it can."""
+    if not isinstance(event, Prediction | Label) or getattr(event, "scores", None):
+        return
+    if isinstance(event, Prediction) and (event.label_probability, event.label_requested) != (None, None):
+        return
+    high, low = np.frombuffer(digest_bytes([event.id]), ">u8")
+    row["id_high"], row["id_low"], row["object"] = high, low, -1
+    row["timestamp_ms"] = -1 if event.timestamp_ms is None else event.timestamp_ms
+    row["model"] = -1 if event.model is None else names.models.number(event.model)
+    row["class"] = names.classes.number(
+        event.predicted_class if isinstance(event, Prediction) else event.true_class
+    )
+    row["side"] = PREDICTION if isinstance(event, Prediction) else LABEL
+    values = getattr(event, "segments", None)
+    row["segments"] = 1 + names.segments.number(segments_text(values)) if values else 0
 
 
 def said(piece: bytes) -> object:
@@ -85,27 +91,6 @@ def test_a_record_makes_the_same_piece_as_a_row_and_as_an_event(seed):
         pieces = reader.split(partition, arrivals, HOST_MS)
         again = reader.split(partition, in_rows(arrivals), HOST_MS)
         assert [(n, said(piece)) for n, piece in again] == [(n, said(piece)) for n, piece in pieces]
-
-
-@settings(max_examples=examples(0.1))
-@given(st.integers(0, 2**32), st.booleans())
-def test_both_readers_count_the_same_records_at_the_same_times(seed, broken):
-    chance = Random(seed)
-    log = a_log(chance, 60)
-    rows, columns = Cluster(BUCKETS, chance, 0.0, ROWS), Cluster(BUCKETS, chance, 0.0, COLUMNS)
-    if broken:  # a timestamp in the future, and one before time
-        found = ((where, event) for where, records in log.records.items() for _, event in records)
-        partition, event = next((where, event) for where, event in found if is_decodable(event))
-        log.records[partition] += [(HOST_MS + 10**9, event), (-5, event)]
-    for cluster in (rows, columns):
-        pieces = [
-            cluster.reader.split(partition, log.arrivals(partition, 0, len(records)), HOST_MS)
-            for partition, records in log.records.items()
-        ]
-        cluster.feed(pieces, None)
-    assert columns.view.totals == rows.view.totals
-    assert samples(columns.view.families()) == samples(rows.view.families())
-    assert bool(rows.view.totals.records.corrected) == broken
 
 
 @given(
@@ -151,7 +136,7 @@ def test_places_are_kept_from_the_oldest_pending_prediction_on():
     st.lists(st.integers(0, 40), max_size=3),
     st.integers(0, 40),
 )
-def test_the_label_at_a_prediction_is_the_last_one_before_it_in_columns_too(outcomes, cuts, forgotten):
+def test_the_label_at_a_prediction_is_the_last_one_before_it_(outcomes, cuts, forgotten):
     outcomes.sort(key=lambda each: each[0])
     histories = ColumnHistories()
     found: list[str | None] = []
@@ -198,7 +183,7 @@ def test_labels_that_no_history_has_are_forgotten():
 def test_the_join_of_a_bucket_forgets_classes_and_goes_on():
     soon = replace(JOIN, horizon_ms=1_000, early_horizon_ms=1_000, dedup_horizon_ms=1_000)
     spec = replace(BUCKETS, id_buckets=1, join=soon)
-    cluster = Cluster(spec, Random(0), 0.0, COLUMNS)
+    cluster = Cluster(spec, Random(0), 0.0)
     for n in range(8):
         second = 20 * n
         several = [(second, predict(f"{n}/{k}", f"class {n}/{k}")) for k in range(12_000)]
@@ -213,14 +198,13 @@ def test_each_event_is_in_one_piece_and_they_are_spread():
     log = Log({Partition("predictions", 0): [(BEGIN_MS, predict(f"id {n}")) for n in range(400)]})
     partition = Partition("predictions", 0)
     found = Counter()
-    by_rows = RowReader(BUCKETS, digest_bytes).split(partition, log.arrivals(partition, 0, 400), HOST_MS)
     for bucket, piece in ColumnReader(BUCKETS, digest_bytes).split(
         partition, log.arrivals(partition, 0, 400), HOST_MS
     ):
         found[bucket] = len(PIECES.decode(piece).chunk.unpacked().rows)
     assert sum(found.values()) == 400
     assert min(found.values()) > 40
-    assert len(by_rows) == len(found)
+    assert len(found) == BUCKETS.id_buckets
 
 
 def test_numbers_without_a_name_are_refused():

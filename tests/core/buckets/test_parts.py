@@ -1,4 +1,4 @@
-"""Totals add up in whatever order; the label at a prediction is that of a walk through all labels."""
+"""Totals add up in whatever order."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from functools import reduce
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.buckets.label_history import LabelHistories
-from streamwatch.core.buckets.places import RECORD, decode_place, encode_place
-from streamwatch.core.buckets.totals import RecordCounts, Totals, decode_totals, encode_totals
+from streamwatch.core.buckets.view import RecordCounts, Totals, decode_totals, encode_totals
+from streamwatch.core.join.caveats import AgreementState
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
-from streamwatch.core.join.mismatch import AgreementState
 from streamwatch.core.join.models import ModelActivity
 
 counts = st.integers(0, 2**40)
@@ -59,34 +57,3 @@ def test_totals_add_up_in_whatever_order_and_are_read_as_they_were_written(sever
         each.counters.records_invalid.get("t", {}).get("a", 0) for each in several
     )
     assert decode_totals(encode_totals(whole)) == whole
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 50), st.sampled_from("xyz")), max_size=40),
-    st.lists(st.integers(0, 60)),
-    st.integers(0, 60),
-)
-def test_the_label_at_a_prediction_is_the_last_one_before_it(labels, asked, forgotten):
-    labels.sort(key=lambda each: each[0])
-    histories = LabelHistories()
-    for number, (ms, name) in enumerate(labels):
-        histories.add("m", (ms, RECORD, 0, number, 0, 0), name)
-
-    def brute_force(ms):
-        before = [name for at, name in labels if at < ms]
-        return before[-1] if before else None
-
-    for ms in asked:
-        assert histories.at("m", (ms, RECORD)) == brute_force(ms)
-    histories.forget_before(forgotten)
-    for ms in range(forgotten, 61):
-        assert histories.at("m", (ms, RECORD)) == brute_force(ms)
-    histories.retire("m")
-    assert histories.at("m", (60, RECORD)) is None
-
-
-@given(st.tuples(*[st.integers(-(2**62), 2**62)] * 4), st.integers(-(2**62), 2**62))
-def test_a_place_is_read_as_it_was_encoded(numbers, own_ms):
-    time_ms, rank, offset, event = numbers
-    place = (time_ms, RECORD, rank, offset, event)
-    assert decode_place(encode_place(place, own_ms)) == (place, own_ms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from streamwatch.core.buckets.spec import BucketsSpec
+from streamwatch.core.buckets.contract import BucketsSpec
 from streamwatch.core.join.counters import LabelCounters, PredictionCounters
 from tests.core.buckets.cluster import Cluster
 from tests.core.buckets.logs import SIDES
@@ -16,8 +16,8 @@ from tests.core.buckets.test_equals_one_process import SPEC
 BUCKETS = BucketsSpec(SIDES, replace(JOIN, early_horizon_ms=5_000), SPEC, 2, 1)
 
 
-def test_a_bucket_made_of_its_base_counts_what_waits_by_the_topic_it_came_from(form):
-    cluster = Cluster(BUCKETS, Random(0), 1.0, form)
+def test_a_bucket_made_of_its_base_counts_what_waits_by_the_topic_it_came_from():
+    cluster = Cluster(BUCKETS, Random(0), 1.0)
     fed(
         cluster,
         1,

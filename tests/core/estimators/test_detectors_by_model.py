@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from streamwatch.core.commit.sections import document_of, spec_of
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
-from streamwatch.core.fold_names import fold_name
+from streamwatch.core.events import Outcome, fold_name
+from streamwatch.core.pipeline.sections import document_of, spec_of
 from streamwatch.core.specs import AdwinDriftSpec, ModelDetectors, MonitorsSpec, PageHinkleySpec
 from tests.layouts import EVERYTHING
 

@@ -13,12 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.estimators.models.snapshot import decode, encode
 from streamwatch.core.estimators.names import Batch
-from streamwatch.core.estimators.pasts import Pasts
-from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.estimators.past import FINE, HOUR_S, STRETCH, Pasts, PastView, merged, past_bytes, tiers
+from streamwatch.core.estimators.set import EstimatorSet, decode, encode
 from streamwatch.core.events import Outcome
-from streamwatch.core.past import FINE, HOUR_S, STRETCH, PastView, merged, past_bytes, tiers
 from tests.layouts import TINY
 from tests.tiers import examples
 
@@ -90,6 +88,9 @@ def batch(stream: list[Outcome]) -> Batch:
         column((o.event_ms for o in stream), np.int64),
         column((o.delay_ms for o in stream), np.int64),
         column((0 for _ in stream), np.bool_),
+        made=column(range(len(stream)), np.uint32),
+        resolved_ms=column((o.event_ms for o in stream), np.int64),
+        waited_ms=column((o.delay_ms for o in stream), np.int64),
     )
 
 

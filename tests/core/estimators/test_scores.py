@@ -63,6 +63,6 @@ def test_scores_of_classes_beyond_the_limit_are_left_out():
     monitors = EstimatorSet(replace(SPEC, max_classes=2))
     scores = {"x": 0.1, "y": 0.2, "z": 0.7}
     monitors.fold([Outcome("m", "xy"[i % 2], "x", i, 0, scores=scores) for i in range(50)])
-    assert monitors.details()["m"]["classes"] == ["x", "y"]
+    assert monitors.details()["m"]["classes"] == ("x", "y")
     assert monitors.records_over_limit["classes"] == 0
     assert value(monitors, "baseline_accuracy_ratio", "temporal_correction", "landmark", "m") > 0.9

@@ -22,7 +22,7 @@ def test_a_folded_prediction_is_a_hit_only_if_it_names_the_true_class():
     assert value(monitors, "recall_ratio", "__other__", "landmark", "m") == 2 / 4
     assert value(monitors, "recall_ratio", "y", "landmark", "m") == 1 / 2
     assert monitors.records_over_limit == {"classes": 5, "models": 0}
-    assert monitors.details()["m"]["classes"] == ["x", "y"]
+    assert monitors.details()["m"]["classes"] == ("x", "y")
 
 
 def test_a_class_that_is_really_called_other_is_not_mistaken_for_the_folded_ones():
@@ -68,6 +68,18 @@ def test_an_empty_batch_is_nothing():
     assert monitors.fold([]) == []
     assert monitors.trace([]).rows == []
     assert monitors.models() == []
+
+
+def test_an_alarm_of_a_detector_carries_the_errors_up_to_its_outcome():
+    _, alarms = folded(STREAM)
+    errors = {model: [0] for model in "abc"}
+    for o in STREAM:
+        errors[o.model].append(errors[o.model][-1] + (o.true_class != o.predicted_class))
+    of_detectors = [alarm for alarm in alarms if alarm.judgement is None]
+    assert len(of_detectors) >= 3
+    for alarm in of_detectors:
+        assert alarm.errors == errors[alarm.model][alarm.outcome]
+    assert all(alarm.errors is None for alarm in alarms if alarm.judgement is not None)
 
 
 def test_alarms_carry_the_event_time_of_their_outcome_and_are_remembered():

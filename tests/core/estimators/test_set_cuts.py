@@ -66,7 +66,9 @@ def test_restoring_replaces_a_model_of_the_same_name():
 def test_a_snapshot_under_other_limits_or_no_snapshot_at_all_is_refused_in_words():
     monitors, _ = folded(STREAM[:50])
     narrow = EstimatorSet(MonitorsSpec(max_classes=4))
-    with pytest.raises(ValueError, match="max_classes must be 5 as in the snapshot of model 'a', got 4"):
+    with pytest.raises(
+        ValueError, match="max_classes must be at least 5 as in the snapshot of model 'a', got 4"
+    ):
         narrow.restore(monitors.snapshot("a"))
     with pytest.raises(ValueError, match=r".+"):
         narrow.restore(pickle.dumps("not a snapshot"))

@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 import pytest
 
 from streamwatch.core.estimators import comparisons, kernel
-from streamwatch.core.estimators.registers import late_labels, probabilities, revisions, segments
+from streamwatch.core.estimators.registers import cohorts, late_labels, probabilities, revisions, segments
 from streamwatch.core.estimators.warming import ENTRIES
 from streamwatch.core.jit import CompiledFunction
 
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 LIFE = """
 import json, random, sys
 from streamwatch.core.events import Outcome
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
@@ -34,6 +35,7 @@ SPECS = {
     "a trace": (MonitorsSpec(max_classes=30), True),
     "segments": (MonitorsSpec(registers=(SegmentsSpec(max_values=3),)), False),
     "revisions": (MonitorsSpec(registers=(RevisionsSpec(60_000),)), False),
+    "cohorts": (MonitorsSpec(registers=(CohortsSpec(60_000),)), False),
 }
 spec, tracing = SPECS[sys.argv[1]]
 warm_up(spec, tracing=tracing)
@@ -98,6 +100,7 @@ print(json.dumps([before, signatures()]))
         "a trace",
         "segments",
         "revisions",
+        "cohorts",
     ],
 )
 def test_nothing_is_compiled_after_warming_up(spec: str) -> None:
@@ -120,7 +123,7 @@ def test_every_compiled_function_that_python_calls_is_counted() -> None:
 
 
 def _modules() -> Iterator[str]:
-    for package in (kernel, comparisons, late_labels, probabilities, segments, revisions):
+    for package in (kernel, comparisons, cohorts, late_labels, probabilities, segments, revisions):
         for found in iter_modules(package.__path__, f"{package.__name__}."):
             if found.name in sys.modules:
                 yield found.name

@@ -17,7 +17,7 @@ from streamwatch.core.jit.cache import cache_directory, kernel_hash, kernel_sour
 COLLECT = """
 import numpy as np
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.kernel.reading import collect
+from streamwatch.core.estimators.kernel.readout import collect
 from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
 table = ModelTable(MonitorsSpec((LandmarkSpec(),), (), (), max_models=1))
 table.totals(np.array([table.add_model()]), 0)
@@ -94,6 +94,6 @@ def test_a_compiled_function_is_known_by_its_own_source(source: Path) -> None:
 
 
 def test_rows_of_files_are_compiled_anew_when_the_scanner_that_they_call_changes() -> None:
-    found = sources_of_room(PACKAGE / "lab" / "outcome_rows")
+    found = sources_of_room(PACKAGE / "history" / "outcome_rows")
     scanner = PACKAGE / "edge" / "decoders" / "scanner"
     assert {scanner / "tokens.py", scanner / "contents.py"} <= {*found}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.core.jit.sources import remembered_syntax_hash, syntax_hash
+from streamwatch.core.jit.cache import remembered_syntax_hash, syntax_hash
 
 KERNEL = b'''
 """A module."""

@@ -1,13 +1,13 @@
-"""What is tested of the join holds for both of them."""
+"""What is tested of the compiled join holds for what it tells of predictions, too."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.core.join.join_stream import Stream
+from tests.core.predictions.listing_register import listing_known
 
 
-@pytest.fixture(params=["row by row", "compiled"])
-def either_join(request, monkeypatch):
-    """Streams are joined row by row, then by the compiled loop."""
-    monkeypatch.setattr(Stream, "compiled", request.param == "compiled")
+@pytest.fixture(scope="module", autouse=True)
+def _predictions_are_listed():
+    with listing_known():
+        yield

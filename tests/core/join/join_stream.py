@@ -1,15 +1,14 @@
-"""A pipeline over a memory store, fed by hand: what the tests of the join share."""
+"""A pipeline fed by hand: what the tests of the join share."""
 
 from __future__ import annotations
 
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
-from streamwatch.core.join.compiled.releasing import used_entries
-from streamwatch.core.join.entry import PENDING, RESOLVED
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.pipelines.pipeline import Pipeline
-from streamwatch.core.specs import JoinSpec, columns_suffice
+from streamwatch.core.join.activity import used_entries
+from streamwatch.core.join.counters import PENDING, RESOLVED
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
-from streamwatch.edge.stores.memory import MemoryStore
+from tests.core.join.shelf import ColumnShelf
 
 TICK = "tick"
 """Reason of the invalid record by which tests let time pass."""
@@ -47,25 +46,26 @@ class RecordingEstimatorSet:
 class Stream:
     """Feeds events in batches, as the merge releases them, and looks at what came of them."""
 
-    compiled = False
-    """Whether the compiled loop joins what columns suffice for."""
-
-    def __init__(self, spec=None, store=None, monitors=None):
+    def __init__(self, spec=None, monitors=None):
         self.spec = spec or JoinSpec()
         self.monitors = monitors or RecordingEstimatorSet()
-        if self.compiled and columns_suffice(self.spec):
-            self.pipeline = ColumnPipeline(self.spec, self.monitors, digest_bytes)
-        else:
-            self.pipeline = Pipeline(self.spec, self.monitors)
-        self.store = store or MemoryStore()
+        self.pipeline = Pipeline(self.spec, self.monitors, digest_bytes)
+        self.shelf = ColumnShelf()
 
     def feed(self, *events):
         clocked(events, self.pipeline.clock_ms)
-        step = self.pipeline.advance(events, self.store.fetch(self.pipeline.read_set(events)))
-        self.store.apply(step)
-        assert len(step.events) == len(events)
+        step = self.pipeline.advance(events)
+        assert step.taken == len(events)
         assert self.pipeline.identities() == []
         return list(step.outcomes)
+
+    def again(self, spec=None):
+        """Restore what this one commits into another stream, under other settings if given."""
+        other = Stream(spec or self.spec, self.monitors)
+        other.shelf = self.shelf
+        self.shelf.commit(self.pipeline)
+        self.shelf.restored(other.pipeline)
+        return other
 
     def until(self, record_ms):
         """Let time pass up to here."""
@@ -120,32 +120,17 @@ def null(key="a", at=0, model=None, *, withdraws=True, topic="predictions"):
     return NullRecord(topic, key, model, at, withdraws)
 
 
-def alive(stream):
-    """Entries that still count, as comparable values: live dedup entries and what waits."""
-    if isinstance(stream.pipeline, ColumnPipeline):
-        return _alive_in_columns(stream.pipeline._join)
-    floor = stream.pipeline._join.predictions.dedup.floor
-    rows = []
-    for first in stream.store.records().values():
-        record = first
-        while record is not None:
-            if record.state < RESOLVED or record.generation >= floor:
-                rows.append(
-                    (record.id, record.model or "", record.state, record.predicted_class, record.true_class)
-                )
-            record = record.next
-    return sorted(rows)
-
-
 def digested(rows):
-    """Rows of `alive` as the compiled join has them: digests for ids."""
+    """Entries of a naive join as the compiled one has them: digests for ids."""
     return sorted(
         (digest_bytes([key]), model, state, predicted_class, true_class)
         for key, model, state, predicted_class, true_class in rows
     )
 
 
-def _alive_in_columns(join):
+def alive(stream):
+    """Entries that still count, as comparable values: live dedup entries and what waits."""
+    join = stream.pipeline._join
     floor, rows = int(join._arrays.totals["floor"][0]), []
     for entry in used_entries(join.arrays):
         state = int(entry["state"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from streamwatch.core.events import PairedAnswer
+from streamwatch.core.events import PairedAnswer, fold_of
 
 
 class NaivePairs:
@@ -16,6 +16,8 @@ class NaivePairs:
         self.runs = Counter()  # a model that was gone when a generation began counts as another
 
     def compared(self, one, other):
+        if fold_of(one) is not None or fold_of(other) is not None:  # folds are compared by themselves
+            return False
         for group in self.spec.comparisons:
             for champion, challenger in ((one, other), (other, one)):
                 wanted = any(pattern in {challenger, "*"} for pattern in group.challengers)

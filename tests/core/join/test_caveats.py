@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from streamwatch.core.join.caveats import Caveats, details_with_caveats
-from streamwatch.core.pipelines.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
-from tests.core.join.join_stream import DAY, RecordingEstimatorSet, Stream, label, predict, tick
+from tests.core.join.join_stream import DAY, Stream, label, predict, tick
 
 BEGAN = 5_000
 
@@ -36,8 +35,7 @@ def test_a_restart_knows_when_the_first_prediction_was():
     spec = JoinSpec(horizon_ms=DAY)
     stream = Stream(spec)
     stream.feed(predict("1", at=BEGAN), tick(2 * BEGAN))
-    again = Pipeline(spec, RecordingEstimatorSet())
-    again.restore(stream.pipeline.snapshot())
+    again = stream.again().pipeline
     assert again.caveats() == stream.pipeline.caveats() == {"m": Caveats(BEGAN + DAY, None, predictions=1)}
 
 

@@ -9,10 +9,21 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 
-from streamwatch.core.events import Invalid, Label, NullRecord, PairedAnswer, Prediction, WrongFold
-from streamwatch.core.fold_names import fold_name, fold_of, folds_by_model, model_of, shown_name
+from streamwatch.core.events import (
+    Invalid,
+    Label,
+    NullRecord,
+    PairedAnswer,
+    Prediction,
+    WrongFold,
+    fold_name,
+    fold_of,
+    folds_by_model,
+    model_of,
+    shown_name,
+)
 from streamwatch.core.join.caveats import Caveats
-from streamwatch.core.pipelines.state import decoded
+from streamwatch.core.pipeline.pipeline import decoded
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from tests.core.join.join_stream import (
     DAY,
@@ -86,7 +97,6 @@ def a_script(chance, length):
     return events
 
 
-@pytest.mark.usefixtures("either_join")
 @pytest.mark.parametrize("seed", range(by_tier(fast=40, default=150, everything=2_000)))
 def test_the_folds_of_an_id_each_meet_its_first_label_at_every_prefix(seed):
     stream, naive = Stream(FOLDS), NaiveFolds()
@@ -112,7 +122,6 @@ def test_the_rules_for_folds_are_those_for_models_where_there_are_none(case):
     assert alive(plain) == alive(folds)
 
 
-@pytest.mark.usefixtures("either_join")
 @pytest.mark.parametrize("named", ["m", None])
 def test_folds_that_predict_after_the_label_meet_it_for_the_whole_horizon(named):
     stream = Stream(replace(FOLDS, horizon_ms=10 * DAY, early_horizon_ms=DAY))
@@ -124,7 +133,6 @@ def test_folds_that_predict_after_the_label_meet_it_for_the_whole_horizon(named)
     assert stream.feed(fold(3, at=11 * DAY)) == []
 
 
-@pytest.mark.usefixtures("either_join")
 def test_an_early_label_of_a_model_waits_for_its_first_fold_and_is_then_kept_for_the_others():
     stream = Stream(replace(FOLDS, horizon_ms=10 * DAY, early_horizon_ms=DAY))
     stream.feed(label(at=0, model="m", timestamp_ms=5))
@@ -140,7 +148,6 @@ def test_an_early_label_of_a_model_waits_for_its_first_fold_and_is_then_kept_for
     assert stream.value("labels_corrected_total") == 1
 
 
-@pytest.mark.usefixtures("either_join")
 def test_a_label_of_one_model_is_not_for_the_folds_of_another():
     stream = Stream(FOLDS)
     stream.feed(fold(0), fold(0, model="n"))
@@ -149,7 +156,6 @@ def test_a_label_of_one_model_is_not_for_the_folds_of_another():
     assert told(stream.feed(label_for_all(true_class="y"))) == [("m", 0, "y", "x")]
 
 
-@pytest.mark.usefixtures("either_join")
 def test_a_model_is_counted_with_all_its_folds():
     stream = Stream(FOLDS)
     stream.feed(fold(0), fold(1), fold(2, at=7), predict("b", at=3, model="n"))
@@ -162,7 +168,6 @@ def test_a_model_is_counted_with_all_its_folds():
     assert {labels for f in named for labels, _ in f.samples} == {("m",), ("n",)}
 
 
-@pytest.mark.usefixtures("either_join")
 def test_a_null_record_of_a_model_withdraws_every_fold():
     stream = Stream(FOLDS)
     stream.feed(fold(0), fold(1), fold(0, model="n"), null(model="m"))
@@ -171,7 +176,6 @@ def test_a_null_record_of_a_model_withdraws_every_fold():
     assert stream.value("predictions_withdrawn_total") == 3
 
 
-@pytest.mark.usefixtures("either_join")
 def test_predictions_of_wrong_folds_are_counted_and_nothing_else():
     stream = Stream(FOLDS)
     stream.feed(WrongFold(0), fold(1), WrongFold(5))
@@ -180,7 +184,6 @@ def test_predictions_of_wrong_folds_are_counted_and_nothing_else():
     assert stream.pipeline.clock_ms == 5
 
 
-@pytest.mark.usefixtures("either_join")
 def test_a_full_join_evicts_the_fold_that_would_expire_first():
     stream = Stream(replace(FOLDS, max_pending=2))
     stream.feed(fold(0, at=0), fold(1, at=1), fold(2, at=2))
@@ -188,7 +191,6 @@ def test_a_full_join_evicts_the_fold_that_would_expire_first():
     assert [o.model for o in stream.feed(label(at=3))] == [fold_name("m", 1), fold_name("m", 2)]
 
 
-@pytest.mark.usefixtures("either_join")
 def test_silent_mistakes_are_told_of_the_model_once():
     stream = Stream(replace(FOLDS, early_horizon_ms=1_000))
     for i in range(120):
@@ -221,21 +223,19 @@ def test_a_fold_that_tests_some_ids_has_the_previous_label_of_its_models_stream(
             resolved.append((model_of(outcome.model), at, outcome.true_class))
         if chance.random() < 0.1:
             saved = stream.pipeline.snapshot()
-            following = Stream(spec, stream.store, stream.monitors)
-            following.pipeline.restore(saved)
+            following = stream.again()
             assert following.pipeline.snapshot() == saved
             stream = following
 
 
-@pytest.mark.usefixtures("either_join")
 def test_the_stream_of_a_model_is_forgotten_with_its_last_fold():
     stream = Stream(replace(FOLDS, folds_share_stream=True, horizon_ms=1_000, dedup_horizon_ms=1_000))
     stream.feed(fold(0), fold(1, at=1_500), label_for_all(at=1_600))
-    assert list(decoded(stream.pipeline.snapshot()).fold_streams) == ["m"]
+    assert list(decoded(stream.pipeline.snapshot()).join.fold_streams) == ["m"]
     stream.until(2_100)
     assert stream.monitors.retired == []
     stream.until(9_000)
-    assert list(decoded(stream.pipeline.snapshot()).fold_streams) == []
+    assert list(decoded(stream.pipeline.snapshot()).join.fold_streams) == []
 
 
 def test_names_of_folds_are_read_back_and_sorted_by_number():
@@ -248,7 +248,6 @@ def test_names_of_folds_are_read_back_and_sorted_by_number():
     assert isinstance(RecordingEstimatorSet().models(), list)
 
 
-@pytest.mark.usefixtures("either_join")
 def test_models_that_predict_in_folds_are_not_paired_and_others_beside_them_are():
     stream = Stream(replace(FOLDS, comparisons=(ComparisonSpec("old", ("*",)), ComparisonSpec("m", ("*",)))))
     for name in (fold_name("m", 0), fold_name("m", 1), fold_name("old", 0), fold_name("n", 1), "old", "new"):
@@ -260,7 +259,6 @@ def test_models_that_predict_in_folds_are_not_paired_and_others_beside_them_are(
     assert (stream.value("pairs_made_total"), stream.value("pairs_expired_total")) == (1, 0)
 
 
-@pytest.mark.usefixtures("either_join")
 def test_invalid_records_of_a_model_are_counted_until_its_last_fold_retires_whatever_room_there_is():
     stream = Stream(replace(FOLDS, horizon_ms=1_000, dedup_horizon_ms=1_000, max_models=2))
     stream.feed(fold(0), fold(1, at=1_500), label_for_all(at=1_600))
@@ -273,7 +271,6 @@ def test_invalid_records_of_a_model_are_counted_until_its_last_fold_retires_what
     assert stream.value("model_records_invalid_total", "m") is None
 
 
-@pytest.mark.usefixtures("either_join")
 def test_the_caveat_on_a_model_is_that_of_its_first_fold():
     stream = Stream(replace(FOLDS, horizon_ms=DAY))
     stream.feed(fold(1, at=5), fold(0, at=9))

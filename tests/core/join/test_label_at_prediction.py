@@ -9,8 +9,6 @@ from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, label_for_all, predict
 from tests.layouts import TINY
 
-pytestmark = pytest.mark.usefixtures("either_join")
-
 
 def label_at_prediction(outcomes):
     return [outcome.label_at_prediction for outcome in outcomes]

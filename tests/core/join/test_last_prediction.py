@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.core.join.join_stream import Stream, label, predict
-
-pytestmark = pytest.mark.usefixtures("either_join")
 
 NAME = "last_prediction_timestamp_seconds"
 
@@ -31,10 +27,7 @@ def test_predictions_that_are_not_accepted_and_labels_do_not_count():
     assert stream.value(NAME, "m") == 1.0
 
 
-@pytest.mark.parametrize("either_join", ["row by row"], indirect=True)  # the other has no snapshots
 def test_it_survives_a_restart():
     stream = Stream()
     stream.feed(predict("a", at=9_000))
-    restored = Stream()
-    restored.pipeline.restore(stream.pipeline.snapshot())
-    assert restored.value(NAME, "m") == 9.0
+    assert stream.again().value(NAME, "m") == 9.0

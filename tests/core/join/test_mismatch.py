@@ -9,12 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Outcome
-from streamwatch.core.join.mismatch import REMEMBERED, ClassAgreement, Mismatch, details_with
-from streamwatch.core.pipelines.pipeline import Pipeline
+from streamwatch.core.join.caveats import REMEMBERED, ClassAgreement, Mismatch, details_with
 from streamwatch.core.specs import JoinSpec
-from tests.core.join.join_stream import DAY, RecordingEstimatorSet, Stream, label, null, predict, tick
-
-pytestmark = pytest.mark.usefixtures("either_join")
+from tests.core.join.join_stream import DAY, Stream, label, null, predict, tick
 
 HOUR = 3_600_000
 
@@ -123,15 +120,13 @@ def test_predictions_and_those_that_joined_are_counted_by_model_whatever_becomes
     assert samples(stream, "model_predictions_joined_total") == {("m",): 1, ("n",): 0}
 
 
-@pytest.mark.parametrize("either_join", ["row by row"], indirect=True)  # the other has no snapshots
 def test_what_is_known_of_a_mismatch_survives_a_restore():
     spec = JoinSpec(early_horizon_ms=HOUR, horizon_ms=DAY)
     stream = Stream(spec)
     stream.feed(*(predict(f"{n}", predicted_class="1", at=n) for n in range(150)))
     stream.feed(*(label(f"{n}", true_class="fraud", at=200 + n) for n in range(120)))
     stream.feed(predict("x", model="n", at=400), tick(2 * HOUR))
-    other = Pipeline(spec, RecordingEstimatorSet())
-    other.restore(stream.pipeline.snapshot())
+    other = stream.again().pipeline
     assert other.mismatches() == stream.pipeline.mismatches()
     assert other.snapshot() == stream.pipeline.snapshot()
     assert details_with({"m": {"classes": ["1", "fraud"]}}, other.mismatches()) == {

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from streamwatch.core.events import PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, champion_of
 from tests.core.join.join_stream import DAY, Stream, label, label_for_all, predict
 
-pytestmark = pytest.mark.usefixtures("either_join")
 COMPARED = (ComparisonSpec("old", ("new*",)),)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.core.events import Prediction
-from streamwatch.core.join.repeats import RepeatedModel, Repeats
+from streamwatch.core.join.caveats import RepeatedModel, Repeats
 
 
 def predict(model: str, id_: object, predicted_class: str = "a") -> Prediction:

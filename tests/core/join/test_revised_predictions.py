@@ -15,7 +15,9 @@ def test_the_last_prediction_before_the_label_counts_with_its_scores_segments_an
     stream.feed(predict(predicted_class="x", at=1_000, scores={"x": 0.9}, segments={"country": "DE"}))
     stream.feed(predict(predicted_class="y", at=3_000, scores={"y": 0.7}))
     outcomes = stream.feed(label(true_class="y", at=5_000))
-    assert outcomes == [Outcome("m", "y", "y", 5_000, 2_000, False, {"y": 0.7})]
+    assert outcomes == [
+        Outcome("m", "y", "y", 5_000, 2_000, False, {"y": 0.7}, made=1, resolved_ms=5_000, waited_ms=4_000)
+    ]
     counters = stream.counters
     assert (counters.predictions_accepted, counters.predictions_conflict) == (1, 1)
 
@@ -106,7 +108,8 @@ def test_of_both_the_first_counts_and_the_last_class_is_told_beside_it():
         *(predict(predicted_class=each, at=at) for at, each in ((3_000, "y"), (3_500, "y"), (4_000, "z")))
     )
     outcomes = stream.feed(label(true_class="y", at=5_000))
-    assert outcomes == [Outcome("m", "y", "x", 5_000, 4_500, False, {"x": 0.9}, last_class="z")]
+    place = {"made": 1, "resolved_ms": 5_000, "waited_ms": 4_000}
+    assert outcomes == [Outcome("m", "y", "x", 5_000, 4_500, False, {"x": 0.9}, last_class="z", **place)]
     counters = stream.counters
     assert (counters.predictions_conflict, counters.predictions_duplicate) == (2, 1)
 
@@ -142,33 +145,24 @@ def test_of_both_a_repetition_after_the_label_is_one_of_the_first():
 def test_a_prediction_that_waits_while_settings_go_from_both_to_last_is_replaced_whole():
     stream = Stream(BOTH)
     stream.feed(predict(predicted_class="x"), predict(predicted_class="y"))
-    later = Stream(LAST, store=stream.store)
-    later.pipeline.restore(stream.pipeline.snapshot())
+    later = stream.again(LAST)
     (outcome,) = later.feed(predict(predicted_class="z", at=1), label(true_class="z", at=2))
     assert (outcome.predicted_class, outcome.last_class) == ("z", None)
 
 
-def _went_on(spec, before):
-    """A stream with other settings, over what another left."""
-    later = Stream(spec, store=before.store)
-    later.pipeline.restore(before.pipeline.snapshot())
-    return later
-
-
-def test_a_last_class_that_both_kept_counts_when_it_is_predicted_again_with_last():
+def test_a_last_class_that_both_kept_counts_with_last_from_the_time_of_the_first():
     stream = Stream(BOTH)
     stream.feed(predict(predicted_class="x"), predict(predicted_class="y"))
-    later = _went_on(LAST, stream)
+    later = stream.again(LAST)
     (outcome,) = later.feed(predict(predicted_class="y", at=1), label(true_class="y", at=2))
-    assert (outcome.predicted_class, outcome.last_class, outcome.delay_ms) == ("y", None, 1)
+    assert (outcome.predicted_class, outcome.last_class, outcome.delay_ms) == ("y", None, 2)
     assert later.counters.predictions_duplicate == 1
 
 
 def test_with_first_after_both_the_first_class_stands_and_the_last_one_is_forgotten():
-    spec = {"order": "prediction_time", "reorder_window_ms": 0}  # as columns do not hold it
-    stream = Stream(JoinSpec(conflicts="both", **spec))
+    stream = Stream(BOTH)
     stream.feed(predict(predicted_class="x"), predict(predicted_class="y"))
-    later = _went_on(JoinSpec(**spec), stream)
+    later = stream.again(JoinSpec())
     later.feed(predict(predicted_class="x", at=1), predict(predicted_class="y", at=1))
     assert (later.counters.predictions_duplicate, later.counters.predictions_conflict) == (1, 2)
     (outcome,) = later.feed(label(true_class="y", at=2), predict("other", at=3))

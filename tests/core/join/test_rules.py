@@ -8,15 +8,15 @@ from streamwatch.core.events import Invalid, Outcome
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, alive, label, label_for_all, null, predict
 
-pytestmark = pytest.mark.usefixtures("either_join")
-
 HOUR = 3_600_000
 
 
 def test_a_label_resolves_the_prediction_of_its_id_and_model():
     stream = Stream()
     outcomes = stream.feed(predict("a", "x", 1000, scores={"x": 0.9}), label("a", "y", 5000))
-    assert outcomes == [Outcome("m", "y", "x", 5000, 4000, False, {"x": 0.9})]
+    assert outcomes == [
+        Outcome("m", "y", "x", 5000, 4000, False, {"x": 0.9}, made=1, resolved_ms=5000, waited_ms=4000)
+    ]
     assert stream.counted() == {
         "predictions_accepted": 1,
         "predictions_resolved": 1,
@@ -177,7 +177,17 @@ def test_on_expiry_assume_evaluates_the_expired_as_that_class():
     stream = Stream(JoinSpec(horizon_ms=DAY, assume="legitimate"))
     stream.feed(predict(predicted_class="fraud", at=500))
     assert stream.until(DAY + 1000) == [
-        Outcome("m", "legitimate", "fraud", DAY + 1000, DAY + 500, assumed=True)
+        Outcome(
+            "m",
+            "legitimate",
+            "fraud",
+            DAY + 1000,
+            DAY + 500,
+            assumed=True,
+            made=1,
+            resolved_ms=DAY + 1000,
+            waited_ms=DAY + 500,
+        )
     ]
     assert stream.counted()["outcomes_assumed"] == stream.counted()["predictions_expired"] == 1
 

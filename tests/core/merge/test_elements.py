@@ -7,13 +7,21 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from streamwatch.core.events import Decoded, EventGroup, Invalid, Partition, Prediction, Skipped
 from streamwatch.core.merge import MergeProgress, Released
-from streamwatch.core.merge.elements import EVENTS_PER_TURN, expanded, expanded_in_turns
-from streamwatch.core.merge.released import CONTINUED, IN_ORDER
-from streamwatch.core.records import OBJECT, PREDICTION, ROW, RecordBatch
-from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.core.merge.released import CONTINUED, EVENTS_PER_TURN, IN_ORDER, expanded, expanded_in_turns
+from streamwatch.core.records import (
+    OBJECT,
+    PREDICTION,
+    ROW,
+    SEVERAL,
+    RecordBatch,
+    RecordElements,
+    Vocabulary,
+    batch_of,
+)
 
 PARTITIONS = (Partition("a", 0), Partition("a", 1), Partition("b", 0))
 
@@ -38,21 +46,38 @@ def random_record(chance: random.Random, n: int) -> Decoded | None:
             return EventGroup(tuple(prediction(f"{n}#{i}") for i in range(size)), tied=chance.randrange(3))
 
 
+def columns(
+    found: list[Decoded | None], offsets: NDArray[np.int64], clock_ms: NDArray[np.int64]
+) -> RecordBatch:
+    """What these decode to: events of half of the groups are rows, those of the others are objects."""
+    some = [EventGroup(()) if each is None else each for each in found]
+    batch = batch_of(some, offsets, clock_ms)
+    for place, each in enumerate(found):
+        if each is None:
+            batch.rows[place : place + 1]["side"], batch.rows[place : place + 1]["object"] = PREDICTION, -1
+        elif isinstance(each, EventGroup) and place % 2:
+            rows = np.zeros(1, ROW)
+            rows["side"], rows["object"] = SEVERAL, 0
+            own = np.zeros(len(each.events), ROW)
+            own["side"], own["object"], own["offset"] = PREDICTION, -1, -5
+            own["id_low"] = [1_000 * place + i for i in range(len(own))]
+            rows["offset"], rows["record_ms"] = offsets[place], clock_ms[place]
+            elements = RecordElements(np.array([len(own)]), own, np.array([each.tied]))
+            one = RecordBatch(rows, None, (), batch.vocabulary, elements=elements)
+            batch = batch.with_rows(np.array([place]), one)
+    return batch
+
+
 def released(chance: random.Random, count: int) -> tuple[Released, list[Decoded | None]]:
     """A stretch of the sequence, the first of its records late, and what each of them holds."""
     found = [random_record(chance, n) for n in range(count)]
-    rows = np.zeros(count, ROW)
-    objects: list[Decoded] = []
-    for row, each in zip(rows, found, strict=True):
-        row["side"], row["object"] = (PREDICTION, -1) if each is None else (OBJECT, len(objects))
-        objects += [] if each is None else [each]
     times = np.sort(np.array([chance.randrange(1_000) for _ in range(count)], np.int64))
     late = np.full(count, IN_ORDER)
     late[: count // 4] = 7
     reasons = np.array([chance.randrange(2) for _ in range(count)], np.uint8)
     places = np.array([chance.randrange(3) for _ in range(count)], np.int64)
-    batch = RecordBatch(rows, None, objects, Vocabulary())
     offsets = np.arange(100, 100 + count)
+    batch = columns(found, offsets, times + 1)
     return Released(batch, PARTITIONS, places, offsets, times, times + 1, late, reasons), found
 
 
@@ -62,12 +87,21 @@ def test_each_event_has_a_row_and_a_record_is_counted_once_however_it_is_cut(see
     whole, found = released(chance, 40)
     rows = expanded(whole)
     expected: list[tuple[int, object]] = []
-    for offset, each in zip(whole.offsets.tolist(), found, strict=True):
-        events = each.events or (Skipped(-1),) if isinstance(each, EventGroup) else (each,)
+    for place, (offset, each) in enumerate(zip(whole.offsets.tolist(), found, strict=True)):
+        clock_ms = int(whole.clock_ms[place])
+        events = each.events or (Skipped(clock_ms),) if isinstance(each, EventGroup) else (each or 0,)
+        if isinstance(each, EventGroup) and place % 2 and each.events:
+            events = [1_000 * place + i for i in range(len(each.events))]
         expected += [(offset, event) for event in events]
-    at = rows.records.rows["object"].tolist()
-    shown = [None if place < 0 else rows.records.objects[place] for place in at]
+    sides, at = rows.records.rows["side"].tolist(), rows.records.rows["object"].tolist()
+    digests = rows.records.rows["id_low"].tolist()
+    shown = [
+        rows.records.objects[place] if side == OBJECT else digest
+        for side, place, digest in zip(sides, at, digests, strict=True)
+    ]
     assert list(zip(rows.offsets.tolist(), shown, strict=True)) == expected
+    assert rows.records.rows["offset"].tolist() == rows.offsets.tolist()
+    assert rows.records.rows["record_ms"].tolist() == rows.clock_ms.tolist()
     for name in ("places", "times_ms", "clock_ms"):
         by_offset = dict(zip(whole.offsets.tolist(), getattr(whole, name).tolist(), strict=True))
         assert getattr(rows, name).tolist() == [by_offset[offset] for offset, _ in expected]
@@ -110,11 +144,9 @@ def test_records_with_many_events_become_rows_a_few_at_a_time() -> None:
     objects: list[Decoded] = [
         EventGroup(tuple(prediction(f"{n}#{i}") for i in range(size))) for n, size in enumerate(sizes)
     ]
-    rows = np.zeros(len(sizes), ROW)
-    rows["side"], rows["object"] = OBJECT, np.arange(len(sizes))
     order = np.arange(len(sizes))
     stretch = Released(
-        RecordBatch(rows, None, objects, Vocabulary()),
+        batch_of(objects, order),
         PARTITIONS,
         order * 0,
         order,

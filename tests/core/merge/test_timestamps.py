@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streamwatch.core.merge.bounds import Bounds
-from streamwatch.core.merge.held import HeldRecords
+from streamwatch.core.merge.partitions import Bounds
+from streamwatch.core.merge.queues import HeldRecords
 from streamwatch.core.merge.timestamps import (
     LOOK_AHEAD,
     REASONS,

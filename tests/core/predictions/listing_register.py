@@ -11,15 +11,14 @@ import msgspec
 
 from streamwatch.core import predictions
 from streamwatch.core.events import Outcome
+from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions import PredictionRegisterKind
-from streamwatch.core.predictions.active_hint import ActiveHint
-from streamwatch.core.predictions.batch import PredictionBatch
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
+from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
-from streamwatch.core.series import Family
 
-Told = tuple[int, int, float | None, str]
-"""Record time, own time, score and class."""
+Told = tuple[int, int, float | None, str, int]
+"""Record time, own time, score, class, and sampling of the label."""
 
 
 class _Model(msgspec.Struct, array_like=True):
@@ -44,10 +43,10 @@ class Listing:
         self.models: dict[str, _Model] = {}
 
     def observe(self, predictions: PredictionBatch) -> None:
-        for record_ms, event_ms, score, model, named in predictions.records.tolist():
+        for record_ms, event_ms, score, model, named, sampling in predictions.records.tolist():
             kept = self.models.setdefault(predictions.models[model], _Model())
             known = None if math.isnan(score) else score
-            kept.predictions.append((record_ms, event_ms, known, predictions.classes[named]))
+            kept.predictions.append((record_ms, event_ms, known, predictions.classes[named], sampling))
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes:
@@ -69,6 +68,9 @@ class Listing:
 
     def details(self) -> dict[str, dict[str, object]]:
         return {name: {"listed": len(model.predictions)} for name, model in self.models.items()}
+
+    def unrepresentative(self) -> frozenset[str]:
+        return frozenset({"unlike"} & self.models.keys())
 
     def active_hints(self) -> dict[str, ActiveHint]:
         return {}

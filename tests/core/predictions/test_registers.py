@@ -1,4 +1,4 @@
-"""Registers are told of every prediction that is accepted, and of nothing else, by either join."""
+"""Registers are told of every prediction that is accepted, and of nothing else."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.events import Prediction
-from streamwatch.core.predictions.batch import batch_of, score_of
+from streamwatch.core.events import Prediction, sampling_of
+from streamwatch.core.predictions.kind import batch_of, score_of
 from streamwatch.core.predictions.registers import PredictionRegisters, details_with_predictions
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, predict, tick
@@ -25,11 +25,6 @@ LISTED = JoinSpec(prediction_registers=(ListingSpec(),))
 def _predictions_are_listed():
     with listing_known():
         yield
-
-
-@pytest.fixture(params=["row by row", "compiled"], autouse=True)
-def _either_join(request, monkeypatch):
-    monkeypatch.setattr(Stream, "compiled", request.param == "compiled")
 
 
 def listed(stream):
@@ -50,7 +45,9 @@ def accepted(spec, events):
         if naive.count["accepted"] > before:
             own = event.record_ms if event.timestamp_ms is None else event.timestamp_ms
             score = score_of(event.predicted_class, event.scores)
-            said = (event.record_ms, own, None if math.isnan(score) else score, event.predicted_class)
+            known = None if math.isnan(score) else score
+            sampling = sampling_of(event.label_probability, event.label_requested)
+            said = (event.record_ms, own, known, event.predicted_class, sampling)
             found.setdefault(event.model, []).append(said)
     return found
 
@@ -82,7 +79,7 @@ def test_a_prediction_whose_label_was_there_first_is_told_with_its_score():
     stream = Stream(LISTED)
     stream.feed(label("a", at=5))
     stream.feed(predict("a", "x", at=9, timestamp_ms=3, scores={"x": 3.0, "y": 1.0}))
-    assert listed(stream) == {"m": [(9, 3, 0.75, "x")]}
+    assert listed(stream) == {"m": [(9, 3, 0.75, "x", 0)]}
     assert stream.pipeline.prediction_details() == {"m": {"listed": 1}}
     assert stream.value("listed", "m") == 1
 
@@ -91,7 +88,7 @@ def test_a_model_that_retires_is_forgotten_and_begins_anew():
     stream = Stream(replace(LISTED, horizon_ms=DAY))
     stream.feed(predict("a"), label("a"))
     stream.feed(tick(4 * DAY), predict("b", at=4 * DAY))
-    assert listed(stream) == {"m": [(4 * DAY, 4 * DAY, None, "x")]}
+    assert listed(stream) == {"m": [(4 * DAY, 4 * DAY, None, "x", 0)]}
 
 
 def test_a_snapshot_goes_on_and_other_sections_are_left_out():
@@ -104,6 +101,13 @@ def test_a_snapshot_goes_on_and_other_sections_are_left_out():
     assert PredictionRegisters(()).snapshot() == {}
     with pytest.raises(ValueError, match=r".+"):
         again.restore({"listing": b"\xc1"})
+
+
+def test_models_that_a_register_knows_to_be_unrepresentative_are_known_to_the_pipeline():
+    stream = Stream(LISTED)
+    stream.feed(predict("a"), predict("b", model="unlike"))
+    assert stream.pipeline.unrepresentative() == {"unlike"}
+    assert Stream(JoinSpec()).pipeline.unrepresentative() == set()
 
 
 def test_a_kind_asked_for_twice_is_refused():

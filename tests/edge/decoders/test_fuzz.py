@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side
 from streamwatch.edge.decoders.formats.json import JsonDecoder
-from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
-from streamwatch.edge.decoders.reasons import REASONS
+from streamwatch.edge.decoders.mapping import REASONS, KindRule, TopicMapping
 from tests.edge.decoders.records import AT_MS, FakeRecord
 from tests.tiers import examples
 

@@ -11,18 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.events import EventGroup, Invalid, Label, NullRecord, Prediction, Side
-from streamwatch.core.records import OBJECT, RecordBatch
-from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.core.records import OBJECT, Vocabulary
 from streamwatch.edge.decoders.envelopes import KINDS
-from streamwatch.edge.decoders.formats.json import build, read_json
+from streamwatch.edge.decoders.field_locations import fixed_text, joined_text
+from streamwatch.edge.decoders.formats.json import ScannedTrees, build, read_json
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
-from streamwatch.edge.decoders.formats.scanned_trees import ScannedTrees
-from streamwatch.edge.decoders.joined_text import fixed_text, joined_text
-from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
-from streamwatch.edge.decoders.reasons import REASONS
+from streamwatch.edge.decoders.mapping import REASONS, KindRule, TopicMapping
 from streamwatch.edge.decoders.trees import TreeDecoder, sided
 from streamwatch.edge.keys import id_keys
-from tests.edge.decoders.fetched import fetched
+from tests.edge.decoders.fetched import decoded_of, fetched
 from tests.edge.decoders.mutations import mutated
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 from tests.tiers import by_tier, examples
@@ -219,18 +216,9 @@ def test_mutated_records_give_the_same_events_in_columns_and_alone(name: str, sp
         found = fetched([mutated(chance, total + i, oddity) for i in range(60)])
         batch = decoder.decode_batch(found)
         total += len(found)
-        for row, record in zip(batch.rows, found, strict=True):
-            if row["side"] == OBJECT:
-                assert batch.objects[row["object"]] == decoder.decode(record, int(row["record_ms"]))
-        plain = batch.rows["side"] != OBJECT
-        plainly += int(plain.sum())
-        if plain.any():
-            some = RecordBatch(batch.rows[plain], batch.texts, (), batch.vocabulary)
-            alone = [decoder.decode(found[place], 0) for place in plain.nonzero()[0].tolist()]
-            for event, expected in zip(some.events(), alone, strict=True):
-                assert not isinstance(expected, Invalid | EventGroup)
-                expected.record_ms = event.record_ms
-                assert event == expected
+        for row, event, record in zip(batch.rows, decoded_of(batch), found, strict=True):
+            assert event == decoder.decode(record, int(row["record_ms"]))
+        plainly += int((batch.rows["side"] < OBJECT).sum())
     assert plainly > total // 30, "the compiled loop reads some of them"
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from streamwatch.edge.decoders.places import (
+from streamwatch.edge.decoders.mapping import (
     PLACE,
     Constant,
     InArray,

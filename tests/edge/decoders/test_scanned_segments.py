@@ -7,15 +7,12 @@ import random
 import pytest
 
 from streamwatch.core.events import Invalid, Prediction, Side
-from streamwatch.core.records import OBJECT, RecordBatch
-from streamwatch.core.vocabulary import Vocabulary
-from streamwatch.edge.decoders.formats.json import build
+from streamwatch.core.records import OBJECT, Vocabulary
+from streamwatch.edge.decoders.formats.json import ScannedTrees, build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
-from streamwatch.edge.decoders.formats.scanned_trees import ScannedTrees
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping, parse_field_location
 from streamwatch.edge.decoders.scanner.plan import plan_of
-from streamwatch.edge.decoders.trees import TreeDecoder
-from tests.edge.decoders.fetched import fetched
+from tests.edge.decoders.fetched import decoded_of, fetched
 from tests.edge.decoders.mutations import mutated
 from tests.edge.decoders.records import of
 from tests.tiers import by_tier
@@ -47,19 +44,9 @@ def test_mutated_records_have_the_segments_that_each_has_read_alone(name: str) -
         found = fetched([mutated(chance, total + i, oddity) for i in range(60)])
         batch = decoder.decode_batch(found)
         total += len(found)
-        for row, record in zip(batch.rows, found, strict=True):
-            expected = decoder.decode(record, int(row["record_ms"]))
-            if row["side"] == OBJECT:
-                assert batch.objects[row["object"]] == expected
-            else:
-                scanned += int(row["segments"]) > 0
-        plain = batch.rows["side"] != OBJECT
-        if plain.any():
-            some = RecordBatch(batch.rows[plain], batch.texts, (), batch.vocabulary)
-            alone = [decoder.decode(found[place], 0) for place in plain.nonzero()[0].tolist()]
-            for event, expected in zip(some.events(), alone, strict=True):
-                expected.record_ms = event.record_ms
-                assert event == expected
+        for row, event, record in zip(batch.rows, decoded_of(batch), found, strict=True):
+            assert event == decoder.decode(record, int(row["record_ms"]))
+            scanned += int(row["side"] < OBJECT and row["segments"] > 0)
     assert scanned > total // 20
 
 
@@ -90,11 +77,6 @@ def test_long_values_are_read_one_by_one() -> None:
         (event,) = decoder.decode_batch(fetched([record])).objects
         assert isinstance(event, Prediction)
         assert event.segments == {"a": "y" * 100, "b": "z" * 100}
-
-
-def test_elements_of_arrays_are_left_to_trees() -> None:
-    mapping = TopicMapping(id="value.r[].id", prediction="value.r[].p", segments={"a": "value.r[].a"})
-    assert isinstance(build(DecoderSpec("t", "prediction", mapping), FormatOptions()), TreeDecoder)
 
 
 def test_an_empty_header_is_no_segment_that_is_absent() -> None:

@@ -14,8 +14,7 @@ import xxhash
 
 from streamwatch.core.events import Event, Invalid, Label, Prediction, Side, WrongFold
 from streamwatch.core.jit import entry
-from streamwatch.core.records import LABEL, OBJECT, PREDICTION, RecordBatch
-from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.core.records import LABEL, OBJECT, PREDICTION, RecordBatch, Vocabulary
 from streamwatch.edge.decoders import batches
 from streamwatch.edge.decoders.batches import FEWEST_AT_ONCE
 from streamwatch.edge.decoders.fields import timestamp_ms

@@ -11,7 +11,7 @@ from streamwatch.core.events import EventGroup, Invalid, Prediction
 from streamwatch.edge.decoders.formats.json import read_json
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.trees import TreeDecoder, needs_trees, sided
-from streamwatch.settings.mapping import Segments
+from streamwatch.settings.topics import Segments
 from tests.edge.decoders.records import AT_MS, of
 
 PLACES = {"country": "value.country", "channel": "value.a.channel"}

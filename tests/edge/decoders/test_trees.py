@@ -16,8 +16,8 @@ from streamwatch.core.events import EventGroup, Invalid, Label, NullRecord, Pred
 from streamwatch.edge.decoders.envelopes import KINDS
 from streamwatch.edge.decoders.envelopes.kserve_v2 import elements
 from streamwatch.edge.decoders.formats.json import JsonDecoder, read_json
-from streamwatch.edge.decoders.mapped_part import MAX_ELEMENTS
 from streamwatch.edge.decoders.mapping import (
+    REASONS,
     ClassOfLargest,
     ClassOfScore,
     KindRule,
@@ -25,8 +25,7 @@ from streamwatch.edge.decoders.mapping import (
     SidedMapping,
     TopicMapping,
 )
-from streamwatch.edge.decoders.reasons import REASONS
-from streamwatch.edge.decoders.trees import TreeDecoder, needs_trees, sided
+from streamwatch.edge.decoders.trees import MAX_ELEMENTS, TreeDecoder, needs_trees, sided
 from streamwatch.edge.keys import id_keys
 from tests.edge.decoders.mutations import damage, mutated
 from tests.edge.decoders.records import AT_MS, FakeRecord, of

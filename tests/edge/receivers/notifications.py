@@ -17,7 +17,7 @@ from streamwatch.core.alerting.notification import (
     ToldHint,
 )
 from streamwatch.core.events import Alarm, Judgement
-from streamwatch.core.predictions.active_hint import ActiveHint
+from streamwatch.core.predictions.kind import ActiveHint
 
 NOW_MS = 1_700_000_000_000
 

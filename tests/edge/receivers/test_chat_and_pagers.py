@@ -10,7 +10,7 @@ import pytest
 
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
-from streamwatch.core.estimators.registers.segments.change import SegmentChange
+from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.edge.receivers import Alertmanager, HttpRequestBody, PagerDuty, Slack, Webhook
 from streamwatch.edge.receivers.texts import description, iso, link, title
 from tests.edge.receivers.notifications import NOW_MS, alarm, digest, firing, judged, part, resolved, updated

@@ -19,7 +19,7 @@ from prometheus_client.utils import floatToGoString
 
 from streamwatch.core.estimators.catalogue import BASELINES, BOUNDS, METRICS
 from streamwatch.core.metrics import COMPARISONS, Metric
-from streamwatch.core.series import Family, Histogram, Report, exposed
+from streamwatch.core.metrics.series import Family, Histogram, Report, exposed
 from streamwatch.core.specs import OPPONENTS
 
 PLAIN = "text/plain; version=0.0.4; charset=utf-8"

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from streamwatch.assembly.http import build_server
 from streamwatch.edge.web.access import Access
-from streamwatch.edge.web.listening import ListenError
+from streamwatch.edge.web.connections import ListenError
 from streamwatch.edge.web.server import HttpServer
 from streamwatch.settings.http import HttpSection
 from streamwatch.telemetry import HttpExposed, Telemetry

@@ -7,10 +7,10 @@ import math
 
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.events import Outcome, PairedAnswer
-from streamwatch.core.series import Report
+from streamwatch.core.metrics.series import Report
 from streamwatch.core.specs import ComparisonSpec, FadingSpec, LandmarkSpec, MonitorsSpec
-from streamwatch.edge.web.routes.comparison_history import ComparisonHistory
 from streamwatch.edge.web.routes.comparisons import ComparisonsExporter
+from streamwatch.edge.web.routes.history import ComparisonHistory
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from tests.edge.web.exposition import PUBLISHED_MS, realistic
 

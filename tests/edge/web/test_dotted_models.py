@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from streamwatch.edge.web.segments import named
+from streamwatch.edge.web.ports import named
 from tests.edge.web.http_faces import Model, report_of, serving
 
 

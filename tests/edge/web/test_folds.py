@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from streamwatch.core.series import Report
-from streamwatch.edge.web.routes.folds import FoldsExporter
+from streamwatch.core.metrics.series import Report
+from streamwatch.edge.web.routes.comparisons import FoldsExporter
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from tests.edge.web.http_faces import BEGAN_MS, Model, families_of
 

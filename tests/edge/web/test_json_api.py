@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.series import Family, Histogram
+from streamwatch.core.metrics.series import ClassNames, ClassSamples, Family, Histogram
+from streamwatch.edge.web.routes import json_api
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from tests.edge.web.exposition import PLAIN, families, of_report, parsed, realistic, report
@@ -135,3 +138,40 @@ def test_one_model_says_the_same_as_among_all() -> None:
     alone = answer(made, "model-1")
     assert alone["metrics"] == of_all["metrics"]
     assert len(alone["metrics"]) > 20
+
+
+def test_many_models_of_many_classes_are_encoded_model_by_model_into_one_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    models, classes = 60, 1_000
+    names = ClassNames([f"class-{k}" for k in range(classes)])
+    samples = ClassSamples("fading:0.999")
+    chance = np.random.default_rng(7)
+    for m in range(models):
+        samples.add(f"m{m}", names, chance.random(classes))
+    outcomes = [((f"m{m}",), 1.0) for m in range(models)]
+    made = [
+        Family("outcomes_total", "counter", "", ("model",), outcomes),
+        Family("recall_ratio", "gauge", "", ("class", "forgetting", "model"), samples),
+    ]
+    lengths: list[int] = []
+
+    def noted(document: object) -> bytes:
+        text = encode(document)
+        lengths.append(len(text))
+        return text
+
+    encode = json_api.encode
+    monkeypatch.setattr(json_api, "encode", noted)
+    tracemalloc.start()
+    body = JsonExporter().render(report(made), (), JSON, {})
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert body is not None
+    document = json.loads(body)
+    assert document["models"]["m59"]["metrics"]["recall_ratio"]["class-999"] == {
+        "fading:0.999": list(samples.of_model("m59"))[-1][1]
+    }
+    assert len(document["models"]) == models
+    assert max(lengths) < 1.5 * len(body) / models, "no call of the encoder, which holds up all else, is long"
+    assert peak < 1.5 * len(body), "the texts of all models are not kept twice"

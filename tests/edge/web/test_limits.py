@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 import trustme
 
-from streamwatch.edge.web.hosts import host_admitted
+from streamwatch.edge.web.access import host_admitted
 from streamwatch.edge.web.server import HttpServer
 from streamwatch.telemetry import Telemetry
 from tests.cpu_budget import TURN_SECONDS

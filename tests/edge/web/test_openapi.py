@@ -16,17 +16,20 @@ from jsonschema import Draft202012Validator
 
 from streamwatch.assembly.http import build_server
 from streamwatch.core.estimators.names import Batch, Classes
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.late_labels.register import LateLabels, LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import ErrorChange, Outcome, Prediction
-from streamwatch.core.predictions.batch import batch_of
+from streamwatch.core.metrics.series import Report
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
+from streamwatch.core.predictions.kind import batch_of
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.predictions.label_delays.register import LabelDelays
-from streamwatch.core.series import Report
-from streamwatch.edge.web.routes.openapi import document
+from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
+from streamwatch.core.predictions.sampled_labels.register import SampledLabels
+from streamwatch.edge.web.openapi import document
 from streamwatch.settings.http import HttpSection
 from streamwatch.telemetry import Telemetry
 from tests.edge.web.exposition import realistic
@@ -46,7 +49,10 @@ def late_labels() -> object:
     zeros = np.zeros(len(known), np.int32)
     scarce = np.zeros(len(known), np.bool_)
     outcomes: list[Outcome] = []
-    register.observe(Batch(outcomes, zeros, hits * 1, zeros + 1, zeros, times[:, 0], times[:, 1], scarce))
+    known_ms, delays_ms = times.T
+    made = np.arange(len(known), dtype=np.uint32)
+    columns = hits * 1, zeros + 1, zeros, known_ms, delays_ms, scarce, made, known_ms, delays_ms
+    register.observe(Batch(outcomes, zeros, *columns))
     classes = Classes(2)
     classes["a"] = 0
     told = register.details(0, classes)["late_labels"]
@@ -88,11 +94,38 @@ def said_of_delays() -> Mapping[str, object]:
     return delays.details()["m"]
 
 
+def said_of_sampled() -> Mapping[str, object]:
+    """Sampled labels of a model that is right in four of five predictions."""
+    register = SampledLabels(SampledLabelsSpec(16_000))
+    for i in range(6_000):
+        event = Prediction(str(i), "m", "a", i * 10, label_probability=0.5)
+        register.observe(batch_of([event]))
+        if i % 2:
+            truth, known = "b" if i % 5 == 0 else "a", {"label_at_prediction": "b", "resolved_ms": i * 10}
+            register.learn([Outcome("m", truth, "a", i * 10, 0, label_probability=0.5, **known)])
+    return register.details()["m"]
+
+
 def said_of_revisions() -> object:
     """First and last predictions of a model, some of them revised."""
     estimators = EstimatorSet(replace(TINY, registers=(RevisionsSpec(),)))
     estimators.fold([Outcome("m", "a", "ab"[i % 2], i, i, last_class="a") for i in range(60)])
     return estimators.details()["m"]["revisions"]
+
+
+def said_of_cohorts() -> object:
+    """Verdicts by cohorts of a model that is always right, in the order of predictions."""
+    estimators = EstimatorSet(replace(TINY, registers=(CohortsSpec(16_000, by_prediction=True),)))
+    estimators.fold(
+        [
+            Outcome("m", "ab"[i % 2], "ab"[i % 2], i, 0, label_at_prediction="a", made=i, resolved_ms=i * 40)
+            for i in range(4_000)
+        ]
+    )
+    found = estimators.details()["m"]["cohorts"]
+    assert isinstance(found, dict)
+    assert found["opponents"]["majority"]["status"] == "confirmed"
+    return found
 
 
 def said_of_recovery() -> object:
@@ -119,14 +152,21 @@ REPORTS = {
                 "probabilities": said_of_scores(),
                 **said_of_predictions(),
                 **said_of_delays(),
+                **said_of_sampled(),
                 "folds": {"landmark": {"0": 0.5, "1": 0.75}, "fading:0.999": {"0": 0.25, "1": 0.5}},
                 "late_labels": late_labels(),
                 "revisions": said_of_revisions(),
+                "cohorts": said_of_cohorts(),
                 "recovery": said_of_recovery(),
                 "first_horizon_ends_timestamp_seconds": 2.5,
                 "first_horizon_predictions": 1_829,
                 "first_horizon_labelled": 424,
                 "first_horizon_only_label": "fraud",
+                "evaluation_since_timestamp_seconds": 3.5,
+                "evaluation_changed": "topics.labels[labels].mapping.classes, monitors.utility",
+                "evaluation_outcomes_before": 1_829,
+                "evaluation_began_anew": True,
+                "estimators_since_timestamp_seconds": {"page_hinkley": 3.5},
             },
             **{
                 name: {

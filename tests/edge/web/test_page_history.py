@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from streamwatch.core.metrics import family
-from streamwatch.core.series import Family, Report
+from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.routes.history import MAX_CLASSES, TIER_POINTS, TIER_SECONDS, HistoryExporter
 from tests.edge.web.http_faces import BEGAN_MS, FADING, Model, report_of
 from tests.tiers import few

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Judgement
-from streamwatch.core.series import Family, Histogram, Report
+from streamwatch.core.metrics.series import Family, Histogram, Report
 from streamwatch.edge.web.quantiles import quantile
-from streamwatch.edge.web.routes.alarms import AlarmsExporter
-from streamwatch.edge.web.routes.json_api import JsonExporter
+from streamwatch.edge.web.routes.json_api import AlarmsExporter, JsonExporter
 from streamwatch.edge.web.routes.overview import ALARMS_SHOWN, OverviewExporter
 from tests.edge.web.exposition import realistic, report
 from tests.edge.web.http_faces import BEGAN_MS, FADING, Model, alarm, report_of

@@ -10,8 +10,8 @@ import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
-from streamwatch.core.series import Report
-from streamwatch.edge.web.routes.past import PastExporter
+from streamwatch.core.metrics.series import Report
+from streamwatch.edge.web.routes.history import PastExporter
 from tests.edge.web.http_faces import Model, report_of
 from tests.layouts import TINY
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from streamwatch.core.series import Family, Histogram
+from streamwatch.core.metrics.series import Family, Histogram
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from tests.edge.web.exposition import (
     FORMATS,

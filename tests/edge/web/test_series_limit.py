@@ -9,8 +9,8 @@ import pytest
 from aiohttp import ClientSession
 
 from streamwatch.core.metrics import family
-from streamwatch.core.series import Report
-from streamwatch.core.series_budget import PARTS, Cut, SeriesBudget, lines_of
+from streamwatch.core.metrics.series import Report
+from streamwatch.core.metrics.series_budget import PARTS, Cut, SeriesBudget, lines_of
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter

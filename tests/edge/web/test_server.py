@@ -15,8 +15,8 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from streamwatch.core.series import Family, Report
-from streamwatch.edge.web.listening import ListenError
+from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web.connections import ListenError
 from streamwatch.edge.web.page import StatusPage
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter

@@ -11,8 +11,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from streamwatch.core.series import Family, Report
-from streamwatch.edge.web import listeners
+from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web import server as listeners
 from streamwatch.edge.web.server import STOP_SECONDS, HttpServer
 from tests.cpu_budget import OwnTime
 from tests.edge.web.http_faces import FADING, FakeHealth, Model, alarm, report_of, serving

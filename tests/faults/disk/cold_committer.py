@@ -10,8 +10,8 @@ import os
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from streamwatch.core.join.compiled.warming import warm_up_commits, warm_up_join, warm_up_overflow
-from tests.faults.committed import COLD, IN_COLUMNS, Committing
+from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
+from tests.faults.committed import COLD, Committing
 
 warm_up_join()
 warm_up_commits()
@@ -20,7 +20,7 @@ warm_up_overflow()
 
 def commit_until_killed(directory: Path, ids: int, last: int, told: Connection) -> None:
     """Commit up to number `last`; tells each that is durable, and how long the logs were by then."""
-    os.environ[IN_COLUMNS] = COLD
+    os.environ[COLD] = "1"
     for commit in Committing(directory, ids).until(last):
         logs = {path.name: path.stat().st_size for path in directory.glob("*.log")}
         told.send_bytes(json.dumps([commit, logs]).encode())

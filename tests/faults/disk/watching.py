@@ -17,7 +17,7 @@ from pathlib import Path
 import aiohttp
 from confluent_kafka import Producer
 
-from streamwatch.lab.embedded import EmbeddedBroker
+from streamwatch.demo.embedded import EmbeddedBroker
 from tests.faults.process_runs import Scraper
 from tests.integration.running import DEADLINE_SECONDS, Child
 from tests.integration.topics import fresh

@@ -3,7 +3,8 @@
     python -m tests.faults.disk.writer DIRECTORY LAST IDS_PER_COMMIT [--without-flush]
 
 It says `found N` when state is open, `durable N` when a commit is, `failed …` when the disk did: then it
-drops what is in memory and opens state again, as the daemon does. `ended` comes after commit number LAST.
+drops what is in memory and opens state again, as the daemon does. `ended` comes after commit number LAST,
+`stuck` where nothing was durable over MOST_FAILURES openings: a disk may fail at the same place for ever.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import sys
 import time
 from pathlib import Path
 
-from streamwatch.edge.stores.errors import StateFailed
+from streamwatch.edge.stores.kind import StateFailed
 from tests.faults.committed import Committing
 
 RETRY_SECONDS = 0.01
+MOST_FAILURES = 50
+"""One after another."""
 
 
 def say(*words: object) -> None:
@@ -25,7 +28,8 @@ def say(*words: object) -> None:
 
 
 def write(directory: Path, last: int, ids: int, *, flush: bool) -> None:
-    while True:
+    failures = 0
+    while failures < MOST_FAILURES:
         committing = None
         try:
             committing = Committing(directory, ids)
@@ -34,14 +38,17 @@ def write(directory: Path, last: int, ids: int, *, flush: bool) -> None:
                 committing.store.flush = lambda: None
             for number in committing.until(last):
                 say("durable", number)
+                failures = 0
         except StateFailed as error:
             say("failed", error)
+            failures += 1
             if committing is not None:
                 committing.store.close()
             time.sleep(RETRY_SECONDS)
         else:
             say("ended")
             return
+    say("stuck")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from random import Random
 
 from streamwatch.core.alerting.notification import SEVERITIES
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.daemon.deliveries.receiver_queue import DeliverySpec
+from streamwatch.daemon.deliveries import DeliverySpec
 
 DAY_MS = 86_400_000
 REFUSES_ONE_IN = 4

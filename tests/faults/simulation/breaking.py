@@ -11,8 +11,7 @@ from streamwatch.core.alerting import outbox
 from streamwatch.core.alerting.incidents import Incidents
 from streamwatch.core.alerting.outbox import Entry, Outbox
 from streamwatch.daemon.alerting import Alerting
-from streamwatch.daemon.deliveries.accounts import DeliveryAccounts
-from streamwatch.daemon.deliveries.deliveries import Deliveries
+from streamwatch.daemon.deliveries import Deliveries, DeliveryAccounts
 
 _next, _decide, _restore, _settle = Deliveries._next, Alerting.decide, Outbox.restore, Outbox.settle
 _enter, _resume = Outbox._enter, Incidents.restore

@@ -14,7 +14,7 @@ import numpy as np
 from streamwatch.core.events import Event, Fingerprint, Mark, Partition
 from streamwatch.core.ports import PartitionState, Poll
 from streamwatch.core.records import batch_of
-from streamwatch.edge.sources.kafka.series import source_families
+from streamwatch.edge.sources.kafka.source import source_families
 from tests.faults.simulation.disk import BrokenPromiseError, Disk
 
 GRACE_SECONDS = 5.0

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 
 import msgspec
 
-from streamwatch.core.commit.checkpoint import PIPELINE, Checkpoint
 from streamwatch.core.events import Alarm, Event, Invalid, Label, Partition, Prediction
-from streamwatch.core.join.compiled.prediction_order import OrderTotals
 from streamwatch.core.merge import MergeProgress
-from streamwatch.core.pipelines.column_pipeline import ColumnPipeline
-from streamwatch.core.pipelines.join_totals import NOTHING_HELD
-from streamwatch.core.pipelines.pipeline import Pipeline
-from streamwatch.core.pipelines.state import decoded
+from streamwatch.core.pipeline.checkpoint import PIPELINE, Checkpoint
+from streamwatch.core.pipeline.pipeline import Pipeline, decoded
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.daemon.commits import Durable
 from streamwatch.edge.keys import digest_bytes
-from streamwatch.edge.stores.memory import MemoryStore
+from tests.core.join.naive_join import NaiveJoin
+from tests.core.join.test_join_model import counted, naive_counted
 from tests.faults.simulation.disk import Disk, Image, require
 from tests.faults.simulation.ledger import alarm_key
 from tests.faults.simulation.recorder import Recorder
@@ -39,28 +37,19 @@ OF_A_MODEL = frozenset(
 """Counters that go with their model when it retires, and start anew if it comes back."""
 
 
-def a_pipeline(plan: Plan) -> tuple[Pipeline | ColumnPipeline, Recorder, Checkpoint]:
+def a_pipeline(plan: Plan) -> tuple[Pipeline, Recorder, Checkpoint]:
     recorder = Recorder(plan.alerts.detectors)
-    columns = ColumnPipeline(plan.join, recorder, digest_bytes) if plan.columns else None
-    pipeline = columns or Pipeline(plan.join, recorder)
+    pipeline = Pipeline(plan.join, recorder, digest_bytes)
     return pipeline, recorder, Checkpoint(pipeline, recorder, SPEC, plan.journal_outcomes)
 
 
-def row_by_row(plan: Plan) -> tuple[Pipeline, Recorder]:
-    """What says the same, whichever way the daemon joins."""
-    recorder = Recorder(plan.alerts.detectors)
-    return Pipeline(plan.join, recorder), recorder
-
-
-def state_of(pipeline: Pipeline | ColumnPipeline):
+def state_of(pipeline: Pipeline):
     """What a pipeline's snapshot says, but for when it looked for idle models: there were none to find."""
     state = decoded(pipeline.snapshot())
-    models, held = state.join_models.models, pipeline._join.holdings().held
-    state = replace(state, join_models=replace(state.join_models, looked_s=0, next_look_s=0))
-    # Both joins write what they hold for the order of predictions in forms of their own, and row by row that
-    # order is looked at between deadlines, too.
-    state = replace(state, order=NOTHING_HELD, prediction_order=OrderTotals())
-    return replace(state, passed_ms=state.passed_ms // 1_000), models, held
+    models = state.join.join_models
+    models = replace(models, looked_s=0, next_look_s=0)
+    join = replace(state.join, join_models=models, passed_ms=state.join.passed_ms // 1_000)
+    return replace(state, join=join)
 
 
 def counters_of(families) -> dict[tuple[str, ...], float]:
@@ -97,8 +86,8 @@ class Shown:
             return
         self.reports += 1
         shown = counters_of(durable.report.families)
-        pipeline, _ = row_by_row(self._plan)
-        pipeline.restore(image.saved.sections[PIPELINE])
+        pipeline, *_ = a_pipeline(self._plan)
+        pipeline.restore(image.saved.sections[PIPELINE], image.saved.columns)
         for name, value in counters_of(pipeline.join_families()).items():
             require(shown[name] == value, f"{name} is {shown[name]} in the report, {value} on the disk")
         retired = shown["models_retired_total",] > self._values.get(("models_retired_total",), 0)
@@ -208,13 +197,10 @@ def compare(plan: Plan, image: Image, alarms: Sequence[Alarm], events: Sequence[
     """Evaluate events in few large batches; all of it must be what the disk holds, bit for bit."""
     pipeline, recorder, checkpoint = a_pipeline(plan)
     checkpoint.restore(image.saved)
-    alone, alone_recorder = row_by_row(plan)
-    store, found = MemoryStore(), []
+    alone, alone_recorder, _ = a_pipeline(plan)
+    found: list[Alarm] = []
     for start in range(0, len(events), LARGE_BATCH):
-        batch = events[start : start + LARGE_BATCH]
-        step = alone.advance(batch, store.fetch(alone.read_set(batch)))
-        store.apply(step)
-        found += step.alarms
+        found += alone.advance(events[start : start + LARGE_BATCH]).alarms
     require(alone.counters == pipeline.counters, f"counters are {pipeline.counters}, not {alone.counters}")
     for model in alone_recorder.models():
         require(model in recorder.outcomes, f"model {model} was lost")
@@ -222,8 +208,14 @@ def compare(plan: Plan, image: Image, alarms: Sequence[Alarm], events: Sequence[
     require(set(alone_recorder.models()) == set(recorder.models()), "models differ")
     require(alone_recorder.totals() == recorder.totals(), "alarms differ")
     require(found == list(alarms), f"alarms were {alarms}, not {found}")
-    same = state_of(alone) == state_of(pipeline) if plan.columns else alone.snapshot() == pipeline.snapshot()
-    require(same, "states of the pipeline differ")
+    require(state_of(alone) == state_of(pipeline), "states of the pipeline differ")
+    naive = NaiveJoin(plan.join)
+    for event in events:
+        naive.feed(event)
+    ours = counted(SimpleNamespace(counters=pipeline.counters, pipeline=pipeline))
+    theirs = naive_counted(naive)
+    differ = {name for name in ours.keys() | theirs.keys() if ours.get(name, 0) != theirs.get(name, 0)}
+    require(not differ, f"a naive join counts {sorted(map(str, differ))} otherwise")
 
 
 def everything_once(logs, history: Sequence[Image], origins: Origins) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
 
-from streamwatch.core.commit.batch import CommitBatch, RecoveredState
 from streamwatch.core.events import Alarm, Event
 from streamwatch.core.merge import MergeProgress
+from streamwatch.core.ports import CommitBatch, RecoveredState
 from streamwatch.daemon.source_positions import (
     MERGE,
     POSITIONS,
@@ -21,7 +21,7 @@ from streamwatch.daemon.source_positions import (
     decode_positions,
     restored_progress,
 )
-from streamwatch.edge.stores.errors import StateFailed
+from streamwatch.edge.stores.kind import StateFailed
 from streamwatch.edge.stores.memory import MemoryStore
 from tests.core.model_store import ModelStore
 
@@ -71,7 +71,6 @@ class Troubles:
 
     commit: float = 0.0
     flush: float = 0.0
-    fetch: float = 0.0
     open: float = 0.0
     most: int = 6
     """In all; at some time the disk has been replaced."""
@@ -150,8 +149,7 @@ class DiskStore(MemoryStore):
         self._model_store = ModelStore()
         image = disk.images[-1]
         if image.number:
-            kept = pickle.loads(image.content)  # noqa: S301 - our own
-            self._by_id, self._found, self._dedup, self._dead, self._model_store = kept
+            self._model_store = pickle.loads(image.content)  # noqa: S301 - our own
         self._events: list[Event] = []
         self._alarms: list[Alarm] = []
         self._failed = self._unflushed = False
@@ -175,15 +173,6 @@ class DiskStore(MemoryStore):
     def load(self):
         return self._model_store.saved()
 
-    def fetch(self, read_set):
-        if self._used() and self._disk.fails("fetch"):
-            self._fail("input/output error at a read")
-        return super().fetch(read_set)
-
-    def apply(self, step):
-        super().apply(step)
-        self.note(step.events, step.alarms)
-
     def note(self, events, alarms):
         """These are of the next commit."""
         self._events += events
@@ -206,14 +195,8 @@ class DiskStore(MemoryStore):
         model_store = before or self._model_store
         if before:
             before.columns = self._model_store.columns
-        kept = (self._by_id, self._found, self._dedup, self._dead, model_store)
-        content = disk.images[-1].content if positions_only and disk.images[-1].number else pickle.dumps(kept)
-        if positions_only:
-            kept = (*pickle.loads(content)[:4], self._model_store)  # noqa: S301 - our own
-            content = pickle.dumps(kept)
-        image = Image(
-            model_store.commits, content, model_store.saved(), tuple(self._events), tuple(self._alarms)
-        )
+        content, saved = pickle.dumps(model_store), model_store.saved()
+        image = Image(model_store.commits, content, saved, tuple(self._events), tuple(self._alarms))
         self._events, self._alarms = [], []
         disk.images.append(image)
         if fails:

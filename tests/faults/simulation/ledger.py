@@ -9,9 +9,9 @@ import msgspec
 
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.core.alerting.receiver import Delivered, DeliveryResult, Gone, Refused
+from streamwatch.core.alerting.outbox import Delivered, DeliveryResult, Gone, Refused
 from streamwatch.core.events import Alarm
-from streamwatch.core.series import Family
+from streamwatch.core.metrics.series import Family
 from streamwatch.daemon.alerting import ALARMS, AlertDecisions
 from streamwatch.telemetry import InternalEvent, NotificationDropped
 from tests.faults.simulation.alerts import Alerts

@@ -8,7 +8,7 @@ from random import Random
 from zlib import crc32
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.core.alerting.receiver import Delivered, DeliveryResult, Failed, Gone, Refused
+from streamwatch.core.alerting.outbox import Delivered, DeliveryResult, Failed, Gone, Refused
 from tests.faults.simulation.alerts import REFUSES_ONE_IN, Temper
 from tests.faults.simulation.ledger import Ledger, severities_of
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
-from streamwatch.core.estimators.notifying.level import Level
-from streamwatch.core.estimators.registers.segments.change import SegmentChange
+from streamwatch.core.estimators.notifying.model_facts import Level
+from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm, Outcome
-from streamwatch.core.series import Family
+from streamwatch.core.metrics.series import Family
 
 SEVENTH = {"seventh": 7}
 RECENT = 4
@@ -67,6 +67,9 @@ class Recorder:
         after, every = outcome.delay_ms / 1000, float(self.detectors[detector])
         where = outcome.model, detector, ordinal, count, outcome.event_ms
         return Alarm(*where, float(count), every, before, after, float(count))
+
+    def outcomes_of(self, model):
+        return len(self.outcomes[model])
 
     def first_ms(self, model):
         return self.outcomes[model][0].event_ms if model in self.outcomes else 0

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from random import Random
 
 from streamwatch.core.events import Event, Partition
-from streamwatch.core.pipelines.pipeline import Pipeline
+from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.records import RecordBatch
 from streamwatch.daemon import (
     MERGE,
@@ -23,13 +23,13 @@ from streamwatch.daemon import (
     decode_positions,
     restored_progress,
 )
-from streamwatch.daemon.clock import SteadyClock
+from streamwatch.daemon.batch_processor import EndOfRecord, Evaluated, Evaluating
 from streamwatch.daemon.commits import Durable
 from streamwatch.daemon.consume_loop import ConsumeLoop
 from streamwatch.daemon.daemon import DELIVER_SECONDS, FINISH_SECONDS
-from streamwatch.daemon.processing.evaluating import EndOfRecord, Evaluated, Evaluating
+from streamwatch.daemon.status import SteadyClock
 from streamwatch.telemetry import InternalEvent, StateLost
-from tests.core.join.compiled.durable_streams import cramped_logs
+from tests.core.join.durable_streams import cramped_logs
 from tests.faults.simulation.broker import SimDecoder, SimSource
 from tests.faults.simulation.checks import Shown, a_pipeline, audit, side_of
 from tests.faults.simulation.disk import Defect, Disk, DiskStore, require
@@ -54,7 +54,7 @@ class InternalEvents:
 
 
 class Noted:
-    """Tells the store what is evaluated, which it does not hear of when joined in columns."""
+    """Tells the store what is evaluated, which it does not hear of."""
 
     def __init__(self, evaluating: Evaluating, store: DiskStore) -> None:
         self._evaluating = evaluating
@@ -243,8 +243,7 @@ class Simulation:
         seconds = self._loop.time
         clocks = Clocks(self._clock, lambda: int(seconds() * 1_000))
         processor = BatchProcessor(checkpoint, store, topics, self.telemetry, clocks, plan.merge, progress)
-        if plan.columns:
-            processor._evaluating = Noted(processor._evaluating, store)
+        processor._evaluating = Noted(processor._evaluating, store)
         self._note("open", saved.commits)
         return State(store, checkpoint, processor, stands, resumed, self.telling.alerting(checkpoint, saved))
 

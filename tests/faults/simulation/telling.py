@@ -7,10 +7,10 @@ from math import inf
 from random import Random
 
 from streamwatch.core.alerting.book import AlarmBook
-from streamwatch.core.commit.batch import RecoveredState
-from streamwatch.core.commit.checkpoint import Checkpoint
+from streamwatch.core.pipeline.checkpoint import Checkpoint
+from streamwatch.core.ports import RecoveredState
 from streamwatch.daemon.alerting import ALARMS, AlertDecisions, Alerting
-from streamwatch.daemon.deliveries.deliveries import Deliveries
+from streamwatch.daemon.deliveries import Deliveries
 from tests.faults.simulation.checks import a_pipeline
 from tests.faults.simulation.disk import Disk
 from tests.faults.simulation.ledger import IDENTITY, Ledger

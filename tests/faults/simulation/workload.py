@@ -7,7 +7,7 @@ from random import Random
 
 from streamwatch.core.events import Invalid, Label, NullRecord, Partition, Prediction
 from streamwatch.core.merge import MergeSpec
-from streamwatch.core.specs import JoinSpec, columns_suffice
+from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import CommitSpec
 from tests.faults.simulation.alerts import NOBODY, Alerts, some_alerts
 from tests.faults.simulation.broker import Habits, Log
@@ -41,8 +41,6 @@ class Plan:
     disk_low: float
     """How often the disk is nearly full."""
     alerts: Alerts = NOBODY
-    columns: bool = False
-    """Whether the join is compiled, and commits are packed."""
 
     def clock_ms(self, now: float) -> int:
         off = 0
@@ -77,11 +75,10 @@ def a_plan(seed: int, records: int = 90) -> Plan:
     alerts = some_alerts(seed)
     jumps = [(chance.uniform(0, 60), chance.choice(offsets)) for _ in range(chance.choice((0, 0, 2)))]
     troubled = chance.random() < 0.6
-    rates = [chance.choice((0.0, 0.02, 0.15)) if troubled else 0.0 for _ in range(4)]
+    rates = [chance.choice((0.0, 0.02, 0.15)) if troubled else 0.0 for _ in range(3)]
     # Draws of their own: what chance says of everything else stays as it was.
     conflicts = Random(f"{seed} conflicts").choice(("first", "first", "last", "both"))
     join = replace(a_join(chance), conflicts=conflicts)
-    columns = columns_suffice(join) and Random(f"{seed} columns").random() < 0.7
     return Plan(
         join,
         MergeSpec(
@@ -108,7 +105,6 @@ def a_plan(seed: int, records: int = 90) -> Plan:
         chance.choice((0.3, 1.5, 1.5, 8.0)),
         chance.choice((0.0, 0.0, 0.1)),
         alerts,
-        columns,
     )
 
 

@@ -1,56 +1,46 @@
-"""Every rule there is, one file each."""
+"""Every rule there is, by what it is about."""
 
 from __future__ import annotations
 
-from streamwatch.admin.doctor.rules import (
-    classes_disjoint,
-    clock_behind,
-    detectors_silent,
-    disk_low,
-    early_hint_stands,
-    evicted,
-    held_back,
-    horizon_short,
-    labels_cut_off,
-    labels_orphaned,
-    labels_sorted,
-    lag_grows,
-    limits_reached,
-    log_lost,
-    not_durable,
-    not_ready,
-    nothing_joins,
-    out_of_order,
-    persistent_wins,
-    predictions_repeated,
-    segments_full,
-    undecodable,
-    undelivered,
-)
+from collections.abc import Sequence
+from dataclasses import replace
+
+from streamwatch.admin.doctor.facts import Facts, Finding
+from streamwatch.admin.doctor.rules import labels, models, records, running
 
 RULES = (
-    classes_disjoint.RULE,
-    clock_behind.RULE,
-    detectors_silent.RULE,
-    disk_low.RULE,
-    early_hint_stands.RULE,
-    evicted.RULE,
-    held_back.RULE,
-    horizon_short.RULE,
-    labels_cut_off.RULE,
-    labels_orphaned.RULE,
-    labels_sorted.RULE,
-    lag_grows.RULE,
-    limits_reached.RULE,
-    log_lost.RULE,
-    not_durable.RULE,
-    not_ready.RULE,
-    nothing_joins.RULE,
-    out_of_order.RULE,
-    persistent_wins.RULE,
-    predictions_repeated.RULE,
-    segments_full.RULE,
-    undecodable.RULE,
-    undelivered.RULE,
+    labels.CLASSES_DISJOINT,
+    records.CLOCK_BEHIND,
+    models.DETECTORS_SILENT,
+    running.DISK_LOW,
+    models.EARLY_HINT_STANDS,
+    records.EVICTED,
+    records.HELD_BACK,
+    labels.HORIZON_SHORT,
+    labels.LABELS_CUT_OFF,
+    labels.LABELS_MISSING,
+    labels.LABELS_ORPHANED,
+    labels.LABELS_SORTED,
+    records.LAG_GROWS,
+    models.LIMITS_REACHED,
+    records.LOG_LOST,
+    running.NOT_DURABLE,
+    running.NOT_READY,
+    labels.NOTHING_JOINS,
+    records.OUT_OF_ORDER,
+    models.PERSISTENT_WINS,
+    labels.PREDICTIONS_REPEATED,
+    models.SEGMENTS_FULL,
+    records.UNDECODABLE,
+    running.UNDELIVERED,
 )
 """In alphabetical order; findings are ordered by their weight."""
+
+
+# Applies every rule to what is known of a daemon.
+
+
+def examine(facts: Facts) -> Sequence[Finding]:
+    """Findings of all rules, the most important first; empty where nothing was found."""
+    found = [replace(finding, rule=rule.name) for rule in RULES for finding in rule.find(facts)]
+    return sorted(found, key=lambda finding: finding.weight)

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.comparisons.measures import Sums
-from streamwatch.core.estimators.comparisons.observe import observe
-from streamwatch.core.estimators.comparisons.state import BALANCED, FADED, LATEST, TALLY, VERSION
+from streamwatch.core.estimators.comparisons.observe import BALANCED, FADED, LATEST, TALLY, VERSION, observe
 from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.verdicts.readout import Verdicts, read_verdicts
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT, verdict_parameters

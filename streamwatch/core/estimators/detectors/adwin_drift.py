@@ -15,9 +15,8 @@ import numpy as np
 
 from streamwatch.core.estimators.detectors.alarm import append
 from streamwatch.core.estimators.detectors.kind import DetectorKind
-from streamwatch.core.estimators.entries import Entry
+from streamwatch.core.estimators.entries import ADWIN, DIRECTION, Entry
 from streamwatch.core.estimators.forgetting.adwin import declared_now, shown_split
-from streamwatch.core.estimators.parameters import ADWIN, DIRECTION
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.specs import AdwinDriftSpec, AdwinSpec
 

@@ -30,12 +30,12 @@ import numpy as np
 
 from streamwatch.core.estimators.detectors.alarm import append
 from streamwatch.core.estimators.detectors.kind import DetectorKind
-from streamwatch.core.estimators.entries import Entry
-from streamwatch.core.estimators.parameters import (
+from streamwatch.core.estimators.entries import (
     ALARM_CONFIDENCE,
     DIRECTION,
     NEWEST_WEIGHT,
     WARNING_CONFIDENCE,
+    Entry,
 )
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.specs import Direction

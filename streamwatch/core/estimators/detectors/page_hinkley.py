@@ -24,8 +24,7 @@ import numpy as np
 
 from streamwatch.core.estimators.detectors.alarm import append
 from streamwatch.core.estimators.detectors.kind import DetectorKind
-from streamwatch.core.estimators.entries import Entry, Parameter
-from streamwatch.core.estimators.parameters import DIRECTION
+from streamwatch.core.estimators.entries import DIRECTION, Entry, Parameter
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.specs import PageHinkleySpec
 

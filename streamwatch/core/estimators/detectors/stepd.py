@@ -26,11 +26,15 @@ from math import sqrt
 
 import numpy as np
 
-from streamwatch.core.estimators.detectors.alarm import append
+from streamwatch.core.estimators.detectors.alarm import MOST, WORDS, append, loss_at, put_loss
 from streamwatch.core.estimators.detectors.kind import DetectorKind
-from streamwatch.core.estimators.detectors.recent_losses import MOST, WORDS, loss_at, put_loss
-from streamwatch.core.estimators.entries import Entry, Parameter
-from streamwatch.core.estimators.parameters import ALARM_SIGNIFICANCE, DIRECTION, WARNING_SIGNIFICANCE
+from streamwatch.core.estimators.entries import (
+    ALARM_SIGNIFICANCE,
+    DIRECTION,
+    WARNING_SIGNIFICANCE,
+    Entry,
+    Parameter,
+)
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.specs import Direction
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from streamwatch.core.estimators.entries import Entry, Parameter
-from streamwatch.core.estimators.parameters import ADWIN, DELTA, LEAST_ALPHA
+from streamwatch.core.estimators.entries import ADWIN, DELTA, LEAST_ALPHA, Entry, Parameter
 from streamwatch.core.specs import AdwinSpec, DriftWeightedSpec, FadingSpec, LandmarkSpec, SlidingSpec
 
 MECHANISMS: tuple[Entry, ...] = (

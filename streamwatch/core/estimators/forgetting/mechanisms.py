@@ -5,23 +5,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.estimators.memory.ring import (
-    after,
-    before,
-    flags_of,
-    position_of,
-    predicted_class_of,
-    true_class_of,
-)
-from streamwatch.core.estimators.memory.totals import (
+from streamwatch.core.estimators.memory import (
     HITS,
     PAIRS,
     REPEATS,
     SUMS,
     N,
+    after,
+    before,
     columns_of,
+    flags_of,
     forget,
     forget_flags,
+    position_of,
+    predicted_class_of,
+    true_class_of,
 )
 from streamwatch.core.jit import hot, inner
 

@@ -4,12 +4,17 @@ Both need only `spans`, the number of class rows that each model owns (-1 for a 
 small enough to stay in the cache, unlike the records.
 """
 
-# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW
 from streamwatch.core.estimators.kernel.shadow import NO_MORE, free_shadow, grow_shadow
-from streamwatch.core.estimators.memory.allocator import (
+from streamwatch.core.estimators.memory import (
     allocate_block,
     allocate_span,
     exponent_of,
@@ -176,3 +181,165 @@ def release(
 def claim_block(blocks, block_allocator, classes):
     """Allocate an empty block for this many classes, and return its slot."""
     return allocate_block(blocks, block_allocator, exponent_of(classes))
+
+
+# Hash table from (model number, class number) to local class index, for outcomes in columns.
+
+
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+NO_KEY = np.uint64(0)
+UNKNOWN = -1
+
+
+@hot
+def key_of(model, name):
+    """Key of a model's class, both given as numbers; never `NO_KEY`."""
+    return (np.uint64(model + 1) << np.uint64(32)) | np.uint64(name)
+
+
+@hot
+def place_of(keys, key):
+    """Index of a key in `keys`, or of the free slot where it belongs."""
+    mask = keys.shape[0] - 1
+    i = np.int64((key * _SPREAD) >> np.uint64(32)) & mask
+    while keys[i] != NO_KEY and keys[i] != key:
+        i = (i + 1) & mask
+    return i
+
+
+@entry
+def remember(keys, indices, model, name, index):
+    """Store the local index of a class; there must be a free slot."""
+    i = place_of(keys, key_of(model, name))
+    keys[i] = key_of(model, name)
+    indices[i] = index
+
+
+@entry
+def number(outcomes, start, rows_by_model, keys, indices, limit, columns):
+    """Look up outcomes from `start` on; return the position of the first with an unknown number, or n.
+
+    Parameters
+    ----------
+    outcomes
+        Records of type `OUTCOME`, (n,).
+    rows_by_model
+        int32: row by model number, `UNKNOWN` (-1) if not known yet.
+    keys, indices
+        uint64, int32: the hash table written by `remember`.
+    limit
+        Local index of classes beyond the limit.
+    columns
+        int32 (4, n), output: row, true class, predicted class, label at prediction.
+    """
+    for i in range(start, outcomes.shape[0]):
+        o = outcomes[i]
+        row = rows_by_model[o.model]
+        if row < 0:
+            return i
+        true_at = place_of(keys, key_of(o.model, o.true_class))
+        predicted_at = place_of(keys, key_of(o.model, o.predicted_class))
+        if keys[true_at] == NO_KEY or keys[predicted_at] == NO_KEY:
+            return i
+        label = -1
+        if o.label_at_prediction >= 0:
+            label_at = place_of(keys, key_of(o.model, o.label_at_prediction))
+            if keys[label_at] == NO_KEY:
+                return i
+            label = indices[label_at]
+            if label == limit:  # as a label at prediction, a class beyond the limit gets `limit + 1`
+                label = limit + 1
+        columns[0, i] = row
+        columns[1, i] = indices[true_at]
+        columns[2, i] = indices[predicted_at]
+        columns[3, i] = label
+    return outcomes.shape[0]
+
+
+# Class scores of a batch in the kernel's form: ragged arrays, as most outcomes may have none.
+
+
+Indices: TypeAlias = NDArray[np.int32]
+
+
+class Scores(NamedTuple):
+    """Scores of n outcomes: i has `values[offsets[i]:offsets[i + 1]]`, of the `classes` at the same places.
+
+    If no outcome of a batch has scores, `offsets` is empty.
+    """
+
+    offsets: NDArray[np.int64]
+    """Shape (n + 1,), ascending from 0; or empty."""
+    classes: Indices
+    """Local class indices, distinct within an outcome."""
+    values: NDArray[np.float64]
+    """P(class|X), at least 0; they need not sum to 1."""
+
+
+NO_SCORES = Scores(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float64))
+
+
+def checked(scores: Scores, outcomes: int) -> Scores:
+    """Convert the scores of `outcomes` outcomes to the kernel's types.
+
+    Raises
+    ------
+    ValueError
+        If the offsets do not ascend from 0 to the number of values, one more than there are outcomes.
+    """
+    offsets = np.ascontiguousarray(scores.offsets, np.int64)
+    classes = np.ascontiguousarray(scores.classes, np.int32)
+    values = np.ascontiguousarray(scores.values, np.float64)
+    if not (
+        len(offsets) == outcomes + 1
+        and offsets[0] == 0
+        and (np.diff(offsets) >= 0).all()
+        and offsets[-1] == len(classes) == len(values)
+    ):
+        raise ValueError(f"scores must have {outcomes + 1} ascending offsets from 0 to the number of values")
+    return Scores(offsets, classes, values)
+
+
+# Batch of outcomes as the compiled functions take it.
+
+
+class Batch(NamedTuple):
+    """Outcomes in the kernel's types: int32 (n,), event times int64 (n,), and their class scores."""
+
+    rows: Indices
+    true_class: Indices
+    predicted_class: Indices
+    label_at_prediction: Indices
+    event_ms: NDArray[np.int64]
+    scores: Scores
+
+
+def batch_of(
+    rows: Indices,
+    true_class: Indices,
+    predicted_class: Indices,
+    label_at_prediction: Indices | None,
+    scores: Scores,
+    event_ms: NDArray[np.int64] | None,
+) -> Batch:
+    """Convert outcomes to the kernel's types; event times default to 0, labels at prediction to -1.
+
+    Raises
+    ------
+    ValueError
+        If columns differ in length, or the offsets of scores are inconsistent.
+    """
+    if label_at_prediction is None:
+        label_at_prediction = np.full(len(rows), -1, np.int32)
+    rows, true_class = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(true_class, np.int32)
+    predicted_class, label_at_prediction = (
+        np.ascontiguousarray(predicted_class, np.int32),
+        np.ascontiguousarray(label_at_prediction, np.int32),
+    )
+    event_ms = np.zeros(len(rows), np.int64) if event_ms is None else np.ascontiguousarray(event_ms, np.int64)
+    lengths = tuple(map(len, (rows, true_class, predicted_class, label_at_prediction, event_ms)))
+    if len(set(lengths)) > 1:
+        raise ValueError(f"rows, truth, predicted, known and event_ms must be equally long, got {lengths}")
+    if len(scores.offsets):
+        scores = checked(scores, len(rows))
+    return Batch(rows, true_class, predicted_class, label_at_prediction, event_ms, scores)

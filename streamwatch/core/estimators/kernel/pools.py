@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW
 from streamwatch.core.estimators.kernel import admission
-from streamwatch.core.estimators.kernel.layout import Layout
-from streamwatch.core.estimators.kernel.record import LINE, Records
-from streamwatch.core.estimators.kernel.scores import NO_SCORES, Indices, Scores
+from streamwatch.core.estimators.kernel.admission import NO_SCORES, Indices, Scores
+from streamwatch.core.estimators.kernel.layout import LINE, Layout, Records
 from streamwatch.core.estimators.kernel.shadow import MAX_CLASSES, NO_MORE, SHADOW_ROOM, shadow_words
-from streamwatch.core.estimators.memory.allocator import HEADER, ROOM, SLOT
-from streamwatch.core.estimators.verdicts.opponents import EXTRA_COLUMNS
+from streamwatch.core.estimators.memory import HEADER, ROOM, SLOT
+from streamwatch.core.estimators.verdicts.leads import EXTRA_COLUMNS
 
 RESERVED_BYTES = 1 << 30
 

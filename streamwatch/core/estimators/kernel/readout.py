@@ -1,5 +1,6 @@
 """Current values of the estimators of some models, as arrays over these models."""
 
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
@@ -8,21 +9,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.agreement import Totals
-from streamwatch.core.estimators.kernel import reading
+from streamwatch.core.estimators.detectors.chain import show_all
+from streamwatch.core.estimators.forgetting.mechanisms import settle
 from streamwatch.core.estimators.kernel.layout import Layout
 from streamwatch.core.estimators.kernel.pools import Pools
-from streamwatch.core.estimators.memory.flags import (
+from streamwatch.core.estimators.memory import (
     AUGMENTED,
     CORRECTED,
+    HITS,
     LABEL_AT_PREDICTION_PAIR,
     LABEL_AT_PREDICTION_REPEAT,
     LOST_TWICE,
     MAJORITY,
+    MARKED,
+    PAIRS,
+    REPEATS,
     SCORED,
     SHADOWED,
+    SUMS,
     TRANSITION,
+    N,
+    gather,
 )
-from streamwatch.core.estimators.memory.totals import HITS, MARKED, PAIRS, REPEATS, SUMS, N
+from streamwatch.core.estimators.verdicts.leads import settle_verdicts
+from streamwatch.core.jit import entry
+
+# Compiled functions for reading models: deferred steps are taken, totals and detectors written to arrays.
+
+
+@entry
+def collect(models, class_counts, rings, parameters, rows, column, sums, counts):
+    """Write the totals of m models under one mechanism to `sums` (SUMS + 1, m) and `counts` (3, m, K)."""
+    for t in range(rows.shape[0]):
+        settle(models[rows[t]], parameters[0], class_counts, rings, rows[t])
+        gather(models[rows[t]], column, class_counts, sums, counts, t)
+
+
+@entry
+def prepare_snapshot(models, class_counts, rings, parameters, row, alarms):
+    """Take all deferred steps of a model, so that its state depends on its outcomes only."""
+    settle(models[row], parameters[0], class_counts, rings, row)
+    settle_verdicts(models, parameters[0], row, models[row].outcomes, 0, 0, alarms, 0)
+
+
+@entry
+def prepare_verdicts(models, parameters, rows, alarms):
+    """Bring the verdicts of some models up to date with their latest outcomes.
+
+    This changes no verdict, so nothing is written to `alarms`.
+    """
+    for t in range(rows.shape[0]):
+        settle_verdicts(models, parameters[0], rows[t], models[rows[t]].outcomes, 0, 0, alarms, 0)
+
+
+@entry
+def show(models, parameters, rows, statistic, threshold, alarms, warned):
+    """Write the state of all detectors of some models to arrays of shape (detectors, m)."""
+    for t in range(rows.shape[0]):
+        m = models[rows[t]]
+        show_all(m, parameters[m.detector_row], statistic, threshold, alarms, warned, t)
+
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -45,9 +91,7 @@ def read_totals(pools: Pools, layout: Layout, rows: Integers, column: int) -> To
     classes = int(pools.models["classes"][rows].max(initial=0))
     sums = np.zeros((SUMS + 1, len(rows)))
     counts = np.zeros((3, len(rows), classes))
-    reading.collect(
-        pools.models, pools.class_counts, pools.rings, layout.parameters, rows, column, sums, counts
-    )
+    collect(pools.models, pools.class_counts, pools.rings, layout.parameters, rows, column, sums, counts)
     return totals_of(sums, counts)
 
 
@@ -56,7 +100,7 @@ def read_detectors(pools: Pools, layout: Layout, rows: Integers, detectors: int)
     shape = (detectors, len(rows))
     statistic, threshold = np.full(shape, np.nan), np.full(shape, np.nan)
     alarms, warned = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
-    reading.show(pools.models, layout.parameters, rows, statistic, threshold, alarms, warned)
+    show(pools.models, layout.parameters, rows, statistic, threshold, alarms, warned)
     return Detectors(statistic, threshold, alarms, warned)
 
 

@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
-from streamwatch.core.estimators.memory.flags import (
+from streamwatch.core.estimators.memory import (
     AUGMENTED,
     CORRECTED,
     MAJORITY,

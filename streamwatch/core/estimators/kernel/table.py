@@ -6,16 +6,18 @@ Long because it is the kernel's whole interface in one class; what it does is do
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.agreement import Totals
-from streamwatch.core.estimators.detectors.alarm import AlarmRow
-from streamwatch.core.estimators.kernel import reading
-from streamwatch.core.estimators.kernel.batch import batch_of
-from streamwatch.core.estimators.kernel.evaluation import Evaluation
-from streamwatch.core.estimators.kernel.layout import layout_of, utility_index
+from streamwatch.core.estimators.detectors.alarm import ALARM, AlarmRow, alarm_rows
+from streamwatch.core.estimators.forgetting.drift_weighted import NOBODY, leave_reference
+from streamwatch.core.estimators.kernel import admission, fold
+from streamwatch.core.estimators.kernel import readout as reading
+from streamwatch.core.estimators.kernel.admission import NO_SCORES, Batch, Indices, Scores, batch_of
+from streamwatch.core.estimators.kernel.layout import Layout, Records, layout_of, utility_index
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.kernel.readout import (
     Detectors,
@@ -24,19 +26,266 @@ from streamwatch.core.estimators.kernel.readout import (
     read_detectors,
     read_totals,
     read_weighted,
+    totals_of,
 )
-from streamwatch.core.estimators.kernel.record import Records
-from streamwatch.core.estimators.kernel.rows import Rows
-from streamwatch.core.estimators.kernel.scores import NO_SCORES, Indices, Scores
-from streamwatch.core.estimators.kernel.section_names import section_names
-from streamwatch.core.estimators.kernel.shadow_state import confusion
-from streamwatch.core.estimators.kernel.snapshot import apply_snapshot, take_snapshot
-from streamwatch.core.estimators.kernel.tracing import Trace
+from streamwatch.core.estimators.kernel.snapshot import (
+    apply_snapshot,
+    confusion,
+    section_names,
+    take_snapshot,
+)
 from streamwatch.core.estimators.measures.measures import accuracy
-from streamwatch.core.estimators.memory.totals import N
-from streamwatch.core.estimators.recovery.readout import recovery_document
+from streamwatch.core.estimators.memory import SUMS, N
+from streamwatch.core.estimators.recovery import TRACED, recovery_document
+from streamwatch.core.estimators.verdicts.detector import ACCURACY
 from streamwatch.core.estimators.verdicts.readout import Verdicts, read_fold_verdicts, read_verdicts
+from streamwatch.core.estimators.verdicts.state import REPORTED
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec
+
+# Allocation of the rows of a table to models.
+
+
+class TableFull(Exception):  # noqa: N818  (a bound was reached, and the caller counts it; nothing went wrong)
+    """Raised when no row is free, as `max_models` models exist."""
+
+
+class Rows:
+    """Allocates rows below `max_models`; rows of retired models are used again."""
+
+    def __init__(self, layout: Layout, pools: Pools, max_models: int) -> None:
+        self._layout = layout
+        self._pools = pools
+        self._max_models = max_models
+        self._free: list[int] = []
+        self.used = 0
+        """Number of rows ever allocated."""
+
+    @property
+    def room(self) -> int:
+        """Number of models that can still be added."""
+        return self._max_models - self.used + len(self._free)
+
+    def add(self, utility: int = ACCURACY, detector_row: int = 0) -> int:
+        """Allocate an empty row, judged by utility number `utility`; raises TableFull if none is free.
+
+        `detector_row` is the parameter row of its detectors.
+        """
+        if self._free:
+            row = self._free.pop()
+        elif self.used < self._max_models:
+            row = self.used
+            self.used += 1
+            self._pools.reserve_rows(self.used)
+        else:
+            raise TableFull(f"{self._max_models} models are watched, the most configured")
+        self._pools.spans[row] = 0
+        self._pools.models["fading"]["unit"][row] = 1.0
+        self._pools.models["utility"][row] = utility
+        self._pools.models["detector_row"][row] = detector_row
+        self._pools.models["labels"]["majority_unit"][row] = 1.0
+        self._pools.models["labels"]["balanced_unit"][row] = 1.0
+        if self._layout.shadow_classes:
+            self._pools.shadow_spans[row] = 0
+            self._pools.models["shadow"]["unit"][row] = 1.0
+        return row
+
+    def retire(self, row: int) -> None:
+        """Clear a row; weightings that followed its model have no reference from now on."""
+        self.live_one(row)
+        followed = self._layout.parameters["drift_weighted"]["reference"][0]
+        for drift_weighted in np.flatnonzero(followed == row).tolist():
+            states = self._pools.models["drift_weighted"][:, drift_weighted]
+            leave_reference(states, int(states["drifts"][row]))
+            followed[drift_weighted] = NOBODY
+        self._pools.release(row)
+        self._free.append(row)
+
+    def live(self, rows: Integers) -> Integers:
+        """Convert rows to int64; raises ValueError unless each has a model."""
+        rows = np.ascontiguousarray(rows, np.int64)
+        valid = (rows >= 0) & (rows < self.used)
+        if not (valid.all() and (self._pools.spans[rows] >= 0).all()):
+            raise ValueError(f"rows must be of models in the table, got {rows.tolist()}")
+        return rows
+
+    def live_one(self, row: int) -> None:
+        """Raise ValueError if the row has no model."""
+        self.live(np.array([row], np.int64))
+
+
+# Evaluation of a batch with the values of the estimators after every outcome; slower than a fold.
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Evaluated batch of n outcomes, with the values of the model's estimators after each."""
+
+    alarms: list[AlarmRow]
+    totals: tuple[Totals, ...]
+    """Totals per configured forgetting mechanism; each is over the n outcomes instead of over models."""
+    statistic: Floats
+    """Shape (detectors, n); NaN where undefined."""
+    threshold: Floats
+    alarmed: NDArray[np.bool_]
+    """Shape (detectors, n): whether the detector raised an alarm at this outcome."""
+    warned: NDArray[np.bool_]
+    """Shape (detectors, n): whether it was between warning and alarm level.
+
+    False for those without warnings.
+    """
+    weighted: Floats
+    """Drift-weighted accuracy, shape (weightings, n)."""
+    weighted_n_eff: Floats
+    reported: Records
+    """Records of verdicts (`REPORTED`), shape (opponents, n)."""
+    recovery: Records
+    """Records of recovery (`TRACED`), shape (n,); (0,) without a fading factor."""
+
+
+def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarms: Records) -> Trace:
+    """Evaluate a batch; pools and `alarms` must have room for it."""
+    n = len(batch.rows)
+    classes = int(pools.spans[batch.rows].max(initial=0))
+    sums = np.zeros((layout.columns, SUMS + 1, n))
+    counts = np.zeros((layout.columns, 3, n, classes))
+    shape = (len(spec.detectors), n)
+    statistic, threshold = np.full(shape, np.nan), np.full(shape, np.nan)
+    warned = np.zeros(shape, np.bool_)
+    weighted = np.zeros((2, len(spec.drift_weighted), n))
+    reported = np.zeros((len(layout.opponents), n), REPORTED)
+    recovery = np.zeros(n if layout.fading else 0, TRACED)
+    count = fold.trace(
+        pools.models,
+        pools.next_fold,
+        pools.class_counts,
+        pools.rings,
+        pools.blocks,
+        pools.block_allocator,
+        pools.shadows,
+        pools.shadow_allocator,
+        layout.parameters,
+        layout.utilities,
+        batch.rows,
+        batch.true_class,
+        batch.predicted_class,
+        batch.label_at_prediction,
+        batch.event_ms,
+        *batch.scores,
+        alarms,
+        sums,
+        counts,
+        statistic,
+        threshold,
+        np.zeros(shape, np.int64),
+        warned,
+        weighted,
+        reported,
+        recovery,
+    )
+    found = alarm_rows(alarms, int(count))
+    alarmed = np.zeros(shape, np.bool_)
+    for alarm in found:
+        if alarm.detector >= len(spec.detectors):
+            continue
+        alarmed[alarm.detector, alarm.position] = True
+    classes = int(pools.models["classes"][batch.rows].max(initial=0))
+    totals = tuple(totals_of(sums[c], counts[c, :, :, :classes]) for c in layout.column_of)
+    return Trace(
+        found, totals, statistic, threshold, alarmed, warned, weighted[0], weighted[1], reported, recovery
+    )
+
+
+# Evaluation of batches: room is made for them first, and made again where a pool was full.
+
+
+class Evaluation:
+    """Evaluates batches of outcomes of the models in a table's pools."""
+
+    def __init__(self, spec: MonitorsSpec, layout: Layout, pools: Pools, rows: Rows) -> None:
+        self._spec = spec
+        self._layout = layout
+        self._pools = pools
+        self._rows = rows
+        self.alarms: Records = np.zeros(0, ALARM)
+        """Room for the alarms of a batch."""
+
+    def fold(self, batch: Batch) -> list[AlarmRow]:
+        """Evaluate outcomes in order, and return the alarms in the same order.
+
+        Raises
+        ------
+        ValueError
+            If an index is out of range; nothing was evaluated then.
+        """
+        self._reserve(batch)
+        while True:
+            pools = self._pools
+            verdict, count = fold.fold(
+                pools.models,
+                pools.spans,
+                pools.next_fold,
+                pools.class_counts,
+                pools.class_counts_allocator,
+                pools.rings,
+                pools.blocks,
+                pools.block_allocator,
+                pools.shadow_spans,
+                pools.shadows,
+                pools.shadow_allocator,
+                self._layout.parameters,
+                self._layout.utilities,
+                self._layout.max_classes,
+                batch.rows,
+                batch.true_class,
+                batch.predicted_class,
+                batch.label_at_prediction,
+                batch.event_ms,
+                *batch.scores,
+                self.alarms,
+            )
+            if verdict == admission.ADMITTED:
+                return alarm_rows(self.alarms, int(count))
+            self._resolve(verdict, int(count), batch)
+
+    def trace(self, batch: Batch) -> Trace:
+        """Evaluate a batch, and return the values of its models' estimators after every outcome.
+
+        Raises
+        ------
+        ValueError
+            If an index is out of range; nothing was evaluated then.
+        """
+        self._reserve(batch)
+        pools, most = self._pools, self._layout.max_classes
+        while True:
+            verdict, position = pools.make_room(
+                batch.rows, batch.true_class, batch.predicted_class, batch.scores, most
+            )
+            if verdict == admission.ADMITTED:
+                return traced(self._spec, self._layout, pools, batch, self.alarms)
+            self._resolve(verdict, position, batch)
+
+    def _reserve(self, batch: Batch) -> None:
+        """Make room for the blocks and alarms of a batch."""
+        self._pools.reserve_batch(len(batch.rows), self._rows.used)
+        most = len(batch.rows) * (len(self._spec.detectors) + 1)
+        if len(self.alarms) < most:
+            self.alarms = np.zeros(most, ALARM)
+
+    def _resolve(self, verdict: int, position: int, batch: Batch) -> None:
+        """Enlarge the pool that was full, so that the batch can be tried again.
+
+        Raise ValueError for invalid input.
+        """
+        if verdict != admission.INVALID:
+            self._pools.enlarge(verdict)
+            return
+        got = tuple(int(column[position]) for column in (batch.rows, batch.true_class, batch.predicted_class))
+        raise ValueError(
+            f"outcome {position} of a batch must have a live row and classes (of scores, too) below "
+            f"{self._layout.max_classes}, got (row, truth, predicted) = {got}"
+        )
+
 
 _ACCURACY = UtilitySpec()
 

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.index import ModelIndex
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.models.index import ModelIndex
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, RaisesAlarms
-from streamwatch.core.events import VERDICT, Alarm, ErrorChange, Judgement, Outcome
-from streamwatch.core.fold_names import fold_of, model_of
+from streamwatch.core.events import VERDICT, Alarm, ErrorChange, Judgement, Outcome, fold_of, model_of
 from streamwatch.core.specs import MonitorsSpec
 
 NamedAlarm = tuple[int, int, int, Alarm]
@@ -88,6 +87,7 @@ class AlarmNaming:
                 n_eff=f.n_eff,
                 judgement=self._judgement(f, cause),
                 predictions=change,
+                errors=f.errors if f.detector < len(detectors) and fold_of(cause.model) is None else None,
             )
             declared.append((f.position, f.row, min(f.detector, len(detectors)), alarm))
         if not self._raising:

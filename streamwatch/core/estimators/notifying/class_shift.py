@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.measures.uncertainty import loss_autocorrelation
+from streamwatch.core.events import Name
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -43,7 +44,7 @@ LEAST_OF_CLASS = 5.0
 class Moved(msgspec.Struct, frozen=True):
     """Class whose share grew most, or whose recall accounts for most of the model's part."""
 
-    name: str
+    name: Name
     before: float
     after: float
 

@@ -2,19 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.agreement import Flags, Totals
+from streamwatch.core.estimators.index import ModelIndex, ModelSlot, utility_of
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.models.index import ModelIndex, ModelSlot, utility_of
+from streamwatch.core.estimators.measures.measures import accuracy, p_majority
+from streamwatch.core.estimators.measures.uncertainty import hoeffding_half_width, kappa_zscore
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, shift_between, shift_over_folds
-from streamwatch.core.estimators.notifying.imbalance import accuracy_misleads
-from streamwatch.core.estimators.notifying.level import Level, joined_levels, levels_of, recent_of
 from streamwatch.core.estimators.registers.alarms import ExplainsAlarms
-from streamwatch.core.estimators.registers.segments.change import SegmentChange
-from streamwatch.core.specs import AdwinSpec, ForgettingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
+from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.events import fold_of, model_of
+from streamwatch.core.specs import (
+    AdwinSpec,
+    FadingSpec,
+    ForgettingSpec,
+    LandmarkSpec,
+    MonitorsSpec,
+    SlidingSpec,
+)
+
+# Detection of models for which accuracy misleads: one class dominates, and kappa is clearly positive.
+#
+# Of 99 legitimate payments and one fraud, always saying "legitimate" is right 99 % of the time. A model
+# that finds most frauds at the price of a few false alarms is right less often, but useful.
+
+
+MAJORITY: Final = 0.9
+"""Share of the largest class of labels from which on accuracy misleads."""
+SURE: Final = 3.0
+"""Standard errors by which kappa must exceed 0; by chance, one in 740 useless models does."""
+
+
+def accuracy_misleads(totals: Totals) -> Flags:
+    """Mark the models for which accuracy misleads, shape (m,).
+
+    True if the largest class has at least 90 % of the labels and kappa is significantly above 0; false if
+    either is undefined.
+    """
+    return (p_majority(totals) >= MAJORITY) & (kappa_zscore(totals) >= SURE)
+
+
+# Current error rate of models, used to tell whether a drift is over.
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Recent error of one model, under a mechanism that forgets."""
+
+    error: float
+    """Weighted mean of the loss."""
+    bound: float
+    """Half-width of Hoeffding's bound around it."""
+    n_eff: float
+    outcomes: int
+    """Number of outcomes ever evaluated, as counted in `Alarm.outcome`."""
+    errors: int | None = None
+    """Errors among them; None for a model that predicts in folds."""
+
+
+def recent_of(spec: MonitorsSpec) -> int | None:
+    """Index of the mechanism for recent values: the first fading, or else sliding one.
+
+    None without either.
+    """
+    fading = [i for i, f in enumerate(spec.forgetting) if isinstance(f, FadingSpec)]
+    sliding = [i for i, f in enumerate(spec.forgetting) if isinstance(f, SlidingSpec)]
+    return next(iter((*fading, *sliding)), None)
+
+
+def levels_of(
+    models: Sequence[str],
+    totals: Totals,
+    outcomes: NDArray[np.int64],
+    errors: NDArray[np.int64],
+    delta: float,
+) -> dict[str, Level]:
+    """Level of each model that has outcomes, by name; arrays are in the order of `models`."""
+    error = (1.0 - accuracy(totals)).tolist()
+    bound = hoeffding_half_width(totals, delta).tolist()
+    n_eff = totals.n_eff.tolist()
+    seen, wrong = outcomes.tolist(), errors.tolist()
+    return {
+        model: Level(error[i], bound[i], n_eff[i], seen[i], wrong[i] if fold_of(model) is None else None)
+        for i, model in enumerate(models)
+        if bound[i] == bound[i]  # false for NaN
+    }
+
+
+def joined_levels(levels: Mapping[str, Level]) -> dict[str, Level]:
+    """Join levels by model: for a model with several folds, the mean over them."""
+    by_model: dict[str, list[Level]] = {}
+    for name, level in levels.items():
+        by_model.setdefault(model_of(name), []).append(level)
+    return {
+        model: Level(
+            fmean(level.error for level in folds),
+            fmean(level.bound for level in folds),
+            fmean(level.n_eff for level in folds),
+            max(level.outcomes for level in folds),
+        )
+        if len(folds) > 1
+        else folds[0]
+        for model, folds in by_model.items()
+    }
 
 
 class ModelFacts:
@@ -57,7 +154,8 @@ class ModelFacts:
             return {}
         rows = np.array([self._index.models[name].row for name in watched], np.int64)
         totals, outcomes = self._table.totals(rows, recent), self._table.outcomes(rows)
-        return joined_levels(levels_of(watched, totals, outcomes, self._spec.confidence_delta))
+        errors = self._table.errors(rows)
+        return joined_levels(levels_of(watched, totals, outcomes, errors, self._spec.confidence_delta))
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
         """Estimate whether a changed error is due to the shares of the classes or to the model.

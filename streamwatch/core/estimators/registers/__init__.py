@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from streamwatch.core.estimators.registers.cohorts import COHORTS
 from streamwatch.core.estimators.registers.kind import Register, RegisterKind
 from streamwatch.core.estimators.registers.late_labels.register import KIND as LATE_LABELS
 from streamwatch.core.estimators.registers.prediction_clock import PREDICTION_CLOCK
@@ -20,7 +21,14 @@ from streamwatch.core.specs import MonitorsSpec
 
 __all__ = ["KINDS", "Register", "RegisterKind", "registers_of"]
 
-KINDS: tuple[RegisterKind, ...] = (LATE_LABELS, PROBABILITIES, SEGMENTS, REVISIONS, PREDICTION_CLOCK)
+KINDS: tuple[RegisterKind, ...] = (
+    LATE_LABELS,
+    PROBABILITIES,
+    SEGMENTS,
+    REVISIONS,
+    PREDICTION_CLOCK,
+    COHORTS,
+)
 
 
 def registers_of(spec: MonitorsSpec) -> Sequence[Register]:

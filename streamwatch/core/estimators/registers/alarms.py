@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.names import Batch
-from streamwatch.core.estimators.registers.segments.change import SegmentChange
+from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.estimators.trace_chunk import Cell
 from streamwatch.core.events import ErrorChange
 

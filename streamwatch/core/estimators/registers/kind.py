@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from streamwatch.core.estimators.names import Batch, Classes
-from streamwatch.core.estimators.samples import Slice
+from streamwatch.core.estimators.names import Batch, Classes, Slice
 from streamwatch.core.metrics import Metric
-from streamwatch.core.series import Sample
+from streamwatch.core.metrics.series import Sample
 
 
 class Register(Protocol):

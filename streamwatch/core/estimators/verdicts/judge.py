@@ -3,13 +3,16 @@
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
-from streamwatch.core.estimators.verdicts.changes import append_change
-from streamwatch.core.estimators.verdicts.deferred import note_leads
-from streamwatch.core.estimators.verdicts.detector import observe_lead
+from streamwatch.core.estimators.verdicts.detector import COSTS, observe_lead
 from streamwatch.core.estimators.verdicts.folds import CHANGED, UNCHANGED, observe_fold
-from streamwatch.core.estimators.verdicts.leads import lead_of
-from streamwatch.core.estimators.verdicts.opponents import answer_of, answer_of_stream, count_label
-from streamwatch.core.estimators.verdicts.utility import COSTS
+from streamwatch.core.estimators.verdicts.leads import (
+    answer_of,
+    answer_of_stream,
+    count_label,
+    lead_of,
+    note_leads,
+)
+from streamwatch.core.estimators.verdicts.state import append_change
 from streamwatch.core.jit import hot, inner
 
 

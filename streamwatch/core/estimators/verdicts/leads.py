@@ -1,11 +1,175 @@
-"""Lead of a model over an opponent at the current outcome, under the model's utility."""
+"""Lead of a model over its opponents at one outcome, noted and taken in steps."""
 
-# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
-from streamwatch.core.estimators.verdicts.opponents import majority_column
-from streamwatch.core.estimators.verdicts.utility import ACCURACY, COSTS, balanced_weight
-from streamwatch.core.jit import inner
+import numpy as np
+
+from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
+from streamwatch.core.estimators.memory import (
+    CORRECTED,
+    LABEL_AT_PREDICTION_PAIR,
+    LABEL_AT_PREDICTION_REPEAT,
+    SCORED,
+    SHADOWED,
+    bit,
+)
+from streamwatch.core.estimators.memory import TRANSITION as TRANSITION_RIGHT
+from streamwatch.core.estimators.verdicts.detector import (
+    ACCURACY,
+    BALANCED,
+    COSTS,
+    LONGEST,
+    balanced_weight,
+    notes_until_check,
+    outcomes_until_check,
+    take_steps,
+)
+from streamwatch.core.estimators.verdicts.detector import ALPHA as BALANCED_FADING
+from streamwatch.core.estimators.verdicts.state import append_change
+from streamwatch.core.jit import bytes_with, hot, inner
+from streamwatch.core.specs import OPPONENTS
+
+# Opponents that a model is judged against, and their answers.
+#
+# Every answer is fixed before the label counts:
+#
+# persistent the previous label of the model's stream (the No-Change classifier) persistent_at_prediction
+# the last label that was known when the prediction was made majority the most frequent label, counts faded
+# by .999; the leading class keeps ties transition the most frequent successor of the previous label (see
+# `kernel.shadow`) temporal_correction the model's scores corrected by the previous label (see
+# `kernel.shadow`)
+#
+# At an outcome that an opponent does not answer, it takes no step. Besides the counts of agreement, the
+# pool of class rows has three columns for verdicts: labels faded for the majority, labels faded for the
+# balanced utility, and the index of the class in a cost table.
+
+
+PERSISTENT, PERSISTENT_KNOWN, MAJORITY, TRANSITION, TEMPORAL_CORRECTION = range(len(OPPONENTS))
+EXTRA_COLUMNS = 3
+"""Number of class-row columns after those of agreement: `majority_column` and the two after it."""
+MAJORITY_GROWTH = 1.0 / 0.999
+BALANCED_GROWTH = 1.0 / BALANCED_FADING
+"""Growth of the units of faded counts per label; see `forgetting.mechanisms`."""
+
+LABEL_COUNTS = np.dtype(
+    [
+        ("leader", "i8"),  # the most frequent class plus 1; 0 before the first label
+        ("majority_unit", "f8"),  # amount that the newest label counts for the majority, 1 at first
+        ("balanced_unit", "f8"),  # … and for the balanced utility
+    ]
+)
+OPPONENT_PARAMETERS = np.dtype(
+    [
+        ("kind", "i8"),
+        ("notifies", "i8"),  # detector number, plus 1, of its changes among the alarms; 0: not among them
+    ]
+)
+
+
+@hot
+def majority_column(class_counts):
+    """Column of the majority's label counts; next are the balanced utility's and the cost table indices."""
+    return class_counts.shape[1] - EXTRA_COLUMNS
+
+
+@hot
+def answer_of(m, kind, known):
+    """Answer of an opponent to the current outcome; −1 for none."""
+    answer = -1
+    if kind == PERSISTENT:
+        if m.outcomes > 0:
+            answer = m.last
+    elif kind == PERSISTENT_KNOWN:
+        answer = known
+    elif kind == MAJORITY:
+        for k in range(len(m.labels)):
+            answer = m.labels[k].leader - 1
+    elif kind == TRANSITION:
+        for k in range(len(m.shadow)):
+            answer = m.shadow[k].transition
+    else:
+        for k in range(len(m.shadow)):
+            answer = m.shadow[k].correction
+    return answer
+
+
+@hot
+def answering_kinds(m, flags):
+    """Tell which kinds of opponents answer the outcome with these flags: one bit per kind."""
+    answering = (
+        int(m.outcomes > 0) << PERSISTENT
+        | bit(flags, LABEL_AT_PREDICTION_PAIR) << PERSISTENT_KNOWN
+        | bit(flags, SHADOWED) << TRANSITION
+        | bit(flags, SCORED) << TEMPORAL_CORRECTION
+    )
+    for k in range(len(m.labels)):
+        answering |= int(m.labels[k].leader > 0) << MAJORITY
+    return answering
+
+
+@hot
+def right_kinds(m, flags, true_class):
+    """Tell which of them answer it rightly: one bit per kind."""
+    right = (
+        int(m.last == true_class) << PERSISTENT
+        | bit(flags, LABEL_AT_PREDICTION_REPEAT) << PERSISTENT_KNOWN
+        | bit(flags, TRANSITION_RIGHT) << TRANSITION
+        | bit(flags, CORRECTED) << TEMPORAL_CORRECTION
+    )
+    for k in range(len(m.labels)):
+        right |= int(m.labels[k].leader - 1 == true_class) << MAJORITY
+    return right
+
+
+@hot
+def answer_of_stream(kind, previous, m):
+    """Answer to a fold that tests only some ids.
+
+    `previous` is the previous label of the model's whole stream.
+
+    Opponents that learn from successive labels have no answer, since the fold does not see every label.
+    """
+    answer = -1
+    if kind == PERSISTENT:
+        answer = previous
+    elif kind == MAJORITY:
+        answer = answer_of(m, kind, previous)
+    return answer
+
+
+@hot
+def count_label(m, s, class_counts, counts_majority, true_class):
+    """Count a label for the majority and, if it is the model's utility, for the balanced utility."""
+    column = majority_column(class_counts)
+    own = m.class_counts + true_class
+    if counts_majority:
+        unit = s.majority_unit * MAJORITY_GROWTH
+        counted = class_counts[own, column] + unit
+        s.majority_unit = unit
+        class_counts[own, column] = counted
+        if s.leader == 0 or counted > class_counts[m.class_counts + s.leader - 1, column]:
+            s.leader = true_class + 1
+        if unit > LIMIT:
+            s.majority_unit = unit * SHRINK
+            shrink(m, class_counts, column, true_class)
+    if m.utility == BALANCED:
+        unit = s.balanced_unit * BALANCED_GROWTH
+        s.balanced_unit = unit
+        class_counts[own, column + 1] += unit
+        if unit > LIMIT:
+            s.balanced_unit = unit * SHRINK
+            shrink(m, class_counts, column + 1, true_class)
+
+
+@inner
+def shrink(m, class_counts, column, true_class):
+    """Scale label counts back so that their unit is about 1."""
+    for k in range(max(m.classes, true_class + 1)):
+        class_counts[m.class_counts + k, column] *= SHRINK
+
+
+# Lead of a model over an opponent at the current outcome, under the model's utility.
 
 
 @inner
@@ -43,3 +207,121 @@ def lead_of(m, class_counts, utilities, true_class, predicted_class, answer):
     if m.utility == ACCURACY or sign == 0.0:
         return sign
     return sign * balanced_lead(m, class_counts, true_class, predicted_class)
+
+
+# Deferred steps of the e-detectors: the leads of up to 64 outcomes are noted, then their steps are taken.
+#
+# Loading M and C of a verdict from memory costs more than a step. So a model keeps one byte for each of its
+# latest outcomes, with a bit for every opponent over which its lead was not 0, and the time of the outcome.
+# Then the steps of all these outcomes are taken at once, opponent by opponent (see `steps`). The resulting
+# records do not depend on when steps are taken.
+#
+# Deferring delays no result. Steps are taken at the latest where a block of 64 steps ends, at an outcome at
+# which evidence starts or a verdict opens, at the first at which a verdict could be claimed, and where
+# other opponents answer than before.
+#
+# Steps are not deferred for models with folds, whose verdict depends on all folds, and for models judged by
+# costs, whose leads differ in size between opponents.
+
+
+WAITING = np.dtype(
+    [
+        ("settled", "i8"),  # number of outcomes whose steps are taken
+        ("due", "i8"),  # number of the outcome at which the next are taken, however few leads are not 0
+        ("noted", "i4"),  # number of outcomes since `settled` in which some lead was not 0
+        ("full", "i4"),  # number of them at which steps are taken
+        ("answering", "i8"),  # one bit per kind of opponent: it answers these outcomes
+    ]
+)
+"""Deferred outcomes of a model; what was noted of them is in `leads`, `noted_ms` and `magnitudes`."""
+
+HIT = 7
+"""Bit of a byte of `leads` that is set if the model was right; those below are of kinds of opponents."""
+
+
+@hot
+def note_leads(
+    models,
+    class_counts,
+    p,
+    true_class,
+    predicted_class,
+    flags,
+    event_ms,
+    position,
+    row,
+    alarms,
+    count,
+):
+    """Note the leads at the outcome with these flags, and take steps if they are due.
+
+    Return the number of alarms.
+    """
+    m = models[row]
+    w = m.waiting[0]
+    outcome = m.outcomes + 1
+    hit = int(predicted_class == true_class)
+    answering = answering_kinds(m, flags) & p.kinds
+    if answering != w.answering:
+        count = settle_verdicts(models, p, row, outcome - 1, event_ms, position, alarms, count)
+        w.answering = answering
+        schedule(m, p)
+    right = right_kinds(m, flags, true_class)
+    differing = answering & (right ^ -hit)  # a lead is not 0 where the opponent is wrong and the model not
+    at = outcome - w.settled - 1
+    m.leads[at] = differing | (hit << HIT)
+    m.noted_ms[at] = event_ms
+    if m.utility == BALANCED and differing != 0:
+        m.magnitudes[at] = balanced_lead(m, class_counts, true_class, predicted_class)
+    w.noted += int(differing != 0)
+    if w.noted >= w.full or outcome >= w.due:
+        count = settle_verdicts(models, p, row, outcome, event_ms, position, alarms, count)
+    return count
+
+
+@inner
+def settle_verdicts(models, p, row, outcome, event_ms, position, alarms, count):
+    """Take all deferred steps of a model, up to `outcome` at `event_ms`; return the number of alarms."""
+    m = models[row]
+    for i in range(len(m.waiting)):
+        w = m.waiting[i]
+        number = outcome - w.settled
+        if w.answering != 0 and number > 0:
+            noted = -1 if number == LONGEST else (1 << number) - 1
+            hits = bytes_with(m.leads, HIT) & noted
+            for j in range(len(m.verdicts)):
+                kind = p.opponents[j].kind
+                if (w.answering >> kind) & 1:
+                    differing = bytes_with(m.leads, kind) & noted
+                    before = m.verdicts[j].verdict
+                    changed = take_steps(m, j, p.verdict[0], differing, hits, number, outcome, event_ms)
+                    if changed and p.opponents[j].notifies:
+                        count = append_change(
+                            m.pace[j],
+                            m.verdicts[j],
+                            p.verdict[0],
+                            p.opponents[j].notifies - 1,
+                            position,
+                            row,
+                            outcome,
+                            before,
+                            alarms,
+                            count,
+                        )
+        w.settled = outcome
+        w.noted = 0
+        schedule(m, p)
+    return count
+
+
+@inner
+def schedule(m, p):
+    """Set when the steps of a model are taken next."""
+    w = m.waiting[0]
+    outcomes, notes = LONGEST, LONGEST
+    for j in range(len(m.verdicts)):
+        if (w.answering >> p.opponents[j].kind) & 1:
+            outcomes = min(outcomes, outcomes_until_check(m.pace[j]))
+            notes = min(notes, notes_until_check(m.pace[j], m.verdicts[j], p.verdict[0]))
+    w.due = w.settled + outcomes
+    w.full = notes

@@ -2,26 +2,167 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Outcome
-from streamwatch.core.fold_names import fold_of
+from streamwatch.core.events import Name, Outcome, fold_of
+from streamwatch.core.metrics.series import Family
 from streamwatch.core.outcomes import OutcomeBatch
-from streamwatch.core.predictions.active_hint import ActiveHint
-from streamwatch.core.predictions.batch import PredictionBatch, score_of
-from streamwatch.core.predictions.early_hints.document import document
-from streamwatch.core.predictions.early_hints.numbers import NumberTable
-from streamwatch.core.predictions.early_hints.observe import learn, observe
-from streamwatch.core.predictions.early_hints.snapshot import KeptModel, decode, encode
+from streamwatch.core.predictions.early_hints.observe import (
+    CLASSES,
+    EARLY,
+    LAG,
+    SCORE,
+    VERSION,
+    learn,
+    observe,
+)
 from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
-from streamwatch.core.predictions.early_hints.state import CLASSES, EARLY, VERSION
-from streamwatch.core.predictions.early_hints.view import EarlyView, active_hint, families_of, view
-from streamwatch.core.series import Family
+from streamwatch.core.predictions.early_hints.view import EarlyView, active_hint, document, families_of, view
+from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, score_of
+
+# Cache of the places of (model, class) pairs, by the numbers of their names.
+
+
+_UNKNOWN: Final = -2
+MOST_PAIRS: Final = 1 << 22
+"""Largest number of cached pairs; with more, every prediction is looked up by name."""
+
+
+class NumberTable:
+    """Caches the results of a function of two names, by the names' numbers.
+
+    Parameters
+    ----------
+    place
+        Function from names of model and class to their place, −1 or more.
+    """
+
+    def __init__(self, place: Callable[[str, str], int]) -> None:
+        self._place = place
+        self._models: Sequence[str] = ()
+        self._classes: Sequence[str] = ()
+        self._table: NDArray[np.int32] = np.zeros((0, 0), np.int32)
+
+    def clear(self) -> None:
+        """Clear the cache."""
+        self._table = np.zeros((0, 0), np.int32)
+
+    def places(
+        self,
+        models: NDArray[np.int32],
+        classes: NDArray[np.int32],
+        model_names: Sequence[str],
+        class_names: Sequence[str],
+    ) -> NDArray[np.int32]:
+        """Places of pairs, looked up in this order; all arrays (n,)."""
+        if self._models is not model_names or self._classes is not class_names:
+            self._models, self._classes = model_names, class_names
+            self.clear()
+        shape = len(model_names), len(class_names)
+        if shape[0] * shape[1] > MOST_PAIRS:
+            pairs = zip(models.tolist(), classes.tolist(), strict=True)
+            return np.array(
+                [self._place(model_names[int(m)], class_names[int(c)]) for m, c in pairs], np.int32
+            )
+        if self._table.shape[0] < shape[0] or self._table.shape[1] < shape[1]:
+            room = [2 * size for size in shape]
+            table = np.full(room, _UNKNOWN, np.int32)
+            table[: self._table.shape[0], : self._table.shape[1]] = self._table
+            self._table = table
+        places = self._table[models, classes]
+        for i in np.flatnonzero(places == _UNKNOWN).tolist():
+            m, c = int(models[i]), int(classes[i])
+            if self._table[m, c] == _UNKNOWN:
+                self._table[m, c] = self._place(model_names[m], class_names[c])
+            places[i] = self._table[m, c]
+        return places
+
+
+# State of the watched models as bytes, without features of classes that no prediction had.
+
+
+_BY_FEATURE: Final = ("block", "queue", "capital", "now")
+_BY_STRETCH: Final = ("stamp", "counts")
+_OTHERS: Final = tuple(name for name in EARLY.names or () if name not in {*_BY_FEATURE, *_BY_STRETCH})
+
+
+class KeptModel(msgspec.Struct, frozen=True, array_like=True):
+    """State of one model: its classes, scalars and bins, and what is stored by feature and by stretch."""
+
+    name: Name
+    classes: list[Name]
+    others: bytes
+    by_feature: list[bytes]
+    stamps: list[int]
+    """Stamps of the stretches by ring position, 0 if unused, up to the last in use."""
+    counts: list[int]
+    """Counts of the stretches in use, in that order; as a list, since most numbers are small."""
+
+    @classmethod
+    def of(cls, name: str, classes: list[str], record: np.void) -> KeptModel:
+        """Convert a record `EARLY`; the queue starts from its oldest block."""
+        used = _used(len(classes))
+        queue = np.roll(record["queue"], -int(record["head"]), axis=0)
+        by_feature = [record["block"], queue, record["capital"], record["now"]]
+        parts = [(values[:, used] if values is queue else values[used]).tobytes() for values in by_feature]
+        stamps = record["stamp"]
+        last = int(np.flatnonzero(stamps).max(initial=-1)) + 1
+        counts = record["counts"][stamps > 0].ravel().tolist()
+        others = b"".join(record[each].tobytes() for each in _OTHERS)
+        return cls(name, classes, others, parts, stamps[:last].tolist(), counts)
+
+    def record(self) -> np.void:
+        """Convert back to a record `EARLY`; raises ValueError if lengths do not fit."""
+        record = np.zeros(1, EARLY)
+        at = 0
+        for name in _OTHERS:
+            kind = EARLY[name]
+            record[name][0] = np.frombuffer(self.others, kind.base, int(np.prod(kind.shape)), at).reshape(
+                kind.shape
+            )
+            at += kind.itemsize
+        # Bets on classes that never occurred have neither won nor lost.
+        record["capital"] = float(record["rounds"][0])
+        used = _used(len(self.classes))
+        for name, body in zip(_BY_FEATURE, self.by_feature, strict=True):
+            own: Any = record[name][0]
+            values = np.frombuffer(body, own.dtype)
+            if name == "queue":
+                own[:, used] = np.roll(values.reshape(LAG, len(used)), int(record["head"][0]), axis=0)
+            else:
+                own[used] = values.reshape(len(used), *own.shape[1:])
+        record["stamp"][0, : len(self.stamps)] = self.stamps
+        slots = np.flatnonzero(record["stamp"][0])
+        shape = EARLY["counts"].shape[1:]
+        record["counts"][0, slots] = np.array(self.counts, np.int32).reshape(len(slots), *shape)
+        return record[0]
+
+
+def _used(classes: int) -> list[int]:
+    """Features of a model with this many classes: these, all others as one, and the score."""
+    return [*range(classes), *range(CLASSES, SCORE + 1)]
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(list[KeptModel])
+
+
+def encode(models: list[KeptModel]) -> bytes:
+    """Encode models."""
+    return _ENCODER.encode(models)
+
+
+def decode(snapshot: bytes) -> list[KeptModel]:
+    """Decode models; raises ValueError if the bytes are not a snapshot."""
+    return _DECODER.decode(snapshot)
+
 
 _NOBODY: Final = -1
 
@@ -138,6 +279,10 @@ class EarlyHints:
                 if seen.hint is not None:
                     found[name] = active_hint(seen.hints, seen.hint, seen)
         return found
+
+    def unrepresentative(self) -> AbstractSet[str]:
+        """Return no models, as every prediction is as likely to be labelled as far as is known here."""
+        return frozenset()
 
     def _place(self, model: str, predicted_class: str) -> int:
         """Row and local class as one number, row·(CLASSES + 1) + class.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamwatch.core.predictions.early_hints.state import REACH, ROUND
+from streamwatch.core.predictions.early_hints.observe import REACH, ROUND
 
 
 @dataclass(frozen=True, slots=True)

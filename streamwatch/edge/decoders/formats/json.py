@@ -7,22 +7,77 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from streamwatch.core.events import Event, Invalid, Side
+from streamwatch.core.events import Decoded, Event, Invalid, Side
 from streamwatch.core.ports import Record
-from streamwatch.core.records import RecordBatch
-from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.core.records import RecordBatch, Vocabulary
 from streamwatch.edge.decoders.batches import Batches
-from streamwatch.edge.decoders.columns import PIECE, UNDECODED, Columns
-from streamwatch.edge.decoders.field_locations import UNREADABLE, FieldLocations, is_framed
+from streamwatch.edge.decoders.field_locations import (
+    UNREADABLE,
+    FieldLocations,
+    is_framed,
+    located,
+    slot_locations,
+)
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions, tree_decoder
-from streamwatch.edge.decoders.formats.scanned_trees import ScannedTrees, can_be_scanned
-from streamwatch.edge.decoders.judging import SLOTS, Judge
+from streamwatch.edge.decoders.judging import PIECE, SAMPLING_SLOTS, SLOTS, UNDECODED, Columns, Judge
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.paths import Row
+from streamwatch.edge.decoders.scanner.plan import SEGMENT_SLOT
 from streamwatch.edge.decoders.trees import TreeDecoder, UnreadableValue
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
+
+# JSON records with arrays, segments, names of several fields, or classes of scores: most become columns.
+#
+# The others are read as trees.
+
+
+def can_be_scanned(spec: DecoderSpec) -> bool:
+    """Tell whether one mapping makes an event of each record, or of each element, without conditions."""
+    conditional = spec.mapping.when or spec.mapping.optional
+    return not (spec.mappings or spec.envelope or conditional)
+
+
+class ScannedTrees:
+    """Decodes the records of one topic as `trees` does, most of them as columns.
+
+    Parameters
+    ----------
+    spec
+        One that `can_be_scanned`.
+    trees
+        Decoder of any record.
+
+    Raises
+    ------
+    ValueError
+        A place is not in the notation.
+    """
+
+    def __init__(self, spec: DecoderSpec, trees: TreeDecoder) -> None:
+        mapping = spec.mapping
+        locations = slot_locations(mapping, SLOTS[spec.side])
+        if spec.side != "label":
+            if mapping.label_probability is not None:
+                locations |= slot_locations(mapping, SAMPLING_SLOTS)
+            for name, place in mapping.segments.items():
+                locations[SEGMENT_SLOT + name] = located("segments", place)
+        self._trees = trees
+        self._batches = Batches(spec.topic, spec.side, mapping, locations, spec.keys, spec.vocabulary)
+
+    def decode(self, record: Record, record_ms: int) -> Decoded:
+        """Decode one record, as `TreeDecoder.decode` does."""
+        return self._trees.decode(record, record_ms)
+
+    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
+        """Decode each record with its stamp, as `decode` does."""
+        return self._trees.decode_all(records, stamps)
+
+    def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
+        """Decode records into columns; events of records that are out of the ordinary are objects."""
+        return self._batches.decode(records, self._trees.decode_all)
+
 
 _SYNTAX = msgspec.json.Decoder(msgspec.Raw)
 _TREE = msgspec.json.Decoder()

@@ -6,6 +6,8 @@ up. What a schema would forbid is judged by the mapping, as of plain JSON.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from streamwatch.edge.decoders.formats import json
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaChoice, SchemaDecoder
@@ -19,6 +21,10 @@ class JsonReader:
         """The text as it is."""
         del preface
         return value[start:]
+
+    def all_to_json(self, contents: Sequence[bytes]) -> Sequence[bytes]:
+        """The texts as they are."""
+        return contents
 
 
 _READER = JsonReader()

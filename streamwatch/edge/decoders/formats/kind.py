@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamwatch.core.events import Side
 from streamwatch.core.ports import Decoder
-from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.core.records import Vocabulary
 from streamwatch.edge.decoders.envelopes import EnvelopeKind
 from streamwatch.edge.decoders.mapping import SidedMapping, TopicMapping
 from streamwatch.edge.decoders.schemas.schema import Readers, SchemaRef

@@ -9,23 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.events import Decoded
-from streamwatch.core.fetched import FAULT, HEADER_COUNT, VALUE, VALUE_BYTES, FetchedRecords
 from streamwatch.core.ports import Decoder, Record
-from streamwatch.core.records import RecordBatch
-from streamwatch.edge.decoders.formats.kind import FormatMisused, FormatOptions
-from streamwatch.edge.decoders.formats.transcoded import (
-    TranscodedRecord,
-    faulty,
-    joined,
-    refs_of,
-    with_values,
+from streamwatch.core.records import (
+    FAULT,
+    HEADER_COUNT,
+    OFFSET,
+    PADDING,
+    ROW,
+    TIMESTAMP,
+    VALUE,
+    VALUE_BYTES,
+    FetchedRecords,
+    RecordBatch,
+    batch_of,
 )
+from streamwatch.edge.decoders.fields import canonical_text
+from streamwatch.edge.decoders.formats.json import UNREADABLE_JSON
+from streamwatch.edge.decoders.formats.kind import FormatMisused, FormatOptions
+from streamwatch.edge.decoders.schemas.cache import WantsSchemas
 from streamwatch.edge.decoders.schemas.schema import (
+    HEADER,
+    KEY_HEADER,
+    NUMBER_BYTES,
     Compile,
     Readers,
     Schema,
@@ -34,10 +46,95 @@ from streamwatch.edge.decoders.schemas.schema import (
     SchemaUnusable,
     Undecodable,
     ValueReader,
+    in_header,
+    named_in,
 )
-from streamwatch.edge.decoders.schemas.wire import in_header, named_in
+
+# Records whose values were written anew: as JSON text, or as the reason why they have none.
+
+
+class TranscodedRecord(msgspec.Struct, frozen=True, gc=False):
+    """A record whose value is JSON text, whatever it was; implements `core.ports.Record`."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+    fault: str | None
+    timestamp_type: int
+
+
+def refs_of(records: Sequence[Record]) -> set[SchemaRef]:
+    """Collect the schemas that records name."""
+    refs: set[SchemaRef] = set()
+    if isinstance(records, FetchedRecords):
+        rows = records.rows
+        plain = (rows[:, HEADER_COUNT] == 0) & (rows[:, VALUE_BYTES] >= 5) & (rows[:, FAULT] == 0)
+        starts = rows[plain, VALUE]
+        numbered = starts[records.data[starts] == 0]
+        if len(numbered):
+            digits = records.data[numbered[:, None] + np.arange(1, 5)].astype(np.int64)
+            refs.update(np.unique(digits @ np.array([1 << 24, 1 << 16, 1 << 8, 1])).tolist())
+        others = np.flatnonzero(~plain & (rows[:, VALUE_BYTES] >= 0))
+        glob = np.flatnonzero(plain)[records.data[starts] == 1]
+        records = [records.record(place) for place in (*others.tolist(), *glob.tolist())]
+    for record in records:
+        if record.value is not None:
+            header = in_header(record.headers)
+            named = named_in(record.value if header is None else header)
+            if named is not None:
+                refs.add(named[0])
+    return refs
+
+
+def faulty(record: Record, reason: str) -> TranscodedRecord:
+    """Leave out a record's value, and say why; key and headers may still name its model."""
+    return TranscodedRecord(
+        record.topic,
+        record.partition,
+        record.offset,
+        record.timestamp,
+        record.key,
+        None,
+        record.headers,
+        reason,
+        record.timestamp_type,
+    )
+
+
+def with_values(records: FetchedRecords, texts: Sequence[bytes | None]) -> FetchedRecords:
+    """Put these values in place of the records' own, where there is one."""
+    rows = records.rows.copy()
+    places = [place for place, text in enumerate(texts) if text is not None]
+    given = [text for text in texts if text is not None]
+    sizes = np.fromiter(map(len, given), np.int64, len(given))
+    rows[places, VALUE] = len(records.data) - PADDING + np.cumsum(sizes) - sizes
+    rows[places, VALUE_BYTES] = sizes
+    written = np.frombuffer(b"".join(given), np.uint8)
+    return records.over(np.concatenate([records.data[:-PADDING], written, records.data[-PADDING:]]), rows)
+
+
+def joined(
+    batch: RecordBatch, good: NDArray[np.bool_], records: FetchedRecords, refused: Mapping[int, Decoded]
+) -> RecordBatch:
+    """Put the events of refused records beside those of the good ones, which are in a batch."""
+    rows = np.zeros(len(records), ROW)
+    offsets, stamps_ms = records.rows[:, OFFSET], records.rows[:, TIMESTAMP]
+    places = np.fromiter(refused, np.int64, len(refused))
+    others = batch_of(list(refused.values()), offsets[places], stamps_ms[places])
+    whole = RecordBatch(rows, None, (), batch.vocabulary).with_rows(np.flatnonzero(good), batch)
+    return whole.with_rows(places, others)
+
 
 UNFRAMED: Final = "schema_missing"
+AT_ONCE: Final = 512
+"""Values of one schema that are read together: one that is not what it says makes all be read one by one."""
+_BIG_ENDIAN: Final = 256 ** np.arange(NUMBER_BYTES - 1, -1, -1)
+_BEYOND_NUMBERS: Final = 1 << 32
+"""What the first five bytes of a value are at least, if they name no schema by its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +223,7 @@ class SchemaDecoder:
         good = np.ones(len(records), np.bool_)
         good[list(faults)] = False
         batch = self._json.decode_batch(plain.part(plain.rows[good]))
-        return joined(batch, records, self._refused(records, faults))
+        return joined(batch, good, records, self._refused(records, faults))
 
     def _refused(self, records: FetchedRecords, faults: Mapping[int, str]) -> Mapping[int, Decoded]:
         """Events of the records that have no text, by place."""
@@ -136,27 +233,54 @@ class SchemaDecoder:
 
     def _texts(self, records: FetchedRecords) -> tuple[list[bytes | None], dict[int, str]]:
         """JSON text of each record, None where the record stays as it is, and what has none, by place."""
-        view = memoryview(records.data.data)
-        texts: list[bytes | None] = []
+        texts: list[bytes | None] = [None] * len(records)
         faults: dict[int, str] = {}
-        columns = records.rows[:, (VALUE, VALUE_BYTES, HEADER_COUNT, FAULT)].tolist()
-        for place, (at, size, headers, fault) in enumerate(columns):
-            text: bytes | None = None
-            if size >= 0 and not fault:
-                header = None
-                if headers:
-                    record = records.record(place)
-                    if record.fault is not None:
-                        texts.append(None)
-                        continue
-                    header = in_header(record.headers)
-                verdict = self._text(bytes(view[at : at + size]), header)
-                if isinstance(verdict, str):
-                    faults[place] = verdict
-                else:
-                    text = verdict
-            texts.append(text)
+        rows, framed = records.rows, NUMBER_BYTES if self._choice.framed else 0
+        readable = (rows[:, FAULT] == 0) & (rows[:, VALUE_BYTES] >= 0)
+        plain = readable & (rows[:, HEADER_COUNT] == 0) & (rows[:, VALUE_BYTES] >= framed)
+        names = np.zeros(len(rows), np.int64)
+        if framed:
+            prefixes = records.data[rows[plain, VALUE, None] + np.arange(NUMBER_BYTES)].astype(np.int64)
+            names[plain] = prefixes @ _BIG_ENDIAN
+            plain &= names < _BEYOND_NUMBERS
+        for place in np.flatnonzero(readable & ~plain).tolist():
+            self._read(place, records, texts, faults)
+        whole = records.data.tobytes() if plain.any() else b""
+        for name in np.unique(names[plain]).tolist():
+            places = np.flatnonzero(plain & (names == name))
+            for some in np.split(places, range(AT_ONCE, len(places), AT_ONCE)):
+                starts = rows[some, VALUE] + framed
+                ends = starts + rows[some, VALUE_BYTES] - framed
+                contents = [whole[at:end] for at, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+                found = self._all_texts(name, contents)
+                for i, place in enumerate(some.tolist()):
+                    if found is None:
+                        self._read(place, records, texts, faults)
+                    else:
+                        texts[place] = found[i]
         return texts, faults
+
+    def _all_texts(self, number: int, contents: Sequence[bytes]) -> Sequence[bytes] | None:
+        """JSON texts of contents of values with one schema; None where they have to be read one by one."""
+        reader: ValueReader | str | None = self._choice.reader
+        if reader is None:
+            ref = number if self._choice.framed else self._choice.fixed
+            assert self._readers is not None and ref is not None  # noqa: S101, PT018 - see from_options
+            reader = self._readers.reader(SchemaRequest(ref, self._choice.compile))
+        return None if isinstance(reader, str) else reader.all_to_json(contents)
+
+    def _read(
+        self, place: int, records: FetchedRecords, texts: list[bytes | None], faults: dict[int, str]
+    ) -> None:
+        """Write down the text of one record, or why it has none."""
+        record = records.record(place)
+        if record.fault is not None or record.value is None:
+            return
+        verdict = self._text(record.value, in_header(record.headers))
+        if isinstance(verdict, str):
+            faults[place] = verdict
+        else:
+            texts[place] = verdict
 
     def as_json(self, record: Record) -> Record:
         """Write a record's value as JSON text; a fault takes its place where it has none."""
@@ -196,3 +320,93 @@ class SchemaDecoder:
             return reader.to_json(value, start, preface)
         except Undecodable:
             return choice.invalid
+
+
+# Decodes records whose keys were written with a schema: what a key says takes its place, as text or as
+# JSON.
+#
+# A key that is one text, number or boolean becomes its text, for `key` in a mapping; one with fields
+# becomes JSON text, for `key.field`. Values are then decoded as if the key had always been that.
+
+
+INVALID: Final = "invalid_key"
+_JSON: Final = msgspec.json.Decoder()
+
+
+class KeyDecoder:
+    """Decodes the records of one topic; implements `core.ports.Decoder`.
+
+    Parameters
+    ----------
+    keys
+        Decoder of the keys' format, whose mapping is not looked at.
+    values
+        Decodes the records with the keys it is given.
+    """
+
+    def __init__(self, keys: SchemaDecoder, values: Decoder) -> None:
+        self._keys = keys
+        self._values = values
+
+    def wanted(self, records: Sequence[Record]) -> Collection[SchemaRequest]:
+        """Name the schemas that these records need and that have to be fetched."""
+        of_keys = self._keys.wanted([key_as_value(record) for record in records])
+        of_values = self._values.wanted(records) if isinstance(self._values, WantsSchemas) else ()
+        return {*of_keys, *of_values}
+
+    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
+        """Decode each record with its stamp."""
+        return self._values.decode_all([with_key(self._keys, record) for record in records], stamps)
+
+    def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
+        """Decode records into columns; events of records that are out of the ordinary are objects."""
+        return self._values.decode_batch([with_key(self._keys, record) for record in records])
+
+
+def with_key(keys: SchemaDecoder, record: Record) -> Record:
+    """Put what a record's key says in its place; a fault where the key cannot be read."""
+    if record.key is None or record.fault is not None:
+        return record
+    read = keys.as_json(key_as_value(record))
+    plain = None if read.value is None else _plain(read.value)
+    return _but(record, None, None, INVALID) if plain is None else _but(record, plain, record.value, None)
+
+
+def _plain(text: bytes) -> bytes | None:
+    """What a key says: the text of a single content, else the JSON text itself; None where it is no JSON."""
+    try:
+        said: Any = _JSON.decode(text)
+    except UNREADABLE_JSON:
+        return None
+    plain = None if isinstance(said, dict | list) else canonical_text(said)
+    return text if plain is None else plain.encode()
+
+
+def key_as_value(record: Record) -> Record:
+    """Make a record whose value is this one's key, and whose headers name the key's schema."""
+    headers = [(HEADER, content) for name, content in record.headers if name == KEY_HEADER]
+    return TranscodedRecord(
+        record.topic,
+        record.partition,
+        record.offset,
+        record.timestamp,
+        None,
+        record.key,
+        headers,
+        record.fault,
+        record.timestamp_type,
+    )
+
+
+def _but(record: Record, key: bytes | None, value: bytes | None, fault: str | None) -> Record:
+    return TranscodedRecord(
+        record.topic,
+        record.partition,
+        record.offset,
+        record.timestamp,
+        key,
+        value,
+        record.headers,
+        fault,
+        record.timestamp_type,
+    )

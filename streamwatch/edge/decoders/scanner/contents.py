@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from streamwatch.core.jit import hot, inner, text_stops, trailing_zeros
+from streamwatch.core.jit import hot, inner, text_stops, trailing_zeros, without_refcount
 from streamwatch.edge.decoders.scanner.text import (
     ABSENT,
+    ARRAY_CLOSES,
     COLON,
     COMMA,
     LETTER_T,
     LETTER_Z,
     MINUS,
+    NULL,
     NUMBER,
+    OBJECT_CLOSES,
+    OBJECT_OPENS,
     PLUS,
     POINT,
+    QUOTE,
     RAW,
+    SCORES,
     SPACE,
     TEXT,
     UNUSUAL,
     ZERO,
+    after_space,
     digits,
+    number_at,
+    plain_text,
     same,
 )
+from streamwatch.edge.decoders.scanner.tokens import number_of
 
 MAX_TIMESTAMP_MS: Final = 253_402_300_799_999
 """The end of the year 9999, as in `edge.decoders.fields`."""
@@ -244,3 +255,204 @@ def read_headers(data: Any, at: int, count: int, plan: Any, trace: Any) -> bool:
                 trace.stop[leaf] = begin + max(value, 0)
         at = begin + max(value, 0)
     return True
+
+
+# Scores of one record: an object of class → number, or an array of numbers, read as one content.
+
+
+MAX_SCORES: Final = 4_096
+"""Scores of a record, as in `edge.decoders.class_rules`."""
+SCORE_BYTES: Final = 2
+"""Bytes at least of a score in an array: a digit and a comma."""
+_LEAST, _MOST = -1e-6, 1.000001
+"""Between these, a number is a probability, as `edge.decoders.fields` has it."""
+NAMED, BY_THRESHOLD, BY_LARGEST = range(3)
+"""How a class is found: it is named, or made of a score, or the largest of several has it."""
+NEW: Final = -3
+"""Says that the name of a class was not met before."""
+_UNKNOWN: Final = -1
+_NAME_BYTES: Final = 256
+"""Beyond the bytes of any name that has a number."""
+
+
+class ScoreRoom(NamedTuple):
+    """Room for scores as they are read."""
+
+    classes: NDArray[np.int32]
+    """Numbers of classes, one event's behind another's."""
+    values: NDArray[np.float64]
+    state: NDArray[np.int64]
+    """Where those of the next event go, where those read of the record at hand end, how many names are in
+    `before`, how many events before this one have scores, and the mark of this one."""
+    spans: NDArray[np.int64]
+    """Shape (n, 2): where the scores of the record, or of each of its elements, begin and end as read."""
+    before: NDArray[np.int64]
+    """Shape (MAX_SCORES, 4), by place in an earlier object of the same data: where the name begins, its bytes
+    to behind the colon and to its quote, and its class, -1 if that was not looked up. Objects mostly name the
+    same classes in one order."""
+    names: NDArray[np.int64]
+    """As long as `classes`: where the name of a class stands that was not looked up, times `_NAME_BYTES`, and
+    its bytes."""
+
+
+def no_score_room() -> ScoreRoom:
+    """Room for no scores, where none are read."""
+    spans, names = np.zeros((1, 2), np.int64), np.zeros((1, 4), np.int64)
+    none = np.zeros(0, np.int64)
+    return ScoreRoom(np.zeros(0, np.int32), np.zeros(0), np.zeros(5, np.int64), spans, names, none)
+
+
+class ScoreRule(NamedTuple):
+    """Rule by which the class and the scores of one side's events are made."""
+
+    rule: int
+    threshold: float
+    above: int
+    """Number of a class, as the one that follows."""
+    below: int
+    probability: bool
+    """Whether the score of which a threshold makes the class is the probability of `above`."""
+    gives_scores: bool
+    """Whether scores go with the event, or only tell the class."""
+
+
+@hot
+def borrowed_room(room: ScoreRoom) -> ScoreRoom:
+    """The same without counted references, for as long as the caller holds it."""
+    return ScoreRoom(
+        without_refcount(room.classes),
+        without_refcount(room.values),
+        without_refcount(room.state),
+        without_refcount(room.spans),
+        without_refcount(room.before),
+        without_refcount(room.names),
+    )
+
+
+@inner
+def scores_after(data: Any, at: int, room: Any) -> int:  # noqa: PLR0911 - compiled
+    """Read scores from the brace or bracket at `at` on: the position after them, or UNUSUAL.
+
+    Names of classes are left to `judged_scores`. None at all, and more than a record may have, are unusual.
+    """
+    is_object = data[at] == OBJECT_OPENS
+    first: Any = room.state[1]
+    count, most = 0, min(MAX_SCORES, len(room.values) - first)
+    at = after_space(data, at + 1)
+    while count < most:
+        number = _UNKNOWN
+        if is_object:
+            before = room.before[count]
+            if count < room.state[2] and same(data, at, data, before[0], before[1]):
+                at += before[1]
+            else:
+                if data[at] != QUOTE:
+                    return UNUSUAL
+                start = at
+                stop = plain_text(data, at + 1)
+                if stop < 0:
+                    return UNUSUAL
+                at = after_space(data, stop + 1)
+                if data[at] != COLON:
+                    return UNUSUAL
+                at = after_space(data, at + 1)
+                before[0], before[1], before[2] = start, at - start, stop + 1 - start
+                before[3] = _UNKNOWN
+                room.state[2] = count + 1
+            number = before[3]
+            if number < 0:
+                room.names[first + count] = before[0] * _NAME_BYTES + min(before[2], _NAME_BYTES - 1)
+        at, value = number_at(data, at)
+        if at < 0:
+            return UNUSUAL
+        room.classes[first + count], room.values[first + count] = number, value
+        count += 1
+        at = after_space(data, at)
+        if data[at] != COMMA:
+            if data[at] != (OBJECT_CLOSES if is_object else ARRAY_CLOSES):
+                return UNUSUAL
+            room.state[1] = first + count
+            return at + 1
+        at = after_space(data, at + 1)
+    return UNUSUAL
+
+
+@inner
+def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a reason each
+    data: Any, rule: Any, of: Any, scored: Any, names: Any, of_array: Any, marks: Any, room: Any
+) -> int:
+    """The class of an event as its rule makes it of scores, which are kept in their room if they go with it.
+
+    0 where the class is named, UNUSUAL where scores are not as they should be or several are the largest, NEW
+    where the name of a class was not met before.
+
+    Parameters
+    ----------
+    of, scored
+        Kind, start and end of the content that the class is made of, and of the one that holds scores.
+    names, of_array
+        Names of classes met before, in quotes; numbers of the classes of an array.
+    marks
+        By class, the mark of the last event that has a score of it.
+    """
+    values, classes = room.values, room.classes
+    first, end = room.spans[0, 0], room.spans[0, 1]
+    kept = room.state[0]
+    named: Any = 0
+    score = 0.0
+    given = rule.gives_scores and scored[0] > NULL
+    if given or rule.rule == BY_LARGEST:
+        if scored[0] != SCORES:
+            return UNUSUAL
+        is_object = data[scored[1]] == OBJECT_OPENS
+        if is_object == (len(of_array) > 0) or not (is_object or end - first == len(of_array)):
+            return UNUSUAL
+        room.state[4] += 1
+        for place in range(first, end):
+            number: Any = classes[place]
+            if not is_object:
+                number = of_array[place - first]
+            elif number < 0:
+                at, size = room.names[place] // _NAME_BYTES, room.names[place] % _NAME_BYTES
+                number = number_of(data, at, size, names)
+                if number < 0:
+                    return NEW
+                if room.before[place - first, 0] == at:
+                    room.before[place - first, 3] = number
+            if marks[number] == room.state[4]:
+                return UNUSUAL  # of one class twice
+            marks[number] = room.state[4]
+            classes[place] = number
+    if rule.rule == BY_THRESHOLD:
+        if of[0] != NUMBER:
+            return UNUSUAL
+        at, score = number_at(data, of[1])
+        if at != of[2] or (rule.probability and not _LEAST <= score <= _MOST):
+            return UNUSUAL
+        named = rule.above if score >= rule.threshold else rule.below
+    elif rule.rule == BY_LARGEST:
+        largest, tied = first, False
+        for place in range(first + 1, end):
+            if values[place] > values[largest]:
+                largest, tied = place, False
+            elif values[place] == values[largest]:
+                tied = True
+        if tied:
+            return UNUSUAL
+        named = np.int64(classes[largest])
+    if given:
+        for place in range(first, end):
+            if not _LEAST <= values[place] <= _MOST:
+                return UNUSUAL
+            classes[kept], values[kept] = classes[place], min(max(values[place], 0.0), 1.0)
+            kept += 1
+    elif rule.probability:
+        if kept + 2 > len(values) or room.state[1] > kept:
+            return UNUSUAL
+        score = min(max(score, 0.0), 1.0)
+        classes[kept], classes[kept + 1] = rule.above, rule.below
+        values[kept], values[kept + 1] = score, 1.0 - score
+        kept += 2
+        room.state[1] = kept
+    room.state[0] = kept
+    return named

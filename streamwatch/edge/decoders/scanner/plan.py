@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.fetched import PADDING
-from streamwatch.core.records import LABEL, PREDICTION
+from streamwatch.core.jit import hot, without_refcount
+from streamwatch.core.records import LABEL, PADDING, PREDICTION
+from streamwatch.edge.decoders.fields import is_name
 from streamwatch.edge.decoders.mapping import (
     AnyLocation,
+    ClassOfLargest,
+    ClassOfScore,
     Constant,
     FieldLocation,
     InArray,
@@ -21,17 +25,192 @@ from streamwatch.edge.decoders.mapping import (
     InValue,
     Joined,
     KindRule,
+    ScoreArray,
+    Step,
     TimestampUnit,
+    TopicMapping,
+    is_each,
 )
 from streamwatch.edge.decoders.scanner.contents import (
+    BY_LARGEST,
+    BY_THRESHOLD,
     ISO_8601,
     MICROSECONDS,
     MILLISECONDS,
+    NAMED,
     NANOSECONDS,
     SECONDS,
+    ScoreRule,
 )
-from streamwatch.edge.decoders.scanner.inputs import Plan
-from streamwatch.edge.decoders.scanner.shape import Fields
+from streamwatch.edge.decoders.scanner.shape import BY_INDEX, BY_NAME, EACH, Fields, Template, Trace
+from streamwatch.edge.decoders.scanner.tokens import TokenTable
+
+# What the compiled loop is told of a topic, as tuples of arrays; and the same without counted references.
+#
+# Counting references is atomic: for arrays that are named in every record it took ten times what reading
+# takes.
+
+
+class Plan(NamedTuple):
+    """Places of a topic's contents; a content is -1 where records do not carry it."""
+
+    fields: Fields
+    key: int
+    """Content that is the record's key."""
+    header_leaf: NDArray[np.int64]
+    """By header wanted, like the following: the content that it is."""
+    header_at: NDArray[np.int64]
+    header_size: NDArray[np.int64]
+    header_names: NDArray[np.uint8]
+    id: NDArray[np.int64]
+    """Contents that make the id: one, or several with `/` between them."""
+    model: NDArray[np.int64]
+    """Contents that name the model, in their order; none where the name is the same for all records."""
+    prediction: int
+    label: int
+    timestamp: int
+    kind: int
+    segments: NDArray[np.int64]
+    """Contents that are the values of segments of a prediction, in their order."""
+    arrays_of_predictions: int
+    """A bit for each array whose elements are predictions of their own; 0 where a record holds one."""
+    arrays_of_labels: int
+    id_in_element: bool
+    """Whether elements have ids; else theirs are the record's with `#` and a number."""
+    refused: NDArray[np.int64]
+    """Contents with which a record is unusual."""
+    of_predictions: ScoreRule
+    of_labels: ScoreRule
+    of_array: NDArray[np.int64]
+    """Numbers of the classes of scores that are an array, in order; none where they are an object."""
+    model_number: int
+    """Of a model that is the same for all records; else -1, like the two that follow."""
+    prediction_number: int
+    label_number: int
+    side: int
+    """What the topic carries; -1 where `kind` tells."""
+    kind_text: NDArray[np.uint8]
+    """The contents of `kind` for a prediction and for a label, behind one another."""
+    kind_sizes: NDArray[np.int64]
+    unit: int
+    """Of timestamps."""
+    prefix: NDArray[np.uint8]
+    """What keys begin with, before the id."""
+
+
+class Tables(NamedTuple):
+    """Names met before. What several contents make has each as written, with `SEPARATOR` behind."""
+
+    models: TokenTable
+    predictions: TokenTable
+    labels: TokenTable
+    segments: TokenTable
+    """1 + number, 0 without any."""
+
+
+@hot
+def borrowed_fields(fields: Fields) -> Fields:
+    """The same, for as long as the caller holds it; so of the functions that follow."""
+    return Fields(
+        without_refcount(fields.first),
+        without_refcount(fields.form),
+        without_refcount(fields.array),
+        without_refcount(fields.inside),
+        without_refcount(fields.at),
+        without_refcount(fields.size),
+        without_refcount(fields.word),
+        without_refcount(fields.element),
+        without_refcount(fields.leaf),
+        without_refcount(fields.node),
+        without_refcount(fields.names),
+        fields.scored,
+        fields.shared,
+        fields.width,
+    )
+
+
+@hot
+def borrowed_plan(plan: Plan) -> Plan:
+    """As `borrowed_fields`."""
+    return Plan(
+        borrowed_fields(plan.fields),
+        plan.key,
+        without_refcount(plan.header_leaf),
+        without_refcount(plan.header_at),
+        without_refcount(plan.header_size),
+        without_refcount(plan.header_names),
+        without_refcount(plan.id),
+        without_refcount(plan.model),
+        plan.prediction,
+        plan.label,
+        plan.timestamp,
+        plan.kind,
+        without_refcount(plan.segments),
+        plan.arrays_of_predictions,
+        plan.arrays_of_labels,
+        plan.id_in_element,
+        without_refcount(plan.refused),
+        plan.of_predictions,
+        plan.of_labels,
+        without_refcount(plan.of_array),
+        plan.model_number,
+        plan.prediction_number,
+        plan.label_number,
+        plan.side,
+        without_refcount(plan.kind_text),
+        without_refcount(plan.kind_sizes),
+        plan.unit,
+        without_refcount(plan.prefix),
+    )
+
+
+@hot
+def borrowed_table(table: TokenTable) -> TokenTable:
+    """As above."""
+    return TokenTable(
+        without_refcount(table.number),
+        without_refcount(table.hash),
+        without_refcount(table.start),
+        without_refcount(table.size),
+        without_refcount(table.text),
+    )
+
+
+@hot
+def borrowed_trace(trace: Trace) -> Trace:
+    """As above."""
+    return Trace(
+        without_refcount(trace.kind),
+        without_refcount(trace.start),
+        without_refcount(trace.stop),
+        without_refcount(trace.scalars),
+        without_refcount(trace.nodes),
+        without_refcount(trace.indices),
+        without_refcount(trace.counts),
+    )
+
+
+@hot
+def borrowed_template(template: Template) -> Template:
+    """As above."""
+    return Template(
+        without_refcount(template.text),
+        without_refcount(template.pieces),
+        without_refcount(template.counts),
+        without_refcount(template.state),
+    )
+
+
+@hot
+def borrowed_tables(tables: Tables) -> Tables:
+    """As above."""
+    return Tables(
+        borrowed_table(tables.models),
+        borrowed_table(tables.predictions),
+        borrowed_table(tables.labels),
+        borrowed_table(tables.segments),
+    )
+
 
 UNITS: Final[Mapping[TimestampUnit, int]] = {
     "ms": MILLISECONDS,
@@ -51,52 +230,151 @@ _JOINED: Final = frozenset({"id", "model"})
 """Slots that may be made of several contents."""
 
 
-class _Tree:
-    """Fields by the object that they are in, in the order that nodes are numbered; contents outside of it."""
+_REFUSED: Final = ("scores", "fold", "label_probability", "label_requested")
+"""Slots whose contents the loop does not read: it leaves records that have some to others."""
+_NAMED_CLASS: Final = ScoreRule(NAMED, 0.0, -1, -1, probability=False, gives_scores=False)
+
+
+class ScoreRules(NamedTuple):
+    """Rules by which classes are made of scores."""
+
+    of_predictions: ScoreRule = _NAMED_CLASS
+    of_labels: ScoreRule = _NAMED_CLASS
+    of_scores: tuple[int, ...] = ()
+    """Numbers of the classes of an array at the place of scores, …"""
+    of_largest: tuple[int, ...] = ()
+    """… and at that of the scores of which the largest makes the class; none where there is an object."""
+
+
+def score_rules(mapping: TopicMapping, number: Callable[[str], int]) -> ScoreRules | None:
+    """Gather what a mapping says of scores; None where one of its classes has no number.
+
+    Parameters
+    ----------
+    number
+        Number of a class by its name; negative if there is none.
+    """
+    scores = mapping.scores.classes if isinstance(mapping.scores, ScoreArray) else ()
+    largest = mapping.prediction.classes if isinstance(mapping.prediction, ClassOfLargest) else ()
+    of_scores, of_largest = (
+        tuple(number(mapping.classes.get(name, name)) for name in names) for names in (scores, largest)
+    )
+    rules = [_rule(rule, number) for rule in (mapping.prediction, mapping.label)]
+    if min((0, *of_scores, *of_largest)) < 0 or not all(map(is_name, scores)) or None in rules:
+        return None
+    of_predictions, of_labels = (rule or _NAMED_CLASS for rule in rules)
+    return ScoreRules(of_predictions, of_labels._replace(probability=False), of_scores, of_largest)
+
+
+def _rule(rule: object, number: Callable[[str], int]) -> ScoreRule | None:
+    """The rule by which a class is found; None where a class has no number."""
+    if isinstance(rule, ClassOfLargest):
+        return _NAMED_CLASS._replace(rule=BY_LARGEST)
+    if not isinstance(rule, ClassOfScore):
+        return _NAMED_CLASS
+    above, below = number(rule.above), number(rule.below)
+    if min(above, below) < 0:
+        return None
+    return ScoreRule(
+        BY_THRESHOLD, float(rule.threshold), above, below, probability=rule.probability, gives_scores=False
+    )
+
+
+_EACH: Final = -1
+"""Step from an array to each of its elements."""
+
+
+class ContentTree:
+    """Contents by the object or array that they are in, in the order that nodes are numbered, or outside."""
 
     def __init__(self) -> None:
-        self.nodes: list[dict[str, int | str]] = [{}]
+        self.nodes: list[dict[Step, int | str]] = [{}]
         self.leaves = 0
+        self.shared = -1
+        """Contents of the whole record; -1 while none in elements was added."""
         self.outside: dict[InKey | InHeader, int] = {}
+        self.arrays: dict[int, int] = {}
+        """Number of each array whose elements are wanted, by node."""
+        self._array_of: dict[int, int] = {}  # by content in elements
 
     def content(self, location: FieldLocation) -> int | None:
         """The content at a place, a new one if nobody wanted it before; None where it cannot be read."""
         match location:
-            case InValue(path):
-                return self.leaf(path)
+            case InValue(path) | InArray(path, None):
+                return self._leaf(path)
+            case InArray(path, each):
+                return self._leaf((*path, _EACH, *(each or ())))
             case InKey(()) | InHeader():
                 if location not in self.outside:
                     self.outside[location] = self.leaves
                     self.leaves += 1
                 return self.outside[location]
-            case InKey() | InArray() | Constant() | InTopic():
+            case InKey() | Constant() | InTopic():
                 return None
 
-    def leaf(self, path: Sequence[str]) -> int | None:
-        """The content at a path, a new one if nobody wanted it before; None where paths overlap."""
-        node = 0
-        for name in path[:-1]:
-            below = self.nodes[node].setdefault(name, f"{len(self.nodes)}")
+    def array_of(self, leaf: int) -> int | None:
+        """Number of the array in whose elements a content is; None for one of the whole record."""
+        return self._array_of.get(leaf)
+
+    def _leaf(self, path: Sequence[Step]) -> int | None:
+        """The content at a path, a new one if nobody wanted it before; None where paths do not fit."""
+        node, array = 0, None
+        for step, following in pairwise((*path, None)):
+            assert step is not None  # noqa: S101 - the last only follows
+            fields = self.nodes[node]
+            if any(form_of(other) != form_of(step) for other in fields):
+                return None
+            if step == _EACH:
+                array = self.arrays.setdefault(node, len(self.arrays))
+            if following is None:
+                found = fields.setdefault(step, self.leaves)
+                if isinstance(found, str):
+                    return None
+                if found == self.leaves:
+                    self.leaves += 1
+                    if array is not None:
+                        self._array_of[found] = array
+                return found
+            below = fields.setdefault(step, f"{len(self.nodes)}")
             if isinstance(below, int):
                 return None
             node = int(below)
             if node == len(self.nodes):
                 self.nodes.append({})
-        found = self.nodes[node].setdefault(path[-1], self.leaves)
-        if isinstance(found, str):
-            return None
-        if found == self.leaves:
-            self.leaves += 1
-        return found
+        return None  # the value itself is no content
 
 
-def plan_of(
+def form_of(step: Step) -> int:
+    """Form of a node from which this step leads on."""
+    if isinstance(step, str):
+        return BY_NAME
+    return EACH if step == _EACH else BY_INDEX
+
+
+def _in_elements(location: AnyLocation | None) -> bool:
+    """Tell whether a place, or one of several, is in each element of an array."""
+    return any(map(is_each, location.parts if isinstance(location, Joined) else (location,)))
+
+
+def _add_in_order(tree: ContentTree, locations: Iterable[AnyLocation | None]) -> None:
+    """Number the contents of the whole record before those in elements."""
+    for in_elements in (False, True):
+        if in_elements:
+            tree.shared = tree.leaves
+        for location in locations:
+            for part in location.parts if isinstance(location, Joined) else (location,):
+                if part is not None and is_each(part) == in_elements:
+                    tree.content(part)
+
+
+def plan_of(  # noqa: PLR0911 - a reason each
     side: str,
     locations: Mapping[str, AnyLocation | None],
     numbers: Mapping[str, int],
     unit: TimestampUnit,
     kind: KindRule | None,
     prefix: bytes,
+    rules: ScoreRules | None = ScoreRules(),  # noqa: B008 - of constants
 ) -> Plan | None:
     """Plan the reading of a topic's records.
 
@@ -114,8 +392,11 @@ def plan_of(
         What tells predictions from labels on a topic of both.
     prefix
         What keys begin with, before the id.
+    rules
+        How classes are made of scores; None where that cannot be told.
     """
-    tree = _Tree()
+    tree = ContentTree()
+    _add_in_order(tree, locations.values())
     leaves: dict[str, int] = {}
     joined: dict[str, list[int]] = {}
     for slot, location in locations.items():
@@ -138,8 +419,17 @@ def plan_of(
                 leaves[slot] = leaf
     for slot in _JOINED & leaves.keys():
         joined[slot] = [leaves[slot]]
-    fields, outside = _fields(tree), tree.outside
-    if fields is None or "id" not in joined:
+    if rules is None:
+        return None
+    by_largest = "prediction" in leaves and rules.of_predictions.rule == BY_LARGEST
+    scored = leaves.get("prediction" if by_largest else "scores", -1)
+    gives_scores = scored >= 0 and leaves.get("scores") == scored
+    of_array = rules.of_largest if by_largest else rules.of_scores
+    if gives_scores and of_array != rules.of_scores:
+        return None
+    refused = [leaves[slot] for slot in _REFUSED if slot in leaves]
+    fields, outside = fields_of(tree, scored), tree.outside
+    if fields is None or "id" not in joined or _in_elements(locations.get("kind")):
         return None
     headers = [(where.name.encode(), leaf) for where, leaf in outside.items() if isinstance(where, InHeader)]
     texts = [text.encode() for text in ((kind.prediction, kind.label) if kind is not None else ("", ""))]
@@ -158,7 +448,13 @@ def plan_of(
         timestamp=leaves.get("timestamp", -1),
         kind=leaves.get("kind", -1),
         segments=_integers([leaf for slot, leaf in leaves.items() if slot.startswith(SEGMENT_SLOT)]),
-        refused=_integers([leaves[slot] for slot in ("scores", "fold") if slot in leaves]),
+        arrays_of_predictions=_arrays(tree, locations, of_labels=False),
+        arrays_of_labels=_arrays(tree, locations, of_labels=True),
+        id_in_element=_in_elements(locations["id"]),
+        refused=_integers([leaf for leaf in refused if leaf != scored]),
+        of_predictions=rules.of_predictions._replace(gives_scores=gives_scores),
+        of_labels=rules.of_labels,
+        of_array=_integers(of_array),
         model_number=numbers.get("model", -1),
         prediction_number=numbers.get("prediction", -1),
         label_number=numbers.get("label", -1),
@@ -175,20 +471,57 @@ def _is_fixed(part: FieldLocation) -> bool:
     return isinstance(part, Constant | InTopic)
 
 
-def _fields(tree: _Tree) -> Fields | None:
-    names = [name.encode() for node in tree.nodes for name in node]
+def _arrays(tree: ContentTree, locations: Mapping[str, AnyLocation | None], *, of_labels: bool) -> int:
+    """A bit for each array in whose elements something of the events of one side is."""
+    found: set[int] = set()
+    for slot, location in locations.items():
+        shared = slot in ("id", "model", "timestamp")
+        if location is None or not (shared or (slot == "label") == of_labels):
+            continue
+        for part in location.parts if isinstance(location, Joined) else (location,):
+            if is_each(part) and (leaf := tree.content(part)) is not None:
+                found.add(cast("int", tree.array_of(leaf)))
+    return sum(1 << array for array in found)
+
+
+def fields_of(tree: ContentTree, scored: int = -1) -> Fields | None:
+    """Give the compiled reader's form of a tree; None where it has too many fields.
+
+    Parameters
+    ----------
+    scored
+        Content that holds scores; -1 without any.
+    """
+    steps = [step for node in tree.nodes for step in node]
+    names = [step.encode() if isinstance(step, str) else b"" for step in steps]
     targets = [target for node in tree.nodes for target in node.values()]
     if len(names) > MAX_FIELDS:
         return None
     sizes = [len(name) for name in names]
+    first = np.cumsum([0, *map(len, tree.nodes)]).tolist()
+    shared = tree.leaves if tree.shared < 0 else tree.shared
+    nodes = [-1 if isinstance(target, int) else int(target) for target in targets]
+
+    def inside(node: int) -> int:
+        """A bit for each field in a node, and in those below it."""
+        own = range(first[node], first[node + 1])
+        return sum(1 << field | (inside(nodes[field]) if nodes[field] >= 0 else 0) for field in own)
+
     return Fields(
-        first=_integers([0, *np.cumsum([len(node) for node in tree.nodes]).tolist()]),
+        first=_integers(first),
+        form=_integers([form_of(next(iter(node), "")) for node in tree.nodes]),
+        array=_integers([tree.arrays.get(node, -1) for node in range(len(tree.nodes))]),
+        inside=np.array([inside(node) for node in range(len(tree.nodes))], np.uint64),
         at=_starts(sizes),
         size=_integers(sizes),
         word=np.array([int.from_bytes(name[:8], "little") for name in names], np.uint64),
+        element=_integers([-1 if isinstance(step, str) else step for step in steps]),
         leaf=_integers([target if isinstance(target, int) else -1 for target in targets]),
-        node=_integers([-1 if isinstance(target, int) else int(target) for target in targets]),
+        node=_integers(nodes),
         names=_padded(b"".join(names)),
+        scored=scored,
+        shared=shared,
+        width=tree.leaves - shared,
     )
 
 

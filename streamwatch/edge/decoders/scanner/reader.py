@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import (
     Decoded,
+    Event,
     EventGroup,
     Invalid,
     Label,
@@ -18,33 +20,47 @@ from streamwatch.core.events import (
     Prediction,
     Skipped,
     WrongFold,
+    segments_text,
 )
-from streamwatch.core.fetched import COLUMNS, PADDING
-from streamwatch.core.records import ROW, SEPARATOR
-from streamwatch.core.segments import segments_text
-from streamwatch.core.texts import gather_texts
-from streamwatch.core.vocabulary import Vocabulary
+from streamwatch.core.records import (
+    COLUMNS,
+    NO_ELEMENTS,
+    NO_SCORES,
+    PADDING,
+    ROW,
+    SEPARATOR,
+    VALUE_BYTES,
+    RecordBatch,
+    RecordElements,
+    RecordScores,
+    Vocabulary,
+    gather_texts,
+    rows_of,
+    words_of,
+)
 from streamwatch.edge.decoders.mapping import InValue
-from streamwatch.edge.decoders.scanner.contents import MAX_ID_BYTES
-from streamwatch.edge.decoders.scanner.inputs import Plan, Tables
-from streamwatch.edge.decoders.scanner.plan import plan_of
+from streamwatch.edge.decoders.scanner.contents import MAX_ID_BYTES, MAX_SCORES, SCORE_BYTES, ScoreRoom
+from streamwatch.edge.decoders.scanner.plan import Plan, Tables, plan_of
 from streamwatch.edge.decoders.scanner.scan import NEW_NAME, ORDINARY, scan
-from streamwatch.edge.decoders.scanner.shape import new_template, new_trace
+from streamwatch.edge.decoders.scanner.shape import MAX_ELEMENTS, new_template, new_trace
 from streamwatch.edge.decoders.scanner.tokens import MAX_TOKEN_BYTES, Tokens
 
 _FEWEST: Final = 512
 _SEPARATOR: Final = bytes((SEPARATOR,))
+_MOST_KEPT: Final = 1 << 16
+"""Elements for which room is kept; more are rare."""
+_ELEMENT_BYTES: Final = 2
+"""Bytes at least of an element: a digit and a comma."""
+_NAMES: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class Scanned(NamedTuple):
     """Rows and places that were read of some records."""
 
-    rows: NDArray[np.void]
-    """Of dtype `core.records.ROW`."""
-    texts: NDArray[np.uint8] | None
-    """Of the keys; None if they were not to be kept."""
+    batch: RecordBatch
+    """A row for each of them."""
     left: NDArray[np.int64]
-    """Places of the records that somebody else has to read."""
+    """Places of the records that somebody else has to read; their rows hold offset and time only."""
 
 
 class ColumnReader:
@@ -58,29 +74,48 @@ class ColumnReader:
         Numbers names.
     keep_texts
         Whether the texts of keys are wanted, or their digests alone.
+    aliases
+        As classes are written in scores → the class meant.
     """
 
-    def __init__(self, plan: Plan, vocabulary: Vocabulary, *, keep_texts: bool) -> None:
+    def __init__(
+        self, plan: Plan, vocabulary: Vocabulary, aliases: Mapping[str, str], *, keep_texts: bool
+    ) -> None:
         self._plan = plan
         self._vocabulary = vocabulary
+        self._aliases = aliases
+        self._marks = np.zeros(0, np.int64)
+        self._before = np.zeros((MAX_SCORES, 4), np.int64)
+        self._state = np.zeros(5, np.int64)
+        self._score_spans = np.zeros((MAX_ELEMENTS if plan.fields.width else 1, 2), np.int64)
+        self._no_spans = np.zeros((0, 2 * (2 + len(plan.model) + len(plan.segments))), np.int64)
         self._keep_texts = keep_texts
-        contents = 1 + max(plan.fields.leaf.max(initial=-1), plan.key, plan.header_leaf.max(initial=-1))
-        self._trace, self._template = new_trace(int(contents)), new_template()
+        fields, arrays = plan.fields, int(plan.fields.array.max()) + 1
+        self._trace = new_trace(fields.shared + fields.width, fields.width, arrays)
+        self._template = new_template(arrays)
         self._forget_names()
-        self._text_bytes = len(plan.prefix) + MAX_ID_BYTES + 1
-        self._make_room(_FEWEST)
+        self._text_bytes = len(plan.prefix) + MAX_ID_BYTES + 8
+        self._room = self._events = 0
+        self._make_room(_FEWEST, 4 * _FEWEST if arrays else 0)
 
     def _forget_names(self) -> None:
         self._version = self._vocabulary.version
         self._models, self._predictions, self._labels = Tokens(), Tokens(), Tokens()
         self._segments = Tokens()
 
-    def _make_room(self, records: int) -> None:
-        self._room = records
-        self._texts = np.zeros(records * self._text_bytes + MAX_TOKEN_BYTES + PADDING, np.uint8)
-        self._status = np.zeros(records, np.int8)
-        named = 1 + len(self._plan.model) + len(self._plan.segments)
-        self._spans = np.zeros((records, 2 * named), np.int64)
+    def _make_room(self, records: int, elements: int) -> None:
+        """Have room for so many records, and so many events of those that hold several."""
+        keys = max(records, elements) if self._keep_texts else 1
+        texts = np.zeros(keys * self._text_bytes + MAX_TOKEN_BYTES + PADDING, np.uint8)
+        inner = np.zeros(elements, ROW)
+        if self._events:  # which are being read
+            texts[: len(self._texts)] = self._texts
+            words_of(inner)[: self._events] = words_of(self._elements)[: self._events]
+        self._texts, self._elements = texts, inner
+        if records > self._room:
+            self._room = records
+            self._status = np.zeros(records, np.int8)
+            self._ends = np.zeros(records if elements else 0, np.int64)
 
     def read(self, data: NDArray[np.uint8], fetched: NDArray[np.int64]) -> Scanned:
         """Read records, data and rows as of `FetchedRecords`; those that are not ordinary are `left`."""
@@ -88,49 +123,131 @@ class ColumnReader:
             self._forget_names()
         count = len(fetched)
         if count > self._room:
-            self._make_room(2 * count)
-        rows = np.zeros(count, ROW)
-        tables = Tables(self._models.table, self._predictions.table, self._labels.table, self._segments.table)
-        odd, used = scan(
-            data,
-            fetched,
-            self._plan,
-            tables,
-            self._template,
-            self._trace,
-            rows,
-            self._texts,
-            self._status,
-            self._spans,
-            self._keep_texts,
-        )
-        left = np.flatnonzero(self._status[:count] != ORDINARY) if odd else np.empty(0, np.int64)
-        return Scanned(rows, self._texts[:used].copy() if self._keep_texts else None, left)
+            self._make_room(2 * count, max(len(self._elements), 2 * count if len(self._elements) else 0))
+        rows, status = np.zeros(count, ROW), self._status
+        room, ends = self._score_room(fetched)
+        odd, used, inner, several = self._scan(data, fetched, room, ends, rows, status, self._no_spans)
+        left = np.flatnonzero(status[:count] != ORDINARY) if odd else np.empty(0, np.int64)
+        texts = self._texts[:used].copy() if self._keep_texts else None
+        elements = NO_ELEMENTS
+        if several:
+            found = rows_of(words_of(self._elements)[:inner].copy())
+            elements = RecordElements(self._ends[:several].copy(), found, np.zeros(several, np.int64))
+        if len(self._elements) > _MOST_KEPT:
+            self._make_room(self._room, 4 * self._room)
+        scores = _written(room, ends)
+        return Scanned(RecordBatch(rows, texts, (), self._vocabulary, (), scores, elements), left)
 
-    def learn(self, data: NDArray[np.uint8], place: int, event: Decoded) -> bool:
+    def _scan(
+        self,
+        data: NDArray[np.uint8],
+        fetched: NDArray[np.int64],
+        room: ScoreRoom,
+        ends: NDArray[np.int64],
+        rows: NDArray[np.void],
+        status: NDArray[np.int8],
+        spans: NDArray[np.int64],
+    ) -> tuple[int, int, int, int]:
+        """Scan records as `scan` does, with more room for elements wherever that is needed; its progress."""
+        tables = Tables(self._models.table, self._predictions.table, self._labels.table, self._segments.table)
+        progress = np.zeros(5, np.int64)
+        while True:
+            scan(
+                data,
+                fetched,
+                self._plan,
+                tables,
+                self._template,
+                self._trace,
+                room,
+                self._marks,
+                ends,
+                rows,
+                self._elements,
+                self._ends,
+                self._texts,
+                status,
+                spans,
+                progress,
+                self._keep_texts,
+            )
+            first, odd, used, inner, several = progress.tolist()
+            if first == len(fetched):
+                self._events = 0
+                return odd, used, inner, several
+            self._events = max(inner, 1)
+            self._make_room(self._room, 2 * len(self._elements) + MAX_ELEMENTS)
+
+    def _score_room(self, fetched: NDArray[np.int64]) -> tuple[ScoreRoom, NDArray[np.int64]]:
+        """Room for as many scores as records of these sizes can have: what is not written takes no memory."""
+        plan, known = self._plan, len(self._vocabulary.classes.names)
+        if known > len(self._marks):
+            self._marks = np.zeros(2 * known, np.int64)
+        events, most, size_bytes = len(fetched), 0, int(np.maximum(fetched[:, VALUE_BYTES], 0).sum())
+        if plan.fields.width:
+            events += size_bytes // _ELEMENT_BYTES
+        if plan.of_predictions.probability:
+            most += 2 * events
+        if plan.fields.scored >= 0:
+            most += size_bytes // SCORE_BYTES
+        self._state[:-1] = 0
+        classes, values, names = np.empty(most, np.int32), np.empty(most), np.empty(most, np.int64)
+        room = ScoreRoom(classes, values, self._state, self._score_spans, self._before, names)
+        return room, np.empty(events if most else 0, np.int64)
+
+    def learn(
+        self, data: NDArray[np.uint8], fetched: NDArray[np.int64], place: int, decoded: Decoded
+    ) -> bool:
         """Remember the names of a record left by the last `read`, as somebody else understood them.
 
-        Returns whether the record was left because of a new name: others with this name may be ordinary now.
+        Parameters
+        ----------
+        data, fetched
+            The record, alone, as of `FetchedRecords`.
+        place
+            Its place in the last reading.
+        decoded
+            What was understood.
+
+        Returns
+        -------
+        is_new
+            Whether the record was left because of a new name: others with this name may be ordinary now.
         """
         if self._status[place] != NEW_NAME:
             return False
-        spans: list[int] = self._spans[place].tolist()
-        written = [data[start:stop].tobytes() for start, stop in zip(spans[::2], spans[1::2], strict=True)]
+        events = decoded.events if isinstance(decoded, EventGroup) else (decoded,)
+        for event, spans in zip(events, self._spans_of_names(data, fetched, len(events)), strict=False):
+            self._learn_event([data[start:stop].tobytes() for start, stop in spans], event)
+        return True
+
+    def _spans_of_names(
+        self, data: NDArray[np.uint8], fetched: NDArray[np.int64], events: int
+    ) -> list[list[list[int]]]:
+        """Start and end of the class, the model's contents, the segments' and the scores of each event."""
+        spans = np.zeros((MAX_ELEMENTS if self._plan.fields.width else 1, self._no_spans.shape[1]), np.int64)
+        room, ends = self._score_room(fetched)
+        rows, status = np.zeros(1, ROW), np.zeros(1, np.int8)
+        self._scan(data, fetched, room, ends, rows, status, spans)
+        return spans[:events].reshape(events, -1, 2).tolist()
+
+    def _learn_event(self, written: Sequence[bytes], event: Event) -> None:
+        """Remember the names of an event, as they are written."""
         models = len(self._plan.model)
-        named, model, segments = written[0], _token(written[1 : 1 + models]), written[1 + models :]
+        named, model, segments = written[0], _token(written[1 : 1 + models]), written[1 + models : -1]
         match event:
             case Prediction():
                 self._learn(self._models, model, self._vocabulary.models.number(event.model))
                 number = self._vocabulary.classes.number(event.predicted_class)
                 self._learn(self._predictions, named, number)
                 self._learn_segments(segments, event)
+                self._learn_classes(written[-1])
             case Label():
                 if event.model is not None:
                     self._learn(self._models, model, self._vocabulary.models.number(event.model))
                 self._learn(self._labels, named, self._vocabulary.classes.number(event.true_class))
-            case NullRecord() | WrongFold() | Skipped() | Invalid() | EventGroup():
+            case NullRecord() | WrongFold() | Skipped() | Invalid():
                 pass  # they hold no names
-        return True
 
     def _learn_segments(self, written: Sequence[bytes], event: Prediction) -> None:
         number = 0
@@ -140,10 +257,26 @@ class ColumnReader:
                 return
         self._learn(self._segments, _together(written), number)
 
+    def _learn_classes(self, scores: bytes) -> None:
+        """Remember the classes of scores as they are written; names of an array are in the mapping."""
+        if not scores.startswith(b"{"):
+            return
+        for name in _NAMES.decode(scores):
+            number = self._vocabulary.classes.number(self._aliases.get(name, name))
+            self._learn(self._predictions, f'"{name}"'.encode(), number)
+
     @staticmethod
     def _learn(tokens: Tokens, token: bytes, number: int) -> None:
         if token and number >= 0:
             tokens.learn(token, number)
+
+
+def _written(room: ScoreRoom, ends: NDArray[np.int64]) -> RecordScores:
+    """The scores that a scan has put into their room."""
+    scores, _, _, records, _ = room.state.tolist()
+    if not records:
+        return NO_SCORES
+    return RecordScores(ends[:records].copy(), room.classes[:scores].copy(), room.values[:scores].copy())
 
 
 def _token(written: Sequence[bytes]) -> bytes:
@@ -161,7 +294,7 @@ def compile_reader() -> None:
     locations = {"id": InValue(("id",)), "label": InValue(("label",))}
     plan = plan_of("label", locations, {}, "ms", None, b"")
     assert plan is not None  # noqa: S101 - a mapping without anything special
-    reader = ColumnReader(plan, Vocabulary(), keep_texts=True)
+    reader = ColumnReader(plan, Vocabulary(), {}, keep_texts=True)
     nothing = np.zeros(PADDING, np.uint8)
     reader.read(nothing, np.zeros((0, COLUMNS), np.int64))
     Tokens().learn(b"name", 0)

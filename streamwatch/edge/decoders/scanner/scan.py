@@ -1,25 +1,41 @@
 """Fetched records of one topic → rows, in one compiled loop; a status tells which are left to others."""
 
+# pyright: reportPossiblyUnboundVariable=false
+# (what is known of a record is set before the first of its events is read)
 from __future__ import annotations
 
 from typing import Any, Final
 
-from streamwatch.core.fetched import (
+import numpy as np
+
+from streamwatch.core.jit import entry, hot, without_refcount
+from streamwatch.core.records import (
     FAULT,
     HEADER_COUNT,
     HEADERS,
     KEY,
     KEY_BYTES,
+    LABEL,
     OFFSET,
+    PREDICTION,
+    SEPARATOR,
+    SEVERAL,
     TIMESTAMP,
     VALUE,
     VALUE_BYTES,
 )
-from streamwatch.core.jit import entry, hot, without_refcount
-from streamwatch.core.records import LABEL, PREDICTION, SEPARATOR
-from streamwatch.edge.decoders.scanner.contents import MAX_ID_BYTES, id_span, read_headers, time_ms
-from streamwatch.edge.decoders.scanner.digest import MAX_BYTES, digest
-from streamwatch.edge.decoders.scanner.inputs import (
+from streamwatch.edge.decoders.scanner.contents import (
+    MAX_ID_BYTES,
+    NAMED,
+    NEW,
+    ScoreRoom,
+    borrowed_room,
+    id_span,
+    judged_scores,
+    read_headers,
+    time_ms,
+)
+from streamwatch.edge.decoders.scanner.plan import (
     Plan,
     Tables,
     borrowed_plan,
@@ -27,8 +43,18 @@ from streamwatch.edge.decoders.scanner.inputs import (
     borrowed_template,
     borrowed_trace,
 )
-from streamwatch.edge.decoders.scanner.shape import Template, Trace, found
-from streamwatch.edge.decoders.scanner.text import ABSENT, NULL, RAW, TEXT, UNUSUAL, same
+from streamwatch.edge.decoders.scanner.shape import Template, Trace, choose_element, found
+from streamwatch.edge.decoders.scanner.text import (
+    ABSENT,
+    MAX_BYTES,
+    NULL,
+    RAW,
+    SCORES,
+    TEXT,
+    UNUSUAL,
+    digest,
+    same,
+)
 from streamwatch.edge.decoders.scanner.tokens import MAX_TOKEN_BYTES, number_of
 
 ORDINARY, UNUSUAL_RECORD, NEW_NAME = range(3)
@@ -36,6 +62,8 @@ ORDINARY, UNUSUAL_RECORD, NEW_NAME = range(3)
 _UNKNOWN: Final = -1
 _UNUSUAL: Final = -2
 _NONE: Final = -3
+_HASH: Final = 35
+"""Byte between the id of a record and the number of its element."""
 _SLASH: Final = 47
 _PERCENT: Final = 37
 """Bytes that are written otherwise where a text is one of several, as `joined_text` says."""
@@ -60,11 +88,16 @@ def _side(data: Any, plan: Plan, trace: Trace) -> int:
 
 
 @hot
+def _rule(plan: Any, side: int) -> Any:
+    return plan.of_predictions if side == PREDICTION else plan.of_labels
+
+
+@hot
 def _show_names(plan: Plan, trace: Trace, side: int, span: Any) -> None:
     """Write down where the names of a record stand."""
     span[:] = 0
     leaf = plan.prediction if side == PREDICTION else plan.label
-    if leaf >= 0 and trace.kind[leaf] > NULL:
+    if leaf >= 0 and trace.kind[leaf] > NULL and _rule(plan, side).rule == NAMED:
         span[0], span[1] = trace.start[leaf], trace.stop[leaf]
     place = 2
     for leaf in plan.model:
@@ -76,6 +109,9 @@ def _show_names(plan: Plan, trace: Trace, side: int, span: Any) -> None:
             if trace.kind[leaf] > NULL:
                 span[place], span[place + 1] = trace.start[leaf], trace.stop[leaf]
             place += 2
+        leaf = plan.fields.scored
+        if leaf >= 0 and trace.kind[leaf] == SCORES:
+            span[-2], span[-1] = trace.start[leaf], trace.stop[leaf]
 
 
 @hot
@@ -134,8 +170,27 @@ def _joined_id(data: Any, plan: Any, trace: Any, texts: Any, at: int) -> int:
 
 
 @hot
-def _write_key(data: Any, plan: Plan, trace: Trace, start: int, stop: int, texts: Any, at: int) -> int:
-    """Write prefix and id, which is one text or several, from `at` on: their bytes, or UNUSUAL."""
+def _write_number(number: int, texts: Any, at: int) -> int:
+    """Write `#` and a number to `texts` from `at` on: their bytes."""
+    size, rest = 2, number // 10
+    while rest > 0:
+        size += 1
+        rest //= 10
+    texts[at] = _HASH
+    for place in range(at + size - 1, at, -1):
+        texts[place] = np.uint8(48 + number % 10)
+        number //= 10
+    return size
+
+
+@hot
+def _write_key(  # noqa: PLR0913, PLR0917 - compiled: scalars
+    data: Any, plan: Plan, trace: Trace, start: int, stop: int, number: int, texts: Any, at: int
+) -> int:
+    """Write prefix and id, which is one text or several, from `at` on: their bytes, or UNUSUAL.
+
+    Behind an id that elements share is the number of the one at hand, if that is not negative.
+    """
     prefix, size = len(plan.prefix), stop - start
     if len(plan.id) > 1:
         size = _joined_id(data, plan, trace, texts, at + prefix)
@@ -145,19 +200,52 @@ def _write_key(data: Any, plan: Plan, trace: Trace, start: int, stop: int, texts
         texts[at + j] = plan.prefix[j]
     for j in range(stop - start):
         texts[at + prefix + j] = data[start + j]
+    if number >= 0:
+        size += _write_number(number, texts, at + prefix + size)
+        if size > MAX_ID_BYTES or prefix + size > MAX_BYTES:
+            return UNUSUAL
     return prefix + size
 
 
 @hot
-def _judged(  # noqa: C901, PLR0911, PLR0912 - compiled: a reason each
-    data: Any, plan: Plan, tables: Tables, trace: Trace, row: Any, spare: Any, at: int
+def _elements(plan: Plan, trace: Trace, side: int) -> int:
+    """Number of the elements that are events of their own: 1 or more, UNUSUAL, or 0 for one event in all."""
+    arrays = plan.arrays_of_predictions if side == PREDICTION else plan.arrays_of_labels
+    if arrays == 0:
+        return 0
+    scored = plan.fields.scored
+    if 0 <= scored < plan.fields.shared and trace.kind[scored] > NULL:
+        return UNUSUAL  # scores that elements share
+    count = -1
+    for array in range(len(trace.counts) - 1):
+        found = trace.counts[array]
+        if arrays >> array & 1 and found >= 0:
+            if count >= 0 and found != count:
+                return UNUSUAL
+            count = found
+    return count if count > 0 else UNUSUAL
+
+
+@hot
+def _content(trace: Any, leaf: int) -> tuple[int, int, int]:
+    """Kind, start and end of a content; that of none is absent."""
+    return (trace.kind[leaf], trace.start[leaf], trace.stop[leaf]) if leaf >= 0 else (ABSENT, 0, 0)
+
+
+@hot
+def _judged(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a reason each
+    data: Any,
+    plan: Plan,
+    tables: Tables,
+    trace: Trace,
+    room: ScoreRoom,
+    marks: Any,
+    side: int,
+    row: Any,
+    spare: Any,
+    at: int,
 ) -> tuple[int, int, int]:
     """Fill side, model, class, segments and time of a row; status, and span of an id of one text."""
-    side = plan.side
-    if side < 0:
-        side = _side(data, plan, trace)
-        if side < 0:
-            return UNUSUAL_RECORD, 0, 0
     for leaf in plan.refused:
         if trace.kind[leaf] > NULL:
             return UNUSUAL_RECORD, 0, 0
@@ -181,16 +269,28 @@ def _judged(  # noqa: C901, PLR0911, PLR0912 - compiled: a reason each
         return UNUSUAL_RECORD, 0, 0
     named = plan.prediction_number if side == PREDICTION else plan.label_number
     leaf = plan.prediction if side == PREDICTION else plan.label
+    rule = _rule(plan, side)
     if leaf >= 0:
         if trace.kind[leaf] <= NULL:
             return UNUSUAL_RECORD, 0, 0
         begin, size = trace.start[leaf], trace.stop[leaf] - trace.start[leaf]
-        if side == PREDICTION:
+        if rule.rule != NAMED:
+            named = 0
+        elif side == PREDICTION:
             named = number_of(data, begin, size, tables.predictions)
         else:
             named = number_of(data, begin, size, tables.labels)
     if named < 0:
         return NEW_NAME, 0, 0
+    scored = _content(trace, plan.fields.scored)
+    if rule.rule != NAMED or scored[0] > NULL:
+        made = judged_scores(
+            data, rule, _content(trace, leaf), scored, tables.predictions, plan.of_array, marks, room
+        )
+        if made < 0:
+            return NEW_NAME if made == NEW else UNUSUAL_RECORD, 0, 0
+        if rule.rule != NAMED:
+            named = made
     segments = 0
     if side == PREDICTION and len(plan.segments) > 0:
         segments = _of_several(data, plan.segments, tables.segments, trace, spare, at)
@@ -205,20 +305,26 @@ def _judged(  # noqa: C901, PLR0911, PLR0912 - compiled: a reason each
 
 
 @entry
-def scan(  # noqa: PLR0913, PLR0917 - compiled: arrays, one loop
+def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, one loop
     data: Any,
     fetched: Any,
     plan: Plan,
     tables: Tables,
     template: Template,
     trace: Trace,
+    room: ScoreRoom,
+    marks: Any,
+    ends: Any,
     rows: Any,
+    elements: Any,
+    elements_end: Any,
     texts: Any,
     status: Any,
     spans: Any,
+    progress: Any,
     keep_texts: bool,  # noqa: FBT001 - compiled: by position
-) -> tuple[int, int]:
-    """Write the row of each ordinary record; how many are not, and how much was written to `texts`.
+) -> None:
+    """Write the row of each ordinary record, and those of the events of records that hold several.
 
     Parameters
     ----------
@@ -228,22 +334,32 @@ def scan(  # noqa: PLR0913, PLR0917 - compiled: arrays, one loop
         Where contents are, and names met before.
     template, trace
         The shape of earlier values, and room for what is found; written to.
+    room, marks, ends
+        Room for the scores of all events; by class, the mark of the last event that has a score of it; where
+        the scores of each event that has some end. Written to.
     rows, status
         As long as `fetched`; written to. Rows of records that are not ordinary hold offset and time only.
+    elements, elements_end
+        Room for the rows of events of records with several, and for where those of each of these records end.
     texts
         Room for the texts of all keys, each of `prefix`, 128 bytes and the separator, and behind them for one
         token.
     spans
-        int64, shape (n, 2 + 2 for each content of the model and each segment): start and end of the class,
-        and of these as they are written, where a name is new; written to.
+        int64, shape (n, 4 + 2 for each content of the model and each segment). If n is not 0, there is one
+        record, and all that is written is where names stand: of each of its events start and end of the
+        class, of these contents, and of the scores.
+    progress
+        int64 (5,): the record to begin with, records that are not ordinary, bytes of `texts`, rows of
+        `elements` and records among `elements_end`. Updated; a record for which there is no room is not
+        begun.
     keep_texts
-        Whether they stay there; else each is written over the one before.
+        Whether texts of keys stay there; else each is written over the one before.
     """
-    odd = 0
-    used = 0
     data = without_refcount(data)
     fetched = without_refcount(fetched)
     rows = without_refcount(rows)
+    elements = without_refcount(elements)
+    elements_end = without_refcount(elements_end)
     texts = without_refcount(texts)
     status = without_refcount(status)
     spans = without_refcount(spans)
@@ -251,40 +367,96 @@ def scan(  # noqa: PLR0913, PLR0917 - compiled: arrays, one loop
     tables = borrowed_tables(tables)
     template = borrowed_template(template)
     trace = borrowed_trace(trace)
-    for i in range(len(fetched)):
-        row = rows[i]
-        row["record_ms"] = fetched[i, TIMESTAMP]
-        row["offset"] = fetched[i, OFFSET]
-        status[i] = UNUSUAL_RECORD
-        odd += 1
-        at = fetched[i, VALUE]
-        size = fetched[i, VALUE_BYTES]
-        if fetched[i, FAULT] != 0 or size < 2:
+    room = borrowed_room(room)
+    marks = without_refcount(marks)
+    ends = without_refcount(ends)
+    key_room = len(plan.prefix) + MAX_ID_BYTES + 8
+    odd, used, inner, several = progress[1], progress[2], progress[3], progress[4]
+    i = progress[0] - 1
+    progress[0] = len(fetched)
+    element = count = 0  # of the record at hand; one loop, as what is done before an inner one takes long
+    while True:
+        element += 1
+        if element >= count:
+            i += 1
+            element = count = 0
+            if i == len(fetched):
+                break
+            row = rows[i]
+            row["record_ms"] = fetched[i, TIMESTAMP]
+            row["offset"] = fetched[i, OFFSET]
+            status[i] = UNUSUAL_RECORD
+            odd += 1
+            at = fetched[i, VALUE]
+            size = fetched[i, VALUE_BYTES]
+            if fetched[i, FAULT] != 0 or size < 2:
+                continue
+            if not found(data, at, at + size, plan.fields, template, trace, room):
+                continue
+            if plan.key >= 0:
+                trace.kind[plan.key] = RAW if fetched[i, KEY_BYTES] >= 0 else ABSENT
+                trace.start[plan.key] = fetched[i, KEY]
+                trace.stop[plan.key] = fetched[i, KEY] + max(fetched[i, KEY_BYTES], 0)
+            headers = fetched[i, HEADER_COUNT]
+            if headers > 0 and not read_headers(data, fetched[i, HEADERS], headers, plan, trace):
+                continue
+            side = plan.side
+            if side < 0:
+                side = _side(data, plan, trace)
+                if side < 0:
+                    continue
+            count = _elements(plan, trace, side)
+            if count < 0:
+                count = 0
+                continue
+            if count > 0 and (
+                inner + count > len(elements)
+                or several == len(elements_end)
+                or used + (count if keep_texts else 1) * key_room + MAX_TOKEN_BYTES > len(texts)
+            ):
+                progress[0] = i
+                odd -= 1
+                break
+            used_before, inner_before = used, inner
+            scores_before, scored_before = room.state[0], room.state[3]
+        if count > 0:
+            choose_element(element, plan.fields, trace, room)
+            if count > 1:
+                row = elements[inner]
+        if len(spans) > 0:
+            _show_names(plan, trace, side, spans[element])
             continue
-        if not found(data, at, at + size, plan.fields, template, trace):
-            continue
-        if plan.key >= 0:
-            trace.kind[plan.key] = RAW if fetched[i, KEY_BYTES] >= 0 else ABSENT
-            trace.start[plan.key] = fetched[i, KEY]
-            trace.stop[plan.key] = fetched[i, KEY] + max(fetched[i, KEY_BYTES], 0)
-        count = fetched[i, HEADER_COUNT]
-        if count > 0 and not read_headers(data, fetched[i, HEADERS], count, plan, trace):
-            continue
-        judged, start, stop = _judged(data, plan, tables, trace, row, texts, used)
-        if judged == NEW_NAME:
-            _show_names(plan, trace, row["side"], spans[i])
-        if judged != ORDINARY:
-            status[i] = judged
-            continue
-        key_bytes = _write_key(data, plan, trace, start, stop, texts, used)
-        if key_bytes < 0:
+        scores = room.state[0]
+        judged, start, stop = _judged(data, plan, tables, trace, room, marks, side, row, texts, used)
+        key_bytes = 0
+        if judged == ORDINARY:
+            number = element if count > 0 and not plan.id_in_element else -1
+            key_bytes = _write_key(data, plan, trace, start, stop, number, texts, used)
+        if judged != ORDINARY or key_bytes < 0:
+            status[i] = judged if judged != ORDINARY else UNUSUAL_RECORD
+            used, inner, count = used_before, inner_before, 0
+            room.state[0], room.state[3] = scores_before, scored_before
             continue
         row["id_low"], row["id_high"] = digest(texts, used, key_bytes)
         row["id_at"] = used
         row["id_bytes"] = key_bytes
-        status[i] = ORDINARY
-        odd -= 1
+        if room.state[0] > scores:
+            row["object"] = room.state[3]
+            ends[room.state[3]] = room.state[0]
+            room.state[3] += 1
         if keep_texts:
             texts[used + key_bytes] = SEPARATOR
             used += key_bytes + 1
-    return odd, used
+        if count > 1:
+            inner += 1
+        if element + 1 >= count:
+            status[i] = ORDINARY
+            odd -= 1
+            if count > 1:
+                row = rows[i]
+                row["side"] = SEVERAL
+                row["object"] = several
+                row["model"] = row["class"] = -1
+                elements_end[several] = inner
+                several += 1
+    progress[1], progress[2], progress[3], progress[4] = odd, used, inner, several

@@ -2,6 +2,9 @@
 
 A template is the value read last, without its scalars: the bytes between them, and which mapped field each
 of them is. A value of the same shape is compared piece by piece, which takes a third of the time.
+
+Elements of arrays that are events of their own are read on the way: what is wanted of each of them stands in
+the trace behind the contents of the record, one element's behind another's.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.fetched import PADDING
 from streamwatch.core.jit import hot
+from streamwatch.core.records import PADDING
+from streamwatch.edge.decoders.scanner.contents import ScoreRoom, scores_after
 from streamwatch.edge.decoders.scanner.text import (
     ABSENT,
     ARRAY_CLOSES,
@@ -22,6 +26,7 @@ from streamwatch.edge.decoders.scanner.text import (
     OBJECT_CLOSES,
     OBJECT_OPENS,
     QUOTE,
+    SCORES,
     UNUSUAL,
     after_space,
     first_word,
@@ -31,43 +36,69 @@ from streamwatch.edge.decoders.scanner.text import (
 )
 
 MAX_DEPTH: Final = 60
+MAX_ELEMENTS: Final = 4_096
+"""Elements of a record, as in `edge.decoders.mapped_part`."""
+BY_NAME, BY_INDEX, EACH = range(3)
+"""Forms of nodes: an object with fields wanted; an array of which elements are wanted by their indices, or
+each of them, which are events of their own."""
 MAX_SCALARS: Final = 192
 """Scalars of a value that can become a template."""
 TEMPLATE_BYTES: Final = 4_096
 LEARN_EVERY: Final = 16
 """Values of another shape before the template is replaced: two shapes may alternate."""
 _WORD = 8
-_ONE = np.uint64(1)
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 class Fields(NamedTuple):
-    """Mapped fields as a tree of objects; node 0 is the value itself."""
+    """Mapped fields as a tree of objects and arrays; node 0 is the value itself."""
 
     first: NDArray[np.int64]
-    """By node: its first field; those of a node stand together, up to the first of the next."""
+    """By node, like the three that follow: its first field; those of a node stand together, up to the first
+    of the next."""
+    form: NDArray[np.int64]
+    array: NDArray[np.int64]
+    """Number of an array of which each element is wanted; else -1."""
+    inside: NDArray[np.uint64]
+    """A bit for each field in the elements of such an array."""
     at: NDArray[np.int64]
     """By field, like the following: where its name lies in `names`."""
     size: NDArray[np.int64]
     word: NDArray[np.uint64]
     """The first 8 bytes of its name."""
+    element: NDArray[np.int64]
+    """Index of an element that is wanted; -1 for a field of an object, and for each element."""
     leaf: NDArray[np.int64]
-    """Number of the content wanted there; -1 for an object."""
+    """Number of the content wanted there; -1 for an object or array."""
     node: NDArray[np.int64]
-    """Node of the object; -1 for a content."""
+    """Node of the object or array; -1 for a content."""
     names: NDArray[np.uint8]
+    scored: int
+    """The content that holds scores, an object or an array; -1 without any."""
+    shared: int
+    """Contents that are those of the whole record; behind them are those in each element."""
+    width: int
+    """Contents in each element."""
 
 
 class Trace(NamedTuple):
     """Fields found in the value at hand."""
 
     kind: NDArray[np.int64]
-    """By content, like the two that follow: its kind, `text.ABSENT` and so on."""
+    """By content, like the two that follow: its kind, `text.ABSENT` and so on. Behind the contents of the
+    record come those of its elements, `Fields.width` of each."""
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
     scalars: NDArray[np.int64]
-    """Shape (MAX_SCALARS, 3): start, stop and content (-1: not mapped) of each scalar."""
+    """Shape (MAX_SCALARS, 4): start and stop of each scalar, its place in the columns above (-1: not mapped),
+    and, where scores may be, the element that they are of (0 if of the record), else -1."""
     nodes: NDArray[np.int64]
-    """By depth: the node of the object that is open; -1 of one that is not mapped."""
+    """By depth: the node of the object or array that is open; -1 of one that is not mapped."""
+    indices: NDArray[np.int64]
+    """By depth: elements of the array met so far."""
+    counts: NDArray[np.int64]
+    """By array of which each element is wanted: its elements, -1 if it is absent; then the number of elements
+    of which there are contents."""
 
 
 class Template(NamedTuple):
@@ -75,21 +106,27 @@ class Template(NamedTuple):
 
     text: NDArray[np.uint8]
     pieces: NDArray[np.int64]
-    """Shape (MAX_SCALARS + 1, 3): start and size of a piece in `text`, and the content that follows it."""
+    """Shape (MAX_SCALARS + 1, 4): start and size of a piece in `text`; place and element of the scalar, or of
+    the scores, that follow it, as in `Trace.scalars`."""
+    counts: NDArray[np.int64]
+    """As in the trace."""
     state: NDArray[np.int64]
     """Pieces, 0 without a template; values of other shapes since."""
 
 
-def new_trace(contents: int) -> Trace:
-    """Room for so many contents."""
-    kind, start, stop = (np.zeros(max(contents, 1), np.int64) for _ in range(3))
-    return Trace(kind, start, stop, np.zeros((MAX_SCALARS, 3), np.int64), np.zeros(MAX_DEPTH + 2, np.int64))
+def new_trace(contents: int, width: int, arrays: int) -> Trace:
+    """Room for so many contents, those in an element, and arrays of elements."""
+    kind, start, stop = (np.zeros(max(contents, 1) + MAX_ELEMENTS * width, np.int64) for _ in range(3))
+    scalars, depths = np.zeros((MAX_SCALARS, 4), np.int64), MAX_DEPTH + 2
+    nodes, indices, counts = (np.zeros(size, np.int64) for size in (depths, depths, arrays + 1))
+    return Trace(kind, start, stop, scalars, nodes, indices, counts)
 
 
-def new_template() -> Template:
-    """Nothing known yet."""
+def new_template(arrays: int) -> Template:
+    """Nothing known yet, of values with so many arrays of elements."""
     text = np.zeros(TEMPLATE_BYTES + PADDING, np.uint8)
-    return Template(text, np.zeros((MAX_SCALARS + 1, 3), np.int64), np.zeros(2, np.int64))
+    pieces = np.zeros((MAX_SCALARS + 1, 4), np.int64)
+    return Template(text, pieces, np.zeros(arrays + 1, np.int64), np.zeros(2, np.int64))
 
 
 @hot
@@ -109,21 +146,59 @@ def field_of(data: Any, at: int, size: int, node: int, fields: Fields) -> int:
 
 
 @hot
+def _field_at(index: int, node: int, fields: Fields) -> int:
+    """The field of this index in the node of an array; -1 if it is not mapped."""
+    for field in range(fields.first[node], fields.first[node + 1]):
+        if fields.element[field] == index:
+            return field
+    return -1
+
+
+@hot
+def _make_room(elements: int, fields: Fields, trace: Trace) -> None:
+    """Have contents of so many elements in the trace, absent ones behind those that are there."""
+    first = fields.shared + fields.width
+    for place in range(
+        first + trace.counts[-1] * fields.width,
+        first + elements * fields.width,
+    ):
+        trace.kind[place] = ABSENT
+    trace.counts[-1] = max(trace.counts[-1], elements)
+
+
+@hot
+def _scores(data: Any, at: int, element: int, room: ScoreRoom) -> int:
+    """Read scores of an element, or of the whole record, and note where they are in their room."""
+    room.spans[element, 0] = room.state[1]
+    at = scores_after(data, at, room)
+    room.spans[element, 1] = room.state[1]
+    return at
+
+
+@hot
 def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
-    data: Any, at: int, fields: Fields, trace: Trace
+    data: Any, at: int, fields: Fields, trace: Trace, room: ScoreRoom
 ) -> tuple[int, int]:
-    """Read an object token by token: the position after it or UNUSUAL, and how many scalars it has."""
-    count = 0
+    """Read a value token by token: the position after it or UNUSUAL, and how many scalars it has.
+
+    Scores count as one scalar.
+    """
+    count = element = 0
     at = after_space(data, at)
-    if data[at] != OBJECT_OPENS:
+    is_object = fields.form[0] == BY_NAME
+    if data[at] != (OBJECT_OPENS if is_object else ARRAY_OPENS):
         return UNUSUAL, count
     depth = 1
-    objects = _ONE  # a bit for each level: 1 for an object
-    seen = np.uint64(0)
+    objects = _ONE if is_object else _ZERO  # a bit for each level: 1 for an object
+    seen = _ZERO
     trace.nodes[1] = 0
+    trace.indices[1] = 0
     at = after_space(data, at + 1)
+    if data[at] == ARRAY_CLOSES:
+        return UNUSUAL, count
     while True:
-        leaf = child = -1
+        leaf = child = field = -1
+        node = trace.nodes[depth]
         if objects & _ONE:
             if data[at] != QUOTE:
                 return UNUSUAL, count
@@ -131,7 +206,6 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
             at = plain_text(data, start)
             if at < 0:
                 return UNUSUAL, count
-            node = trace.nodes[depth]
             if node >= 0:
                 field = field_of(data, start, at - start, node, fields)
                 if field >= 0:
@@ -139,45 +213,74 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
                     if seen & bit:
                         return UNUSUAL, count
                     seen |= bit
-                    leaf = fields.leaf[field]
-                    child = fields.node[field]
             at = after_space(data, at + 1)
             if data[at] != COLON:
                 return UNUSUAL, count
             at = after_space(data, at + 1)
+        elif node >= 0:
+            index = trace.indices[depth]
+            trace.indices[depth] = index + 1
+            if fields.form[node] == EACH:
+                if index >= MAX_ELEMENTS:
+                    return UNUSUAL, count
+                element = index
+                seen &= ~fields.inside[node]
+                _make_room(element + 1, fields, trace)
+                field = fields.first[node]
+            else:
+                field = _field_at(index, node, fields)
+        if field >= 0:
+            leaf = fields.leaf[field]
+            child = fields.node[field]
         byte = data[at]
-        if byte == OBJECT_OPENS or byte == ARRAY_OPENS:  # noqa: PLR1714, SIM109 - compiled
-            if leaf >= 0 or (child >= 0 and byte != OBJECT_OPENS) or depth >= MAX_DEPTH:
+        opens = byte == OBJECT_OPENS or byte == ARRAY_OPENS  # noqa: PLR1714 - compiled
+        if opens and (leaf < 0 or leaf != fields.scored):
+            if leaf >= 0 or depth >= MAX_DEPTH:
+                return UNUSUAL, count
+            is_object = byte == OBJECT_OPENS
+            if child >= 0 and is_object != (fields.form[child] == BY_NAME):
                 return UNUSUAL, count
             depth += 1
             trace.nodes[depth] = child
+            trace.indices[depth] = 0
             objects <<= _ONE
-            if byte == OBJECT_OPENS:
+            if is_object:
                 objects |= _ONE
             at = after_space(data, at + 1)
-            if data[at] != (OBJECT_CLOSES if byte == OBJECT_OPENS else ARRAY_CLOSES):
+            if data[at] != (OBJECT_CLOSES if is_object else ARRAY_CLOSES):
                 continue
         else:
             if child >= 0:
                 return UNUSUAL, count
             start = at
-            at, kind = scalar_after(data, at)
+            of = element if leaf >= fields.shared else 0
+            if opens:
+                at, kind = _scores(data, at, of, room), SCORES
+            else:
+                at, kind = scalar_after(data, at)
             if at < 0:
                 return UNUSUAL, count
+            place = leaf
             if leaf >= 0:
-                trace.kind[leaf] = kind
-                trace.start[leaf] = start
-                trace.stop[leaf] = at
+                if leaf >= fields.shared:
+                    place = leaf + (element + 1) * fields.width
+                trace.kind[place] = kind
+                trace.start[place] = start
+                trace.stop[place] = at
             if count < MAX_SCALARS:
                 trace.scalars[count, 0] = start
                 trace.scalars[count, 1] = at
-                trace.scalars[count, 2] = leaf
+                trace.scalars[count, 2] = place
+                trace.scalars[count, 3] = of if leaf >= 0 and leaf == fields.scored else -1
             count += 1
             at = after_space(data, at)
         while data[at] != COMMA:
             if data[at] != (OBJECT_CLOSES if objects & _ONE else ARRAY_CLOSES):
                 return UNUSUAL, count
             at += 1
+            node = trace.nodes[depth]
+            if node >= 0 and fields.array[node] >= 0:
+                trace.counts[fields.array[node]] = trace.indices[depth]
             depth -= 1
             objects >>= _ONE
             if depth == 0:
@@ -187,22 +290,31 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
 
 
 @hot
-def fits(data: Any, at: int, end: int, template: Template, trace: Trace) -> bool:
+def fits(
+    data: Any, at: int, end: int, fields: Fields, template: Template, trace: Trace, room: ScoreRoom
+) -> bool:
     """Tell whether the value has the shape of the template; then its fields are in the trace."""
     last = template.state[0] - 1
+    _make_room(template.counts[-1], fields, trace)
     for i in range(last):
         size = template.pieces[i, 1]
         if at + size > end or not same(data, at, template.text, template.pieces[i, 0], size):
             return False
         start = at + size
-        at, kind = scalar_after(data, start)
+        place = template.pieces[i, 2]
+        element = template.pieces[i, 3]
+        if element >= 0 and (data[start] == OBJECT_OPENS or data[start] == ARRAY_OPENS):
+            at, kind = _scores(data, start, element, room), SCORES
+        else:
+            at, kind = scalar_after(data, start)
         if at < 0:
             return False
-        leaf = template.pieces[i, 2]
-        if leaf >= 0:
-            trace.kind[leaf] = kind
-            trace.start[leaf] = start
-            trace.stop[leaf] = at
+        if place >= 0:
+            trace.kind[place] = kind
+            trace.start[place] = start
+            trace.stop[place] = at
+    for i in range(len(trace.counts)):
+        trace.counts[i] = template.counts[i]
     size = template.pieces[last, 1]
     return at + size == end and same(data, at, template.text, template.pieces[last, 0], size)
 
@@ -222,22 +334,39 @@ def learn(data: Any, at: int, end: int, count: int, template: Template, trace: T
         template.pieces[i, 0] = place
         template.pieces[i, 1] = stop - at
         template.pieces[i, 2] = trace.scalars[i, 2] if i < count else -1
-        template.text[place : place + stop - at] = data[at:stop]
+        template.pieces[i, 3] = trace.scalars[i, 3] if i < count else -1
+        for j in range(stop - at):  # as slices, arrays would bring their errors' texts: seconds to compile
+            template.text[place + j] = data[at + j]
         place += stop - at
         at = trace.scalars[i, 1] if i < count else end
+    for i in range(len(trace.counts)):
+        template.counts[i] = trace.counts[i]
     template.state[0] = count + 1
     template.state[1] = 0
 
 
 @hot
-def found(data: Any, at: int, end: int, fields: Fields, template: Template, trace: Trace) -> bool:
+def _forget(fields: Fields, trace: Trace, room: ScoreRoom) -> None:
+    """Have nothing in the trace, and no scores of the record at hand."""
+    for place in range(fields.shared + fields.width):
+        trace.kind[place] = ABSENT
+    for i in range(len(trace.counts) - 1):
+        trace.counts[i] = -1
+    trace.counts[-1] = 0
+    room.state[1] = room.state[0]
+
+
+@hot
+def found(
+    data: Any, at: int, end: int, fields: Fields, template: Template, trace: Trace, room: ScoreRoom
+) -> bool:
     """Find the mapped fields of the value from `at` to `end`; False if it is unusual."""
-    trace.kind[:] = ABSENT
+    _forget(fields, trace, room)
     if template.state[0] > 0:
-        if fits(data, at, end, template, trace):
+        if fits(data, at, end, fields, template, trace, room):
             return True
-        trace.kind[:] = ABSENT
-    stop, count = read_value(data, at, fields, trace)
+        _forget(fields, trace, room)
+    stop, count = read_value(data, at, fields, trace, room)
     if stop < 0 or stop > end:
         return False
     while stop < end and (data[stop] == 32 or data[stop] == 10 or data[stop] == 13 or data[stop] == 9):
@@ -246,3 +375,15 @@ def found(data: Any, at: int, end: int, fields: Fields, template: Template, trac
         return False
     learn(data, at, end, count, template, trace)
     return True
+
+
+@hot
+def choose_element(element: int, fields: Fields, trace: Trace, room: ScoreRoom) -> None:
+    """Have the contents of an element, by its number, where those of the record are."""
+    before = (element + 1) * fields.width
+    for place in range(fields.shared, fields.shared + fields.width):
+        trace.kind[place] = trace.kind[place + before]
+        trace.start[place] = trace.start[place + before]
+        trace.stop[place] = trace.stop[place + before]
+    if fields.scored >= fields.shared:
+        room.spans[0, 0], room.spans[0, 1] = room.spans[element, 0], room.spans[element, 1]

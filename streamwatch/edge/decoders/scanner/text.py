@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from streamwatch.core.jit import digit_stops, hot, text_stops, trailing_zeros, word_at
+from streamwatch.core.jit import (
+    digit_stops,
+    high_product,
+    hot,
+    inner,
+    swapped,
+    text_stops,
+    trailing_zeros,
+    word_at,
+)
 
 QUOTE, COMMA, COLON, PLUS, MINUS, POINT, ZERO, SPACE = 34, 44, 58, 43, 45, 46, 48, 32
 LETTER_T, LETTER_Z = 84, 90
 OBJECT_OPENS, OBJECT_CLOSES, ARRAY_OPENS, ARRAY_CLOSES = 123, 125, 91, 93
-ABSENT, NULL, TEXT, NUMBER, LITERAL, RAW = range(6)
-"""Kinds of content; RAW is that of a key or header, which has no quotes."""
+ABSENT, NULL, TEXT, NUMBER, LITERAL, RAW, SCORES = range(7)
+"""Kinds of content; RAW is that of a key or header, which has no quotes; SCORES of an object or array."""
 UNUSUAL = -1
 MAX_DIGITS = 19
 """Of the integral part of a number, one less of a negative one: what has more may not fit 64 bits."""
@@ -22,7 +31,6 @@ _NULL = np.uint64(int.from_bytes(b"null", "little"))
 _FALSE = np.uint64(int.from_bytes(b"false", "little"))
 _FOUR = np.uint64(0xFFFFFFFF)
 _FIVE = np.uint64(0xFFFFFFFFFF)
-_ONE = np.uint64(1)
 
 
 @hot
@@ -120,3 +128,247 @@ def same(data: Any, at: int, other: Any, place: int, size: int) -> bool:
         place += 8
         size -= 8
     return size <= 0 or first_word(data, at, size) == first_word(other, place, size)
+
+
+# From the text of a number to the nearest double, as Lemire (arXiv 2101.11408) computes it.
+#
+# A number is w·10^q with w below 2^64. The upper bits of w times the first 128 bits of 10^q decide the
+# double: that these suffice for every w and q is proved in Mushtak and Lemire (arXiv 2212.06644).
+
+
+MAX_SIGNIFICANT: Final = 19
+"""Digits of w, without zeros before them: what they write fits an unsigned word."""
+_LEAST_POWER: Final = -160
+_LARGEST_POWER: Final = 140
+"""Powers of ten of which a double is made here; those within give normal doubles for every w."""
+
+
+def _first_128_bits(power: int) -> int:
+    """The first 128 bits of 10^power, which are those of 5^power; rounded up where the power is negative."""
+    if power >= 0:
+        bits: int = 5**power
+        size = bits.bit_length()
+        return bits << (128 - size) if size <= 128 else bits >> (size - 128)
+    divisor: int = 5**-power
+    size = divisor.bit_length()
+    if power >= -27:
+        return (1 << (size + 127)) // divisor + 1
+    quotient: int = (1 << (2 * size + 128)) // divisor + 1
+    return quotient >> (quotient.bit_length() - 128)
+
+
+_POWERS: Final = [_first_128_bits(power) for power in range(_LEAST_POWER, _LARGEST_POWER + 1)]
+_U = np.uint64
+_HIGH: Final = np.array([bits >> 64 for bits in _POWERS], np.uint64)
+_LOW: Final = np.array([bits & (2**64 - 1) for bits in _POWERS], np.uint64)
+_TENFOLD: Final = np.array([10**count for count in range(8)], np.uint64)
+_ZEROS = _U(0x3030303030303030)
+_PAIRS, _FOURS = _U(0x000000FF000000FF), _U(0x000F424000000064)
+_TENS = _U(0x0000271000000001)
+_SHIFT_8, _SHIFT_16, _SHIFT_32 = _U(8), _U(16), _U(32)
+_ONE, _TWO, _THREE = _U(1), _U(2), _U(3)
+_LAST = _U(63)
+_UNSURE = _U(0x1FF)
+"""Bits below the mantissa, its rounding bit and one more."""
+_HIDDEN = _U(1 << 52)
+
+
+@hot
+def _eight(word: Any) -> Any:
+    """The number that eight digits write, which are the bytes of a word, less the digit 0."""
+    word = word * _U(10) + (word >> _SHIFT_8)
+    return ((word & _PAIRS) * _FOURS + ((word >> _SHIFT_16) & _PAIRS) * _TENS) >> _SHIFT_32
+
+
+@hot
+def _appended(number: Any, data: Any, at: int, count: int) -> Any:
+    """The number with further digits behind it, modulo 2^64."""
+    while count >= 8:
+        number = number * _U(100_000_000) + _eight(word_at(data, at) - _ZEROS)
+        at += 8
+        count -= 8
+    if count > 0:
+        word = (word_at(data, at) - _ZEROS) << _U(64 - 8 * count)
+        number = number * _TENFOLD[count] + _eight(word)
+    return number
+
+
+@hot
+def _nearest(w: Any, power: int) -> Any:
+    """Bits of the double nearest to w·10^power, ties to even; w is not 0."""
+    zeros = 0
+    for step in (32, 16, 8, 4, 2, 1):
+        if w >> _U(64 - step) == _U(0):
+            w <<= _U(step)
+            zeros += step
+    place = power - _LEAST_POWER
+    low = w * _HIGH[place]
+    high = high_product(w, _HIGH[place])
+    if high & _UNSURE == _UNSURE:
+        further = high_product(w, _LOW[place])
+        low += further
+        if low < further:
+            high += _ONE
+    upper = high >> _LAST
+    shift = upper + _U(9)
+    mantissa = high >> shift
+    exponent = (217_706 * power >> 16) + 63 + np.int64(upper) - zeros + 1_023
+    if low <= _ONE and -4 <= power <= 23 and mantissa & _THREE == _ONE and mantissa << shift == high:
+        mantissa -= _ONE  # exactly between two doubles: the even one
+    mantissa = (mantissa + (mantissa & _ONE)) >> _ONE
+    if mantissa >> _U(53) != _U(0):
+        mantissa = _HIDDEN
+        exponent += 1
+    return (mantissa & (_HIDDEN - _ONE)) | (_U(exponent) << _U(52))
+
+
+@inner
+def number_at(  # noqa: C901, PLR0912 - compiled: a branch for each part
+    data: Any, at: int
+) -> tuple[int, float]:
+    """The position after a number, and the double nearest to it, as Python's `float` gives it.
+
+    UNUSUAL if it is none, is a negative zero, or has many digits or an exponent of many.
+    """
+    negative = data[at] == MINUS
+    if negative:
+        at += 1
+    whole, w = 1, _U(0)
+    if data[at] != ZERO:
+        whole = digits(data, at)
+        if whole == 0 or whole > MAX_SIGNIFICANT - 1:
+            return UNUSUAL, 0.0
+        w = _appended(w, data, at, whole)
+    at += whole
+    power = 0
+    if data[at] == POINT:
+        at += 1
+        decimals = digits(data, at)
+        if decimals == 0 or decimals > 31:
+            return UNUSUAL, 0.0
+        if whole + decimals > MAX_SIGNIFICANT:
+            zeros = 0
+            if w == _U(0):
+                zeros = 1
+                while zeros <= decimals and data[at + zeros - 1] == ZERO:
+                    zeros += 1
+            if whole + decimals - zeros > MAX_SIGNIFICANT:
+                return UNUSUAL, 0.0
+        w = _appended(w, data, at, decimals)
+        at += decimals
+        power = -decimals
+    byte = data[at]
+    if byte == 101 or byte == 69:  # noqa: PLR1714 - compiled; e or E
+        at += 1
+        byte = data[at]
+        if byte == PLUS or byte == MINUS:  # noqa: PLR1714, SIM109 - compiled
+            at += 1
+        count = digits(data, at)
+        if count == 0 or count > 2:
+            return UNUSUAL, 0.0
+        exponent: Any = np.int64(_appended(_U(0), data, at, count))
+        power += -exponent if byte == MINUS else exponent
+        at += count
+    if w == _U(0):
+        return (UNUSUAL if negative else at), 0.0
+    found = np.uint64(_nearest(w, power)).view(np.float64)
+    return at, -found if negative else found
+
+
+# XXH3-128 with seed 0 of up to 128 bytes, after the specification of xxHash (doc/xxhash_spec.md, "XXH3").
+
+
+MAX_BYTES: Final = 128
+
+_SECRET_BYTES = bytes.fromhex(
+    "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578825ad07d"
+    "ccff7221b8084674f743248ee03590e6813a264c3c2852bb91c300cb88d0658b1b532ea371644897a20df94e"
+    "3819ef46a9deacd8a8fa763fe39c343ff9dcbbc7c70b4f1d8a51e04bcdb45931c89f7ec9d9787364eac5ac83"
+    "34d3ebc3"
+)
+
+
+def _secret(at: int) -> int:
+    return int.from_bytes(_SECRET_BYTES[at : at + 8], "little")
+
+
+_SECRET = np.array([_secret(at) for at in range(len(_SECRET_BYTES) - 7)], np.uint64)
+_MIX_9_LOW, _MIX_9_HIGH = _U(_secret(32) ^ _secret(40)), _U(_secret(48) ^ _secret(56))
+_MIX_4 = _U(_secret(16) ^ _secret(24))
+_MIX_1_LOW = _U((_secret(0) ^ _secret(4)) & 0xFFFFFFFF)
+_MIX_1_HIGH = _U((_secret(8) ^ _secret(12)) & 0xFFFFFFFF)
+_PRIME32_2 = _U(0x85EBCA77)
+_PRIME64_1, _PRIME64_2, _PRIME64_3 = _U(0x9E3779B185EBCA87), _U(0xC2B2AE3D27D4EB4F), _U(0x165667B19E3779F9)
+_PRIME64_4 = _U(0x85EBCA77C2B2AE63)
+_PRIME_MX1, _PRIME_MX2 = _U(0x165667919E3779F9), _U(0x9FB21C651E98DF25)
+_LOW_WORD = _U(0xFFFFFFFF)
+
+
+@hot
+def _spread(bits: Any) -> Any:
+    bits ^= bits >> _U(37)
+    bits *= _PRIME_MX1
+    return bits ^ (bits >> _U(32))
+
+
+@hot
+def _spread_short(bits: Any) -> Any:
+    bits ^= bits >> _U(33)
+    bits *= _PRIME64_2
+    bits ^= bits >> _U(29)
+    bits *= _PRIME64_3
+    return bits ^ (bits >> _U(32))
+
+
+@hot
+def _mixed(data: Any, at: int, secret: int) -> Any:
+    left = word_at(data, at) ^ _SECRET[secret]
+    right = word_at(data, at + 8) ^ _SECRET[secret + 8]
+    return (left * right) ^ high_product(left, right)
+
+
+@hot
+def digest(data: Any, at: int, size: int) -> tuple[Any, Any]:
+    """Low and high half of the digest of 1 to `MAX_BYTES` bytes."""
+    length = _U(size)
+    if size > 16:
+        low = length * _PRIME64_1
+        high = _U(0)
+        i = (size - 1) // 32
+        while i >= 0:
+            front = at + 16 * i
+            back = at + size - 16 * (i + 1)
+            low += _mixed(data, front, 32 * i)
+            low ^= word_at(data, back) + word_at(data, back + 8)
+            high += _mixed(data, back, 32 * i + 16)
+            high ^= word_at(data, front) + word_at(data, front + 8)
+            i -= 1
+        mixed = low * _PRIME64_1 + high * _PRIME64_4 + length * _PRIME64_2
+        return _spread(low + high), _U(0) - _spread(mixed)
+    if size > 8:
+        first = word_at(data, at)
+        last = word_at(data, at + size - 8)
+        word = first ^ last ^ _MIX_9_LOW
+        low = word * _PRIME64_1 + (_U(size - 1) << _U(54))
+        last ^= _MIX_9_HIGH
+        high = high_product(word, _PRIME64_1) + last + (last & _LOW_WORD) * (_PRIME32_2 - _U(1))
+        low ^= swapped(high)
+        return _spread(low * _PRIME64_2), _spread(high_product(low, _PRIME64_2) + high * _PRIME64_2)
+    if size > 3:
+        first = word_at(data, at) & _LOW_WORD
+        last = word_at(data, at + size - 4) & _LOW_WORD
+        word = (first + (last << _U(32))) ^ _MIX_4
+        factor = _PRIME64_1 + (length << _U(2))
+        low = word * factor
+        high = high_product(word, factor) + (low << _U(1))
+        low ^= high >> _U(3)
+        low ^= low >> _U(35)
+        low *= _PRIME_MX2
+        return low ^ (low >> _U(28)), _spread(high)
+    first = _U(data[at])
+    middle = _U(data[at + (size >> 1)])
+    last = _U(data[at + size - 1])
+    word = (first << _U(16)) | (middle << _U(24)) | last | (length << _U(8))
+    turned = swapped(word) >> _U(32)
+    turned = ((turned << _U(13)) | (turned >> _U(19))) & _LOW_WORD
+    return _spread_short(word ^ _MIX_1_LOW), _spread_short(turned ^ _MIX_1_HIGH)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from io import BytesIO
+from secrets import token_bytes
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
@@ -38,6 +39,10 @@ MAX_DECIMAL_BYTES: Final = 64
 _LARGEST_FIXED: Final = 2**31 - 1
 _TOO_DEEP: Final = f"is nested more than {MAX_DEPTH} types deep"
 _encoded: Final = msgspec.json.Encoder().encode
+_lines: Final = msgspec.json.Encoder().encode_lines
+_END: Final = "__streamwatch_end__"
+_END_BYTES: Final = 16
+"""Random bytes behind each of many values: one that takes more or fewer bytes than its own misses them."""
 _DECIMAL: Final = "streamwatch-decimal"
 _UUID: Final = "streamwatch-uuid"
 _SCALARS: Final[Mapping[str, tuple[int, int]]] = {
@@ -101,6 +106,18 @@ class AvroReader:
                 "fields": [field],
             }  # a union by itself is
             parsed: Any = fastavro.parse_schema(whole, named_schemas=named)  # parsed anew for every record
+            top: Any = parsed["fields"][0]["type"]
+            self._is_record = isinstance(top, dict) and top["type"] == "record"
+            fields = top["fields"] if self._is_record else parsed["fields"]
+            end = {"type": "fixed", "name": "__streamwatch_fixed__", "size": _END_BYTES}
+            each = {
+                "type": "record",
+                "name": "__streamwatch_each__",
+                "fields": [*fields, {"name": _END, "type": end}],
+            }
+            items = {"name": "values", "type": {"type": "array", "items": each}}
+            many = {"type": "record", "name": "__streamwatch_values__", "fields": [items]}
+            self._many: Any = fastavro.parse_schema(many, named_schemas=named)
         except SchemaUnusable:
             raise
         except (UnknownType, SchemaParseException, *_FAULTS) as error:
@@ -121,6 +138,32 @@ class AvroReader:
         if stream.tell() != len(value):
             raise Undecodable
         return text
+
+    def all_to_json(self, contents: Sequence[bytes]) -> Sequence[bytes] | None:
+        """Read values as the items of one array, each with random bytes behind it that have to be found."""
+        end = token_bytes(_END_BYTES)
+        written = b"".join(
+            [_long(len(contents)), *(part for each in contents for part in (each, end)), b"\0"]
+        )
+        stream = BytesIO(written)
+        try:
+            found = self._read(stream, self._many, None)["values"]
+            ends = [each.pop(_END) for each in found]
+            if stream.tell() != len(written) or ends.count(end) != len(contents):
+                return None
+            texts = _lines(found if self._is_record else [each["value"] for each in found]).split(b"\n")
+        except _FAULTS:
+            return None
+        return texts[:-1]
+
+
+def _long(number: int) -> bytes:
+    """A count as Avro writes it: twice the number, in groups of seven bits."""
+    left, written = 2 * number, bytearray()
+    while left > 127:
+        written.append(left & 127 | 128)
+        left >>= 7
+    return bytes((*written, left))
 
 
 def compile_avro(schema: Schema) -> AvroReader:

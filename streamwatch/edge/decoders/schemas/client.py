@@ -24,6 +24,7 @@ from yarl import URL
 
 from streamwatch import __version__
 from streamwatch.edge.decoders.schemas.schema import (
+    RegistrySpec,
     Schema,
     SchemaRef,
     SchemaUnavailable,
@@ -31,9 +32,7 @@ from streamwatch.edge.decoders.schemas.schema import (
     SchemaUnusable,
     Version,
 )
-from streamwatch.edge.decoders.schemas.spec import RegistrySpec
-from streamwatch.edge.outgoing.resolver import SystemResolver
-from streamwatch.edge.outgoing.ssrf_guard import AddressRefusedError, GuardedResolver, refused
+from streamwatch.edge.outgoing import AddressRefusedError, GuardedResolver, SystemResolver, refused
 
 MAX_BYTES: Final = 2 * 2**20
 """An answer with more is not read."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
 
@@ -81,6 +81,22 @@ class ValueReader(Protocol):
         """
         ...
 
+    def all_to_json(self, contents: Sequence[bytes]) -> Sequence[bytes] | None:
+        """Write the contents of many values as JSON texts, which takes a fraction of one by one.
+
+        Parameters
+        ----------
+        contents
+            What follows the schema's name in each value.
+
+        Returns
+        -------
+        Sequence[bytes] | None
+            As `to_json` gives them; None where one of them may not be what the schema says, or has to be read
+            by itself.
+        """
+        ...
+
 
 Compile: TypeAlias = Callable[[Schema], ValueReader]
 """Makes a reader; blocks. Raises SchemaUnusable; what else it raises makes the schema unusable, too."""
@@ -99,3 +115,53 @@ class Readers(Protocol):
     def reader(self, wanted: SchemaRequest) -> ValueReader | str:
         """The reader of a schema, or the reason why its records are invalid."""
         ...
+
+
+# Names of schemas in records, as Confluent's serializers write them.
+#
+# In front of the contents stands a zero byte and the schema's number (four bytes, most significant first),
+# or a byte of one and its global id (sixteen bytes). The same may stand in the header `__value_schema_id`,
+# and the value is then nothing but contents; of a key, in `__key_schema_id`. Protocol Buffers have the
+# indexes of the message type behind it (Confluent, "Formats, Serializers, and Deserializers", section "Wire
+# format").
+
+
+HEADER: Final = "__value_schema_id"
+KEY_HEADER: Final = "__key_schema_id"
+NUMBER_BYTES: Final = 5
+GLOBAL_ID_BYTES: Final = 17
+
+
+def named_in(content: bytes) -> tuple[SchemaRef, int] | None:
+    """Read the schema's name at the beginning of `content`, and where it ends; None if there is none."""
+    if len(content) >= NUMBER_BYTES and content[0] == 0:
+        return int.from_bytes(content[1:NUMBER_BYTES], "big"), NUMBER_BYTES
+    if len(content) >= GLOBAL_ID_BYTES and content[0] == 1:
+        return UUID(bytes=content[1:GLOBAL_ID_BYTES]), GLOBAL_ID_BYTES
+    return None
+
+
+def in_header(headers: Sequence[tuple[str, bytes | None]]) -> bytes | None:
+    """Content of the last header that names a schema; None without one."""
+    for name, content in reversed(headers):
+        if name == HEADER:
+            return content
+    return None
+
+
+# Address and credentials of a schema registry.
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrySpec:
+    """A registry that speaks Confluent's protocol, and who asks it."""
+
+    url: str
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    """Sent as bearer token, in place of a name and password."""
+    ca_file: str | None = None
+    """Certificates to trust, PEM; the system's if absent."""
+    timeout_seconds: float = 10.0
+    """Of one request."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from streamwatch.edge.sources.kafka.checking.probe import (
+from streamwatch.edge.sources.kafka.checking import (
     KafkaUnreachable,
     Probed,
     list_topics,
     probe,
     probe_writing,
 )
-from streamwatch.edge.sources.kafka.connection.topics import TopicsMissing
+from streamwatch.edge.sources.kafka.connection import TopicsMissing
 from streamwatch.edge.sources.kafka.data_loss import LogLost, ReadingEnded
-from streamwatch.edge.sources.kafka.grants import ReadDenied, WriteDenied
+from streamwatch.edge.sources.kafka.refusals import ReadDenied, WriteDenied
 from streamwatch.edge.sources.kafka.source import KafkaSource
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start, parse_start
 from streamwatch.edge.sources.kind import SourceKind
@@ -45,9 +45,10 @@ def build(
     topics: Sequence[str],
     emit: Callable[[InternalEvent], None],
     offset_metadata: Callable[[], str],
+    topics_since_ms: Callable[[], Mapping[str, int]] = dict,
 ) -> KafkaSource:
-    """Read all partitions of topics."""
-    return KafkaSource(spec, topics, emit, offset_metadata=offset_metadata)
+    """Read all partitions of topics; `topics_since_ms` names those that begin at a time of their own."""
+    return KafkaSource(spec, topics, emit, offset_metadata=offset_metadata, topics_since_ms=topics_since_ms)
 
 
 KIND = SourceKind[KafkaSpec]("kafka", build)

@@ -7,11 +7,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import NamedTuple
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.connection.connection import Connection
-from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS, worded
-from streamwatch.edge.sources.kafka.fetch.wire import Listing
+from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listing, worded
 from streamwatch.telemetry import InternalEvent, OffsetsNotCommitted
 
 

@@ -9,27 +9,49 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from streamwatch.core.events import Fingerprint, Partition
+from streamwatch.core.metrics import family, single
+from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import DataLossCounters, Poll, Record
-from streamwatch.core.series import Family
 from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
-from streamwatch.edge.sources.kafka.batches.codecs import CodecMissing
-from streamwatch.edge.sources.kafka.batches.plain_batches import compiled_plain_batches
+from streamwatch.edge.sources.kafka.batches.opened import CodecMissing
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.connection.connection import Connection
-from streamwatch.edge.sources.kafka.connection.session import Session
-from streamwatch.edge.sources.kafka.connection.topics import TopicsMissing
+from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
+from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection, TopicsMissing
 from streamwatch.edge.sources.kafka.data_loss import DataLossSnapshot, DataLossTracker, ReadingEnded
-from streamwatch.edge.sources.kafka.fetch.answer import CONNECTION_ERRORS
-from streamwatch.edge.sources.kafka.fetch.wire import Listing
-from streamwatch.edge.sources.kafka.positions.assignment import Assignment
-from streamwatch.edge.sources.kafka.positions.damages import Damages
-from streamwatch.edge.sources.kafka.positions.group import Group
-from streamwatch.edge.sources.kafka.positions.partition_positions import PartitionPositions
-from streamwatch.edge.sources.kafka.positions.partition_status import PartitionStatus
-from streamwatch.edge.sources.kafka.series import source_families
+from streamwatch.edge.sources.kafka.group import Group
+from streamwatch.edge.sources.kafka.positions import Assignment, Damages, PartitionPositions, PartitionStatus
+from streamwatch.edge.sources.kafka.session import Session
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listing
 from streamwatch.telemetry import InternalEvent, TopicsAssigned
+
+# Series of the brokers, and of what was lost of their logs.
+
+
+def source_families(counts: DataLossCounters | None, *, up: bool) -> Sequence[Family]:
+    """Series of the source.
+
+    Parameters
+    ----------
+    counts
+        None before state is open: then there are no samples of them, as a scrape must not see 0 where the run
+        before had counted.
+    up
+        Whether the brokers answer.
+    """
+    return [
+        single("kafka_up", float(up)),
+        _by_cause("kafka_data_loss_total", {} if counts is None else counts.losses),
+        _by_cause("kafka_records_lost_total", {} if counts is None else counts.records_lost),
+        single(
+            "kafka_position_unverified_total", None if counts is None else float(counts.position_unverified)
+        ),
+    ]
+
+
+def _by_cause(name: str, counts: Mapping[str, int]) -> Family:
+    return family(name, [((cause,), float(n)) for cause, n in sorted(counts.items())])
+
 
 NOTHING: Mapping[Partition, Fingerprint] = MappingProxyType({})
 
@@ -53,17 +75,21 @@ class KafkaSource:
     offset_metadata
         `state=<identity> commit=<number>` of the durable state as it is, which goes with advisory offsets;
         empty where state is not durable.
+    topics_since_ms
+        Topics that were added to the state, and the time (ms) from which each is read instead of
+        `start_from`.
     monotonic, wall, jitter
         Seconds that never go back, seconds since the epoch (for `start_from: -2h` alone), numbers in [0, 1).
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # clocks, and what is asked of the state
         self,
         spec: KafkaSpec,
         topics: Sequence[str],
         emit: Callable[[InternalEvent], None],
         *,
         offset_metadata: Callable[[], str] = lambda: "",
+        topics_since_ms: Callable[[], Mapping[str, int]] = dict,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
@@ -75,7 +101,9 @@ class KafkaSource:
         self._offset_metadata = offset_metadata
         self._health = BrokerHealth(spec.alive_ms, emit, monotonic)
         self._losses = DataLossTracker(spec.on_data_loss, emit)
-        self._partition_positions = PartitionPositions(spec, self._topics, self._losses, emit, wall)
+        self._partition_positions = PartitionPositions(
+            spec, self._topics, self._losses, emit, wall, topics_since_ms
+        )
         self._group = Group(spec, offset_metadata, self._losses, emit)
         self._background = BackgroundTasks(spec, self._health, emit, monotonic)
         self._partition_status = PartitionStatus(self._health, spec.watermark_grace_ms, monotonic)

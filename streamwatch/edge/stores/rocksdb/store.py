@@ -1,70 +1,148 @@
 """State on local disk: survives the process and the machine, whatever is pending.
 
-One value per id holds all that is known of it (`codec`), so one look-up finds every model's prediction, a
-label that waits, and the dedup entries of what is settled. What resolves between two commits reaches the disk
-only as a dedup entry. In memory are the ids touched last and what falls due next (`records`, `expiry_cache`).
+The join has its entries in memory, or in cold runs (`runs`); what a commit writes of them are values whose
+keys and contents are the core's business (`core.join.compiled.durable`). They lie in the same write batch as
+the journal, the models, the outbox, the sections and the manifest.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rocksdict import WriteBatch
 
-from streamwatch.core.commit.batch import CommitBatch, RecoveredState
-from streamwatch.core.events import Label, NullRecord, Prediction
-from streamwatch.core.join.entry import JoinEntry
-from streamwatch.core.join.working_set import BatchResult, ReadSet, WorkingSet
+from streamwatch.core.join.cold.store import ENTRIES, ColdChanges, KeyRange
 from streamwatch.core.metrics import family, single
-from streamwatch.core.series import Family
-from streamwatch.edge.stores.errors import StateRefused
-from streamwatch.edge.stores.rocksdb.commit_parts import CommitParts
-from streamwatch.edge.stores.rocksdb.directory.database import FAMILIES, Database
-from streamwatch.edge.stores.rocksdb.directory.meta import (
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.ports import CommitBatch, RecoveredState
+from streamwatch.edge.stores.rocksdb.database import (
+    COLD_RUNS,
+    FAMILIES,
+    IDENTITY_KEY,
+    SECTION_PREFIX,
+    STATE_KEY,
+    Database,
     StoreManifest,
-    all_names_of,
+    encoded,
     identity_of,
+    key_number,
     manifest_of,
+    number_key,
+    sections_of,
 )
-from streamwatch.edge.stores.rocksdb.directory.opening import closed_on_failure, open_database
-from streamwatch.edge.stores.rocksdb.directory.presence import Presence
-from streamwatch.edge.stores.rocksdb.keys import name_key
-from streamwatch.edge.stores.rocksdb.rows.codec import ChainCodec
-from streamwatch.edge.stores.rocksdb.rows.dedup import DedupCleaner
-from streamwatch.edge.stores.rocksdb.rows.expiry_cache import STATES, ExpiryCache
-from streamwatch.edge.stores.rocksdb.rows.names import Names
-from streamwatch.edge.stores.rocksdb.rows.records import Records
+from streamwatch.edge.stores.rocksdb.opening import Presence, closed_on_failure, open_database
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 
-_WITH_ID: Final = frozenset((Prediction, Label, NullRecord))
-_CLEARING: Final = 4
-"""Dead dedup entries cleared per event, at most: more than any stream makes."""
+# Cold runs in RocksDB: blocks, filters and dead bits are values of a family of their own.
+#
+# What is written before a commit lies before it in the write-ahead log, so a commit that survives a crash
+# finds it there.
+
+
+RECLAIMED_SHARE: Final = 4
+"""Removed entries take their room on the disk until they are so large a share of the others."""
+
+
+class RocksRuns:
+    """A `RunStore` over an open directory.
+
+    Parameters
+    ----------
+    database
+        With the family `COLD_RUNS`. Its `batch` is where a commit's `write_changes` belongs.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._removed: list[KeyRange] = []
+        self._removed_entries = 0
+
+    def write(self, values: Sequence[tuple[bytes, bytes]]) -> None:
+        """Write values; the operating system has them, not yet the disk."""
+        with self._database.batch() as batch:
+            self._database.into(COLD_RUNS, batch)
+            for key, value in values:
+                batch[key] = value
+
+    def get_all(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Values of many keys."""
+        return self._database.get_all(COLD_RUNS, list(keys))
+
+    def keys(self, first: bytes, end: bytes) -> Sequence[bytes]:
+        """Keys in a range, in order."""
+        found: list[bytes] = []
+        for key, _ in self._database.items(COLD_RUNS, first):
+            if key >= end:
+                break
+            found.append(key)
+        return found
+
+    def next_key(self, first: bytes) -> bytes | None:
+        """First key that is not before `first`."""
+        return next((key for key, _ in self._database.items(COLD_RUNS, first)), None)
+
+    def remove(self, ranges: Sequence[KeyRange]) -> None:
+        """Remove keys."""
+        with self._database.batch() as batch:
+            self._remove(ranges, batch)
+
+    def write_changes(self, changes: ColdChanges, batch: WriteBatch) -> None:
+        """Add what has changed to the batch of a commit."""
+        self._remove(changes.removed, batch)
+        self._removed += [each for each in changes.removed if each[0].startswith(ENTRIES)]
+        self._removed_entries += changes.removed_entries
+        self._database.into(COLD_RUNS, batch)
+        for key, value in changes.put.items():
+            if value is None:
+                del batch[key]
+            else:
+                batch[key] = value
+
+    def reclaimable(self, entries: int) -> list[KeyRange]:
+        """Hand over the keys that commits have removed, once it pays to `reclaim` their room; else nothing.
+
+        Parameters
+        ----------
+        entries
+            Entries in all runs that are left.
+        """
+        if self._removed_entries < entries // RECLAIMED_SHARE:
+            return []
+        removed, self._removed, self._removed_entries = sorted(self._removed), [], 0
+        ranges: list[KeyRange] = []
+        for first, end in removed:
+            if ranges and ranges[-1][1] == first:
+                ranges[-1] = (ranges[-1][0], end)
+            else:
+                ranges.append((first, end))
+        return ranges
+
+    def reclaim(self, ranges: Sequence[KeyRange]) -> None:
+        """Free the disk of removed keys; for a thread.
+
+        RocksDB by itself leaves a removed range on the disk until it happens to rewrite its files; asking for
+        it rewrites their neighbours, too.
+        """
+        for first, end in ranges:
+            self._database.compact_range(COLD_RUNS, first, end)
+
+    def _remove(self, ranges: Sequence[KeyRange], batch: WriteBatch) -> None:
+        for first, end in ranges:
+            self._database.delete_range(COLD_RUNS, first, end, batch)
 
 
 class RocksStore:
     """A `Store` over RocksDB; `open` it in a thread, it may take seconds."""
 
-    def __init__(self, database: Database, spec: RocksSpec) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
         self._presence = Presence(database.directory)
-        manifest = manifest_of(database) or StoreManifest()
-        self._manifest = manifest
+        self._commits = (manifest_of(database) or StoreManifest()).commits
         self._identity = identity_of(database) or ""
-        self._names = Names(all_names_of(database, manifest))
-        self._codec = ChainCodec(self._names, manifest.horizon_ms, manifest.early_horizon_ms, manifest.floor)
-        empty = manifest.commits == 0
-        self._records = Records(database, self._codec, spec.cache_entries, empty=empty)
-        self._caches = [
-            ExpiryCache(
-                kind, spec.expiry_cache_entries, None if empty else manifest.since_s[kind], spec.due_records
-            )
-            for kind in range(len(STATES))
-        ]
-        self._dedup = DedupCleaner(database, manifest.floor)
-        self._parts = CommitParts(database)
-        self._events = 0
-        self._ids: list[str | None] = []
+        self._journal = deque(key_number(key) for key, _ in database.items("journal"))
+        self._runs = RocksRuns(database)
 
     @classmethod
     def open(cls, spec: RocksSpec) -> RocksStore:
@@ -79,16 +157,7 @@ class RocksStore:
         """
         database = open_database(spec)
         with closed_on_failure(database):
-            manifest = manifest_of(database)
-            if manifest is not None and manifest.in_columns:
-                raise StateRefused(
-                    f"the state in {spec.directory} is kept in columns, and these settings join row by row: "
-                    "set `join.conflicts: first`, no `monitors.comparisons` with "
-                    "`join.order: prediction_time`, and some "
-                    "`state.join_memory_megabytes`, or name another directory in `state.directory` to start "
-                    "afresh; nothing was changed"
-                )
-            return cls(database, spec)
+            return cls(database)
 
     @property
     def durable(self) -> bool:
@@ -101,103 +170,100 @@ class RocksStore:
         return self._identity
 
     def load(self) -> RecoveredState:
-        """Contents of the last commit beside the join entries."""
-        return self._parts.load(self._manifest.commits)
-
-    def fetch(self, read_set: ReadSet) -> WorkingSet:
-        """Read what is not in memory."""
-        with_id = _WITH_ID
-        ids: list[str | None] = [
-            event.id  # pyright: ignore[reportAttributeAccessIssue] - those in the set have one
-            for event in read_set.events
-            if type(event) in with_id
-        ]
-        self._ids = ids
-        records = self._records
-        records.find(ids)
-        pending, early, retained = self._caches
-        spoken = set(ids)
-        due_s = read_set.deadline_s
-        pending.cover(due_s, read_set.oldest_predictions, spoken, records)
-        early.cover(due_s, read_set.oldest_labels, spoken, records)
-        retained.cover(due_s, read_set.oldest_labels, spoken, records)
-        reached_s = (pending.until_s, early.until_s, retained.until_s)
-        return WorkingSet(records.by_id, pending.index, early.index, retained.index, reached_s)
-
-    def apply(self, result: BatchResult) -> None:
-        """Note what changed."""
-        changed = self._records.changed
-        changed.update(dict.fromkeys(self._ids))
-        changed.update(dict.fromkeys(result.changed))
-        self._events += len(result.events)
-        self._dedup.add(result.dedup_added)
-        if result.dropped:
-            self._dedup.drop(result.dropped)
-            self._codec.floor = self._dedup.floor
+        """Contents of the last commit; the values of the join are read as they are iterated."""
+        items = self._database.items
+        return RecoveredState(
+            self._commits,
+            sections_of(self._database),
+            {key.decode(): value for key, value in items("models")},
+            [(key_number(key), value) for key, value in items("journal")],
+            {key.decode(): value for key, value in items("outbox")},
+            items("columns"),
+            self._runs,
+        )
 
     def commit(self, changes: CommitBatch) -> None:
         """One batch over all families."""
+        number = self._commits + 1
         with self._database.batch() as batch:
-            self._write(batch, changes)
-        self._events = 0
-        self._records.let_go(self._caches)
+            self._replace("columns", changes.columns, batch)
+            if changes.runs is not None:
+                self._runs.write_changes(changes.runs, batch)
+            self._write_journal(number, changes, batch)
+            self._replace("models", {name.encode(): value for name, value in changes.models.items()}, batch)
+            outbox = {notification.encode(): value for notification, value in changes.outbox.items()}
+            self._replace("outbox", outbox, batch)
+            self._database.into("meta", batch)
+            batch[STATE_KEY] = encoded(StoreManifest(number))
+            for name, section in changes.sections.items():
+                batch[SECTION_PREFIX + name.encode()] = section
+        self._commits = number
 
-    def _write(self, batch: WriteBatch, changes: CommitBatch) -> None:
-        into, manifest = self._database.into, self._manifest
-        commit, number = manifest.commits + 1, manifest.entries
-        into("expiry", batch)
-        for cache in self._caches:
-            number = cache.write(batch, number)
-        into("dedup", batch)
-        self._dedup.write(batch, commit)
-        into("entries", batch)
-        self._dedup.clear(self._records, batch, _CLEARING * self._events + 64)
-        self._records.write(batch)
-        pending, early, retained = (cache.since_s() for cache in self._caches)
-        self._manifest = StoreManifest(
-            commit,
-            number,
-            self._dedup.floor,
-            (pending, early, retained),
-            manifest.horizon_ms,
-            manifest.early_horizon_ms,
-            len(self._names.names),
-        )
-        self._parts.write(batch, changes, self._manifest)
-        names = self._names
-        for place, name in enumerate(names.fresh, len(names.names) - len(names.fresh)):
-            batch[name_key(place)] = name.encode()
-        names.fresh.clear()
+    def _write_journal(self, number: int, changes: CommitBatch, batch: WriteBatch) -> None:
+        self._database.into("journal", batch)
+        if changes.journal:
+            batch[number_key(number)] = changes.journal
+            self._journal.append(number)
+        while self._journal and self._journal[0] < changes.journal_floor:
+            del batch[number_key(self._journal.popleft())]
+
+    def _replace(self, part: str, values: Mapping[bytes, bytes | None], batch: WriteBatch) -> None:
+        """Write the values of a family; None removes one."""
+        self._database.into(part, batch)
+        for key, value in values.items():
+            if value is None:
+                del batch[key]
+            else:
+                batch[key] = value
 
     def flush(self) -> None:
         """Flush the write-ahead log; what was flushed to files that nobody can find is not durable."""
         self._database.flush()
         self._presence.require()
 
-    def records(self) -> Mapping[str, JoinEntry]:
-        """Everything, read from disk: for inspection and tests."""
-        by_id, changed = self._records.by_id, self._records.changed
-        found = dict(by_id)
-        for key, value in self._database.items("entries"):
-            id = key.decode("latin-1")  # noqa: A001 - the events' own word
-            if id not in found and id not in changed:
-                first = self._codec.unpack(id, value)
-                if first is not None:
-                    found[id] = first
-        return found
-
     def families(self) -> Sequence[Family]:
-        """Number of entries and the room they take."""
+        """Room that everything takes; the join tells how many entries there are."""
         figure = self._database.figure
         sizes = [((name,), float(figure(name, "live-sst-files-size"))) for name in FAMILIES]
-        buffered = figure("entries", "cur-size-all-mem-tables")
         return [
             family("state_bytes", sizes),
-            single("state_buffered_bytes", float(buffered)),
-            single("state_entries", float(figure("entries", "estimate-num-keys"))),
-            single("state_cache_entries", float(len(self._records.by_id))),
+            single("state_buffered_bytes", float(figure("columns", "cur-size-all-mem-tables"))),
         ]
 
     def close(self) -> None:
         """Free the directory."""
         self._database.close()
+
+
+# A state directory emptied on purpose: its identity and the number of its last commit stay.
+
+
+_AFTER_ALL_KEYS = b"\xff" * 64
+
+
+def empty(spec: RocksSpec) -> None:
+    """Remove everything that commits have written, in one step.
+
+    The next commit has the number after the last one, so that whoever remembers this state (a consumer group)
+    does not take it for a lost or older one.
+
+    Raises
+    ------
+    StateRefused
+        If there is no state, or a daemon has it open.
+    StateFailed
+        If the disk fails.
+    """
+    database = open_database(spec)
+    try:
+        commits = (manifest_of(database) or StoreManifest()).commits
+        identity = identity_of(database) or ""
+        with database.batch() as batch:
+            for family in FAMILIES:
+                database.delete_range(family, b"", _AFTER_ALL_KEYS, batch)
+            database.into("meta", batch)
+            batch[IDENTITY_KEY] = identity.encode()
+            batch[STATE_KEY] = encoded(StoreManifest(commits + 1))
+        database.flush()
+    finally:
+        database.close()

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from streamwatch.core.series import Family, Report
+from streamwatch.core.metrics.series import Family, Report
 
 _TYPES = {
     "css": "text/css; charset=utf-8",

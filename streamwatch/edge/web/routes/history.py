@@ -29,12 +29,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.class_samples import ClassSamples
-from streamwatch.core.series import Family, Histogram, Report, Sample
+from streamwatch.core.estimators.past import HOUR_S, Stretches, merged, tiers
+from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Report, Sample
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web.json_text import JSON, encode
+from streamwatch.edge.web.ports import named
+from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
+from streamwatch.edge.web.routes.json_api import names_of
 from streamwatch.edge.web.routes.overview import LOWER, UPPER, main_forgetting
-from streamwatch.edge.web.segments import named
 
 Column: TypeAlias = tuple[str, ...]
 """A metric and the values of its labels other than the model."""
@@ -235,3 +237,176 @@ def _short(value: float) -> float | None:
     if not math.isfinite(value):
         return None
     return float(f"{value:.7g}")
+
+
+# The recent past of comparisons, kept in memory for the status page's charts; a restart forgets it.
+#
+# `GET /api/v1/comparisons/{champion}/history?since=1759999990`::
+#
+# {"champion": "fraud-v3", "forgetting": "fading:0.999", "timestamps": [1759999999.5, 1760000000.5],
+# "challengers": {"fraud-v4": {"q": [0.3, 0.31], "lead": [null, 0.06]}}}
+#
+# Q under that forgetting, and the mean lead, in the tiers of `history`; `null` where undefined; 404 for a
+# model that nothing is compared with.
+
+
+MAX_COMPARED_VALUES = 2_000_000
+_CHARTED = ("q", "lead")
+_BETWEEN = "\x1f"
+"""Between champion and challenger in the name of a row: no model's name has a control character."""
+
+
+class ComparisonHistory:
+    """Observes reports and answers for one champion at a time; both in the rendering thread."""
+
+    routes: Sequence[str] = ("/api/v1/comparisons/{champion:.+}/history",)
+    query: Mapping[str, str] = {"since": r"[0-9]{1,12}(\.[0-9]{1,9})?"}
+    headers: Mapping[str, str] = {}
+    public = False
+
+    def __init__(self, max_values: int = MAX_COMPARED_VALUES, tier_points: int = TIER_POINTS) -> None:
+        self._tiers = tuple(Tier(s, max_values // len(TIER_SECONDS), tier_points) for s in TIER_SECONDS)
+        self._forgetting: str | None = None
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """JSON, whatever is asked for."""
+        del accept, asked
+        return JSON
+
+    def observe(self, report: Report) -> None:
+        """Keep the report where a tier is due and something is compared."""
+        due = [tier for tier in self._tiers if tier.is_due(report.published_ms)]
+        if not due or (compared := comparisons_of(report.families)) == []:
+            return
+        self._forgetting = shown_forgetting(report.families)
+        rows = {f"{each['champion']}{_BETWEEN}{each['challenger']}": at for at, each in enumerate(compared)}
+        values = np.array([[_value(each, name, self._forgetting) for name in _CHARTED] for each in compared])
+        for tier in due:
+            tier.keep(Frame(report.published_ms, rows, values.astype(np.float32)))
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes | None:
+        """The past of a champion's comparisons; None for a model that nothing is compared with."""
+        del report, live, media_type
+        since_ms = round(float(asked.get("since", 0)) * 1000)
+        merged = sorted({f.published_ms: f for tier in self._tiers for f in tier.frames}.items())
+        pairs = {
+            (champion, challenger)
+            for _, frame in merged
+            for champion, _, challenger in (row.partition(_BETWEEN) for row in frame.rows)
+        }
+        champion = named(asked["champion"], lambda: {each for each, _ in pairs})
+        challengers = sorted(challenger for each, challenger in pairs if each == champion)
+        if not challengers:
+            return None
+        frames = [frame for published_ms, frame in merged if published_ms > since_ms]
+        return encode(
+            {
+                "champion": champion,
+                "forgetting": self._forgetting,
+                "timestamps": [frame.published_ms / 1000 for frame in frames],
+                "challengers": {
+                    challenger: {
+                        name: [_kept(frame, champion, challenger, at) for frame in frames]
+                        for at, name in enumerate(_CHARTED)
+                    }
+                    for challenger in challengers
+                },
+            }
+        )
+
+
+def _value(document: Mapping[str, object], name: str, forgetting: str | None) -> float:
+    """Q or the lead of a comparison; NaN where undefined."""
+    found = document.get(name)
+    measures = document["measures"]
+    if name == "q" and isinstance(measures, dict):
+        found = measures.get(forgetting, {}).get("q")
+    return float(found) if isinstance(found, int | float) else math.nan
+
+
+def _kept(frame: Frame, champion: str, challenger: str, column: int) -> float | None:
+    row = frame.rows.get(f"{champion}{_BETWEEN}{challenger}")
+    value = math.nan if row is None else float(frame.values[row, column])
+    return float(f"{value:.7g}") if math.isfinite(value) else None
+
+
+# The past of one model as it is kept in the state, coarser as it ages; a restart forgets none of it.
+#
+# `GET /api/v1/models/{model}/past`::
+#
+# {"model": "m", "days": 30, "starts": [1759996800, 1759999200, 1760000040], "seconds": [3600, 600, 60],
+# "outcomes": [1200, 300, 17], "hits": [1092, 270, 15], "accuracy": [0.91, 0.9, 0.8823529], "persistent":
+# [0.85, 0.85, 0.8235294]}
+#
+# One entry for each stretch of time in which the model had outcomes (event time), the oldest first, none
+# overlapping another: hours of the last `days` (`monitors.history_days`), ten minutes of the last two days,
+# minutes of the last four hours, counted back from the model's latest outcome. `hits` are the outcomes
+# whose class was predicted. `accuracy` and `persistent` (no change: the previous label) are those of the
+# stretch alone, nothing is faded; `persistent` is null for models that predict in several folds. Outcomes
+# dated more than an hour after the report are left out.
+
+
+class PastExporter:
+    """`/api/v1/models/{model}/past`: counts of the last report, by stretches of time."""
+
+    routes: Sequence[str] = ("/api/v1/models/{model:.+}/past",)
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    public = False
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """JSON, whatever is asked for."""
+        del accept, asked
+        return JSON
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes | None:
+        """The model's past, empty where none is kept; None for a model nobody has seen."""
+        del live, media_type
+        if report is None:
+            return None
+        model = named(asked["model"], lambda: names_of(report.families))
+        views = report.pasts.get(model, ())
+        if not views and model not in names_of(report.families):
+            return None
+        days = report.history_days
+        shown = seamless(merged(views, days), days, report.published_ms // 1_000 + HOUR_S)
+        outcomes = shown["outcomes"].astype(np.int64)
+        return encode(
+            {
+                "model": model,
+                "days": days,
+                "starts": shown["start_s"].tolist(),
+                "seconds": shown["seconds"].tolist(),
+                "outcomes": outcomes.tolist(),
+                "hits": shown["right"].tolist(),
+                "accuracy": np.round(shown["right"] / outcomes, 7).tolist(),
+                "persistent": [None] * len(shown)
+                if len(views) > 1
+                else np.round(shown["no_change"] / outcomes, 7).tolist(),
+            }
+        )
+
+
+def seamless(kept: Stretches, days: int, until_s: int) -> Stretches:
+    """Choose the finest stretch that there is of every time, by start; none that starts after `until_s`."""
+    kept = kept[kept["start_s"] <= until_s]
+    if not len(kept):
+        return kept
+    end_s = int(kept["start_s"].max())
+    chosen: list[Stretches] = []
+    until_s = end_s + HOUR_S
+    lengths = tiers(days)
+    for place, (seconds, slots) in enumerate(lengths):
+        # A tier begins where a stretch of the next one does, lest an hour be shown in part.
+        coarser = lengths[place + 1][0] if place + 1 < len(lengths) else seconds
+        first_s = (end_s // seconds - slots + 1) * seconds
+        from_s = -(-first_s // coarser) * coarser
+        own = kept[(kept["seconds"] == seconds) & (kept["start_s"] >= from_s) & (kept["start_s"] < until_s)]
+        chosen.append(own)
+        until_s = from_s
+    found = np.concatenate(chosen)
+    return found[np.argsort(found["start_s"], kind="stable")]

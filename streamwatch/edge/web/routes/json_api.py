@@ -31,18 +31,18 @@ drift under way and the last that ended, if there was any. `details` of a model 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
 from typing import Final, TypeAlias
 
-import msgspec
 from prometheus_client.utils import floatToGoString
 
-from streamwatch.core.class_samples import ClassSamples
+from streamwatch.core.estimators.registers.late_labels.register import change_document
+from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.metrics import COMPARISONS
-from streamwatch.core.series import Family, Histogram, Report, Sample
+from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Report, Sample
 from streamwatch.edge.web.json_text import JSON, encode, number
-from streamwatch.edge.web.segments import named
+from streamwatch.edge.web.ports import named
 
 COMPARISON_NAMES = frozenset(metric.name for metric in COMPARISONS)
 _OF_ONE: Final = frozenset(
@@ -66,7 +66,7 @@ class JsonExporter:
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes | None:
+    ) -> bytes | bytearray | None:
         """One model if `asked` names it, else all; None for an unknown model."""
         del media_type
         families = () if report is None else report.families
@@ -86,9 +86,14 @@ class JsonExporter:
                 "details": shown_details(details.get(model, {}), whole=wanted is not None),
             }
 
-        if wanted is None:  # encoded one by one: a model with many classes is large as long as it is no text
-            documents = {model: msgspec.Raw(encode(document(model))) for model in models}
-            return encode({"published_timestamp_seconds": published, "models": documents, "stream": stream})
+        if wanted is None:
+            # Encoded model by model: one call for all would not let the event loop run until its end, and a
+            # model with many classes is large as long as it is no text.
+            body = bytearray(b'{"published_timestamp_seconds":' + encode(published) + b',"models":{')
+            for at, model in enumerate(models):
+                body += (b"," if at else b"") + encode(model) + b":" + encode(document(model))
+            body += b'},"stream":' + encode(stream) + b"}"
+            return body
         if wanted not in models:
             return None
         return encode({"published_timestamp_seconds": published, "model": wanted, **document(wanted)})
@@ -149,3 +154,144 @@ def _leaf(family: Family, value: float | Histogram) -> Tree | float | str:
     bounds = (*map(floatToGoString, family.bounds), "+Inf")
     buckets: Tree = dict(zip(bounds, value.counts, strict=True))
     return {"count": value.counts[-1], "sum": value.total, "buckets": buckets}
+
+
+# How the daemon itself is: ready or why not, and every number that belongs to no model.
+#
+# `GET /api/v1/health`::
+#
+# {"ready": false, "reasons": ["Kafka cannot be reached"], "published_timestamp_seconds": 1760000000.5,
+# "stream": {"kafka_up": 0, "caught_up": 0, "consumer_lag_records": {"0": {"labels": 12}}, …}}
+#
+# `stream` is that of `/api/v1/models`. Always 200; `/readyz` is the one with a status for probes.
+
+
+class HealthExporter:
+    """`/api/v1/health`.
+
+    Parameters
+    ----------
+    unready
+        Why the daemon is not ready, in words; asked in the rendering thread.
+    """
+
+    routes: Sequence[str] = ("/api/v1/health",)
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    public = False
+
+    def __init__(self, unready: Callable[[], Sequence[str]]) -> None:
+        self._unready = unready
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """JSON, whatever is asked for."""
+        del accept, asked
+        return JSON
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes:
+        """Readiness and the numbers of no model."""
+        del media_type, asked
+        families = chain(live, () if report is None else report.families)
+        _, stream = by_model(family for family in families if "model" not in family.labels)
+        reasons = list(self._unready())
+        return encode(
+            {
+                "ready": not reasons,
+                "reasons": reasons,
+                "published_timestamp_seconds": None if report is None else report.published_ms / 1000,
+                "stream": stream,
+            }
+        )
+
+
+# Recent alarms of all models, newest first.
+#
+# `GET /api/v1/alarms?limit=20&model=m`::
+#
+# {"published_timestamp_seconds": 1760000000.5, "alarms": [{"model": "m", "detector": "adwin", "ordinal": 2,
+# "outcome": 2464, "timestamp_seconds": 1759999990.0, "statistic": 0.31, "threshold": 0.12, "before": 0.02,
+# "after": 0.31, "effective_sample_size": 160.0}]}
+#
+# `before` and `after` are mean losses (the share of errors) on either side of the change as the detector
+# splits it; `timestamp_seconds` is the event time of outcome number `outcome` of the model. Values that are
+# undefined or infinite are absent. A change of verdict has no mean losses, but
+#
+# "judgement": {"opponent": "persistent", "verdict": "worse", "since_outcome": 2301,
+# "since_timestamp_seconds": 1759999000.0, "quick_labels_only": false}
+#
+# A detector's alarm may say since when *predictions* err otherwise, as labels come later:
+#
+# "predictions": {"since_timestamp_seconds": 1759980000.0, "earliest_timestamp_seconds": 1759978000.0,
+# "latest_timestamp_seconds": 1759982000.0, "before": 0.02, "after": 0.31}
+#
+# That of a detector in prediction time (`monitors.detector_clocks`) has `predicted_timestamp_seconds`, when
+# the prediction was made at whose outcome it alarmed; `outcome` and `timestamp_seconds` say when that was
+# noticed.
+
+
+DEFAULT_LIMIT = 100
+VERDICTS: Mapping[int, str] = {1: "better", -1: "worse", 0: "open"}
+
+
+class AlarmsExporter:
+    """`/api/v1/alarms`: those the daemon still remembers, whether or not somebody was notified."""
+
+    routes: Sequence[str] = ("/api/v1/alarms",)
+    query: Mapping[str, str] = {"limit": "[1-9][0-9]{0,3}", "model": ".{1,128}"}
+    headers: Mapping[str, str] = {}
+    public = False
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """JSON, whatever is asked for."""
+        del accept, asked
+        return JSON
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes:
+        """At most `limit` alarms, of one model if `asked` names it."""
+        del live, media_type
+        model = asked.get("model")
+        newest_first = reversed(report.alarms) if report else iter(())
+        chosen = (alarm for alarm in newest_first if model is None or alarm.model == model)
+        return encode(
+            {
+                "published_timestamp_seconds": report.published_ms / 1000 if report else None,
+                "alarms": [told(a) for a in islice(chosen, int(asked.get("limit", DEFAULT_LIMIT)))],
+            }
+        )
+
+
+def told(alarm: Alarm) -> dict[str, object]:
+    """An alarm as it is sent."""
+    values = {
+        "statistic": alarm.statistic,
+        "threshold": alarm.threshold,
+        "effective_sample_size": alarm.n_eff,
+    }
+    if alarm.judgement is None:
+        values |= {"before": alarm.before, "after": alarm.after}
+    return {
+        "model": alarm.model,
+        "detector": alarm.detector,
+        "ordinal": alarm.ordinal,
+        "outcome": alarm.outcome,
+        "timestamp_seconds": alarm.event_ms / 1000,
+        **{name: float(value) for name, value in values.items() if math.isfinite(value)},
+        **({"judgement": judged(alarm.judgement)} if alarm.judgement else {}),
+        **({"predictions": change_document(alarm.predictions)} if alarm.predictions else {}),
+        **({} if alarm.predicted_ms is None else {"predicted_timestamp_seconds": alarm.predicted_ms / 1000}),
+    }
+
+
+def judged(judgement: Judgement) -> dict[str, object]:
+    """A verdict as it is sent."""
+    return {
+        "opponent": judgement.opponent,
+        "verdict": VERDICTS[judgement.verdict],
+        "since_outcome": judgement.since,
+        "since_timestamp_seconds": judgement.since_ms / 1000,
+        "quick_labels_only": judgement.quick_labels_only,
+    }

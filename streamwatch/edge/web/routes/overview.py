@@ -16,13 +16,21 @@
                       "first_horizon_ends_timestamp_seconds": 1761200000.0, "labels_assumed_as": "legit"}},
      "alarms": [{"model": "m", "detector": "adwin", "ordinal": 2, …}]}
 
+`verdict` is by cohorts of prediction time where `monitors.cohort_verdicts` keeps these and one is there
+(`headline`); `verdict_opponent` (`persistent_at_prediction` or `majority`), `verdict_status` (`early` or
+`confirmed`) and `verdict_age_seconds`, the age at which predictions are judged, are there then.
+`verdict_provisional` (1) says that there is none yet: the verdict is the one in the order of labels.
+`labels_sampled_ratio` is there where labels are asked for with a known probability: accuracy, verdict and
+lead are then from labels weighted by it (`headline`), and there is no baseline.
+
 `trouble` is the first that holds of worse, incident, warning, open and better: the order in which models need
 a look (`trouble`). `joined` is the share of predictions that have met their label so far. `warning` says what
 is silently wrong, `waiting` why a model that predicts has no outcome yet. `verdict_before` is the verdict
 before the last change of it that is among the recent alarms.
 `first_horizon_ends_timestamp_seconds` is there until the first prediction is one horizon old: until then only
 quick labels are in. `labels_assumed_as` is there where predictions without a label count as a class
-(`join.on_expiry`). Undefined values are absent. `alarms` are the latest, newest first.
+(`join.on_expiry`). `evaluation_since_timestamp_seconds` is there once a setting was changed that decides how
+outcomes of the model are made. Undefined values are absent. `alarms` are the latest, newest first.
 """
 
 from __future__ import annotations
@@ -30,21 +38,268 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 
-from streamwatch.core.series import Family, Histogram, Report
+from streamwatch.core.events import Alarm
+from streamwatch.core.metrics.series import Family, Histogram, Report, detail_at
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web.json_text import JSON, encode, number
 from streamwatch.edge.web.quantiles import quantile
-from streamwatch.edge.web.routes.alarms import VERDICTS, told
-from streamwatch.edge.web.routes.trouble import (
-    caveats_of,
-    incidents_of,
-    labels_stopped,
-    trouble_of,
-    verdict_changes,
-    warning_of,
+from streamwatch.edge.web.routes.json_api import VERDICTS, told
+
+# Headline of a model: its verdict against no change and against the majority, by cohorts of predictions.
+#
+# A verdict in the order of labels is false where hits and errors are labelled at different speed and the
+# traffic changes. So the first thing the page says of a model is the verdict by cohorts of prediction time,
+# as soon as there is one; until then, it is the verdict in the order of labels, marked as provisional.
+#
+# Where labels are late, no change (repeating the last label known) is a weak opponent, and a model that is
+# better than it may be worse than always answering the most frequent class. The headline is therefore the
+# worse of the two: *worse* if the model is worse than either, *better* only if it is better than both.
+
+
+Fields = dict[str, "float | str"]
+
+REPLACED = (
+    "verdict_since_timestamp_seconds",
+    "verdict_since_outcome",
+    "lead",
+    "lead_lower",
+    "lead_upper",
+    "verdict_before",
+    "verdict_changed_timestamp_seconds",
 )
+"""Fields of a row that are about the verdict in the order of labels, and not shown beside this one."""
+
+UNWEIGHTED = (
+    *("accuracy", "lower", "upper", "effective_sample_size", "persistent", "majority", "kappa_plus"),
+    *("verdict_provisional", "verdict_status", "verdict_age_seconds", *REPLACED),
+)
+"""Fields of a row from unweighted outcomes, which are not shown where labels are sampled."""
+
+
+def headline_of(details: Mapping[str, object]) -> Fields:
+    """Find the fields of a row that the verdict by cohorts sets.
+
+    Empty without such verdicts; only `verdict_provisional` while there is none yet. `verdict_opponent` is the
+    one against whom the model is worse, or else the one over whom its lead is smaller. `lead` and its bounds
+    are those over this opponent; undefined ones are absent.
+    """
+    opponents = detail_at(details, "cohorts", "opponents")
+    if not isinstance(opponents, Mapping):
+        return {}
+    judged: dict[str, Mapping[str, Any]] = {
+        str(name): found
+        for name, found in cast("Mapping[str, Mapping[str, Any]]", opponents).items()
+        if "verdict" in found
+    }
+    if not judged:
+        return {"verdict_provisional": 1.0}
+    verdicts = {found["verdict"] for found in judged.values()}
+    every = len(judged) == len(cast("Mapping[str, object]", opponents))
+    verdict = "worse" if "worse" in verdicts else "better" if every and verdicts == {"better"} else "open"
+    shown = {
+        name: found for name, found in judged.items() if verdict == "open" or found["verdict"] == verdict
+    }
+    opponent = min(shown, key=lambda name: (shown[name].get("lead", 0.0), name))
+    chosen = shown[opponent]
+    row: Fields = {"verdict": verdict, "verdict_opponent": opponent}
+    if verdict != "open":
+        row["verdict_since_timestamp_seconds"] = max(
+            found["since_timestamp_seconds"]
+            for found in (shown.values() if verdict == "better" else (chosen,))
+        )
+        early = any(found.get("status") == "early" for found in shown.values())
+        row["verdict_status"] = "early" if early else "confirmed"
+    for name, source in (("lead", "lead"), ("lead_lower", "lower"), ("lead_upper", "upper")):
+        if source in chosen:
+            row[name] = chosen[source]
+    age = detail_at(details, "cohorts", "age_seconds")
+    if isinstance(age, float):
+        row["verdict_age_seconds"] = age
+    return row
+
+
+def sampled_headline_of(details: Mapping[str, object]) -> Fields:
+    """Find the fields of a row that estimates from sampled labels set; empty without such labels.
+
+    `verdict` is open while a lead has no interval. `labels_sampled_ratio` is the mean probability,
+    `labels_sampled_arrived_ratio` is there where labels that were asked for are missing, and
+    `labels_sampled_without_ratio` where some predictions carry no probability.
+    """
+    found = details.get("sampled_labels")
+    leads = detail_at(found, "leads")
+    if not isinstance(leads, Mapping):
+        return {}
+    by_opponent = cast("Mapping[str, Mapping[str, Any]]", leads)
+    verdicts = {lead["verdict"] for lead in by_opponent.values()}
+    verdict = "worse" if "worse" in verdicts else "better" if verdicts == {"better"} else "open"
+    shown = {
+        name: lead
+        for name, lead in by_opponent.items()
+        if "value" in lead and (verdict == "open" or lead["verdict"] == verdict)
+    }
+    row: Fields = {"verdict": verdict}
+    if shown:
+        opponent = min(shown, key=lambda name: (shown[name]["value"], name))
+        row["verdict_opponent"] = opponent
+        leading = {"value": "lead", "lower": "lead_lower", "upper": "lead_upper"}
+        row |= _named_numbers(shown[opponent], leading)
+    names = {"value": "accuracy", "lower": "lower", "upper": "upper"}
+    names["effective_labels"] = "effective_sample_size"
+    row |= _named_numbers(detail_at(found, "accuracy"), names)
+    row |= _named_numbers(found, {"share_expected": "labels_sampled_ratio"})
+    if detail_at(found, "labels_missing") is True:
+        row |= _named_numbers(found, {"arrived_ratio": "labels_sampled_arrived_ratio"})
+    if detail_at(found, "share_without_probability"):
+        row |= _named_numbers(found, {"share_without_probability": "labels_sampled_without_ratio"})
+    return row
+
+
+def _named_numbers(found: object, names: Mapping[str, str]) -> Fields:
+    """Find the numbers that are there, under the names of a row."""
+    values = ((name, detail_at(found, source)) for source, name in names.items())
+    return {name: value for name, value in values if isinstance(value, float)}
+
+
+# Signs that a model needs a look, beside its verdict: open incidents, changes of it, warnings, caveats.
+
+
+Trouble: TypeAlias = Literal["worse", "incident", "warning", "open", "better"]
+TROUBLES: tuple[Trouble, ...] = ("worse", "incident", "warning", "open", "better")
+"""From what needs a look first to what needs none."""
+SILENCE_SECONDS: Final = 3_600.0
+"""Labels that are silent for less have not stopped; as in the alert rule LabelsStopped."""
+
+
+def trouble_of(row: Mapping[str, float | str]) -> Trouble:
+    """Find what about a row of the overview needs a look first."""
+    if row.get("verdict") == "worse":
+        return "worse"
+    if row.get("incidents"):
+        return "incident"
+    if row.get("warning"):
+        return "warning"
+    return "better" if row.get("verdict") == "better" else "open"
+
+
+def warning_of(details: Mapping[str, object]) -> str:
+    """Say what is silently wrong with a model; empty if nothing is."""
+    said: list[str] = []
+    predicted = detail_at(details, "classes_disjoint", "predicted_class")
+    true = detail_at(details, "classes_disjoint", "true")
+    if isinstance(predicted, list | tuple) and isinstance(true, list | tuple):
+        said.append(
+            f"predicted classes ({', '.join(map(str, predicted))}) and true classes "
+            f"({', '.join(map(str, true))}) have nothing in common"
+        )
+    scores = detail_at(details, "scores_as_classes", "predicted_class")
+    if isinstance(scores, list | tuple):
+        said.append(
+            f"predicted classes are scores ({', '.join(map(str, scores))}): map them as prediction: "
+            "{score: …, threshold: …, above: …, below: …}"
+        )
+    predictions = detail_at(details, "nothing_joins", "predictions")
+    if isinstance(predictions, int):
+        said.append(f"no label has matched any of {predictions:,} predictions")
+    arrived = detail_at(details, "sampled_labels", "arrived_ratio")
+    if isinstance(arrived, float):
+        if detail_at(details, "sampled_labels", "labels_missing") is True:
+            said.append(
+                f"only {arrived:.0%} of the labels that were asked for have come, of predictions whose "
+                "labels should be there: estimates hold only if labels are lost regardless of the outcome"
+            )
+        if detail_at(details, "sampled_labels", "probabilities_differ") is True:
+            said.append("labels are not asked for as often as label_probability says: estimates are wrong")
+    return "; ".join(said)
+
+
+CAVEATS: Final = (
+    "first_horizon_ends_timestamp_seconds",
+    "first_horizon_predictions",
+    "first_horizon_labelled",
+    "first_horizon_only_label",
+    "labels_assumed_as",
+    "evaluation_since_timestamp_seconds",
+    "evaluation_changed",
+    "evaluation_outcomes_before",
+    "evaluation_began_anew",
+)
+"""Names of caveats, in `details` and in a row."""
+
+
+def caveats_of(details: Mapping[str, object]) -> dict[str, float | str]:
+    """Caveats beside the verdict, under the same names as in `details`."""
+    found = ((name, details.get(name)) for name in CAVEATS)
+    return {name: value for name, value in found if isinstance(value, float | int | str)}
+
+
+def incidents_of(details: Mapping[str, object]) -> dict[str, float | str]:
+    """Count open incidents, and give the severity and the beginning of the latest; empty without any."""
+    incidents = details.get("open_incidents")
+    if not isinstance(incidents, list | tuple) or not incidents:
+        return {}
+    latest = cast("Sequence[object]", incidents)[-1]
+    severity, started = detail_at(latest, "severity"), detail_at(latest, "started_timestamp_seconds")
+    if not isinstance(severity, str) or not isinstance(started, float):
+        return {}
+    return {
+        "incidents": len(incidents),
+        "incident_severity": severity,
+        "incident_since_timestamp_seconds": started,
+    }
+
+
+def verdict_changes(alarms: Sequence[Alarm]) -> dict[str, dict[str, float | str]]:
+    """Find the verdict on no change that models had before the last change of it, among recent alarms."""
+    found: dict[str, dict[str, float | str]] = {}
+    for alarm in alarms:
+        if alarm.judgement is not None and alarm.judgement.opponent == HEADLINE:
+            found[alarm.model] = {
+                "verdict_before": VERDICTS[int(alarm.before)],
+                "verdict_changed_timestamp_seconds": alarm.event_ms / 1000,
+            }
+    return found
+
+
+def labels_stopped(
+    predicted: Family | None, labelled: Family | None, delays: Family | None
+) -> dict[str, str]:
+    """Say of which models predictions go on and labels do not, in words, by model.
+
+    Parameters
+    ----------
+    predicted, labelled
+        Event times of the latest prediction and of the latest label.
+    delays
+        Label delays: a model's labels have stopped when the latest label is older than the latest prediction
+        by more than `SILENCE_SECONDS` and by more than twice what 99 % of its labels took.
+    """
+    if predicted is None or labelled is None or delays is None:
+        return {}
+    latest = _by_model(predicted)
+    found: dict[str, str] = {}
+    usual = {
+        values[delays.labels.index("model")]: quantile(0.99, value, delays.bounds)
+        for values, value in delays.samples
+        if isinstance(value, Histogram)
+    }
+    for model, at in _by_model(labelled).items():
+        silence = latest.get(model, at) - at
+        if silence > max(SILENCE_SECONDS, 2 * (usual.get(model) or 0.0)):
+            found[model] = f"labels have stopped: none in the last {_hours(silence)} of its predictions"
+    return found
+
+
+def _by_model(family: Family) -> dict[str, float]:
+    at = family.labels.index("model")
+    return {values[at]: value for values, value in family.samples if not isinstance(value, Histogram)}
+
+
+def _hours(seconds: float) -> str:
+    hours = seconds / 3_600
+    return f"{hours:.1f} hours" if hours < 48 else f"{hours / 24:.0f} days"
+
 
 Row: TypeAlias = "dict[str, float | str]"
 ALARMS_SHOWN = 50
@@ -55,7 +310,8 @@ UPPER = "hoeffding_upper"
 
 RULE = (
     "better or worse: currently, than no change, which predicts the previous label, by the utility that "
-    "monitors.utility sets for the model; open: neither is shown. If losses do not depend on "
+    "monitors.utility sets for the model; with verdict_opponent, worse than that one, or better than both no "
+    "change and the majority, by accuracy; open: neither is shown. If losses do not depend on "
     "earlier ones, the verdict on one model and opponent is false within monitors.verdict_outcomes outcomes "
     "with probability monitors.confidence_delta at most, however often one looks; it holds "
     "until the opposite is shown, and opens when nothing confirms it for as many outcomes"
@@ -150,7 +406,8 @@ def overview(report: Report | None) -> Overview:
                 rows.setdefault(model, {})["invalid"] = value
     _add_signs(rows, report, families)
     for row in rows.values():
-        row["verdict"] = VERDICTS[int(_number(row, "verdict") or 0.0)]
+        if not isinstance(row.get("verdict"), str):
+            row["verdict"] = VERDICTS[int(_number(row, "verdict") or 0.0)]
         row["trouble"] = trouble_of(row)
     return Overview(report.published_ms, forgetting, dict(sorted(rows.items())))
 
@@ -169,6 +426,17 @@ def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Fami
     for model, change in verdict_changes(report.alarms).items():
         if model in rows:
             rows[model] |= change
+    for model, details in report.details.items():
+        if model in rows and (headline := headline_of(details)):
+            if "verdict" in headline:
+                for name in REPLACED:
+                    rows[model].pop(name, None)
+            rows[model] |= headline
+        if sampled := sampled_headline_of(details):
+            row = rows.setdefault(model, {})
+            for name in UNWEIGHTED:
+                row.pop(name, None)
+            row |= sampled
 
 
 def main_forgetting(accuracy: Family | None) -> str | None:

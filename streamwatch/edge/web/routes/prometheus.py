@@ -16,8 +16,8 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as OPEN
 from prometheus_client.utils import floatToGoString
 
 from streamwatch.core.metrics import family
-from streamwatch.core.series import Family, Histogram, Report, exposed
-from streamwatch.core.series_budget import PARTS, Cut, Part, SeriesBudget, lines_of, within
+from streamwatch.core.metrics.series import Family, Histogram, Report, exposed
+from streamwatch.core.metrics.series_budget import PARTS, Cut, Part, SeriesBudget, lines_of, within
 from streamwatch.core.specs import MonitorsSpec
 
 DROPPED = "series_dropped"

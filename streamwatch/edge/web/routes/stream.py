@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamwatch.core.events import Alarm
-from streamwatch.core.series import Report
+from streamwatch.core.metrics.series import Report
 from streamwatch.edge.web.json_text import encode
-from streamwatch.edge.web.routes.alarms import told
+from streamwatch.edge.web.routes.json_api import told
 from streamwatch.edge.web.routes.overview import Overview, document, overview
 
 

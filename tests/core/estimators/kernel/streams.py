@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.kernel.scores import Scores
+from streamwatch.core.estimators.kernel.admission import Scores
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import MonitorsSpec
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.estimators.kernel.scores import Scores
+from streamwatch.core.estimators.kernel.admission import Scores
 from streamwatch.core.specs import MonitorsSpec
 from tests.core.estimators.kernel.streams import (
     drifting,

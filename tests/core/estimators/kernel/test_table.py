@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.estimators.kernel import pools
-from streamwatch.core.estimators.kernel.rows import TableFull
-from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.kernel.table import ModelTable, TableFull
 from streamwatch.core.specs import (
     AdwinSpec,
     DriftWeightedSpec,

@@ -9,7 +9,7 @@ from streamwatch.core.estimators import catalogue
 from streamwatch.core.specs import AdwinSpec
 from tests.core.estimators.kernel.streams import drifting, one_row, table_of
 from tests.core.estimators.kernel.twin import FLAGS, Twin
-from tests.core.estimators.recovery.plain_recovery import PlainRecovery
+from tests.core.estimators.plain_recovery import PlainRecovery
 from tests.layouts import EVERYTHING
 
 FIELDS = ("n", "hits", "repeats", "pairs", "n_eff", "true_class", "predicted_class", "agreed", *FLAGS)

@@ -8,8 +8,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from streamwatch.core.estimators.kernel.rows import TableFull
-from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.kernel.table import ModelTable, TableFull
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
 from streamwatch.core.outcomes import OutcomeBatch
@@ -131,8 +130,13 @@ class _KeptSegment(msgspec.Struct, frozen=True, array_like=True):
     left_out: int = 0
 
 
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    last: int
+    segments: list[_KeptSegment]
+
+
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
-_DECODER = msgspec.msgpack.Decoder(list[_KeptSegment])
+_DECODER = msgspec.msgpack.Decoder(_Kept)
 
 
 class PlainSegments:
@@ -142,22 +146,25 @@ class PlainSegments:
         self._spec = spec
         self._table = ModelTable(table_spec(spec))
         self._models: dict[int, dict[str, SegmentValues]] = {}
+        self._last: dict[int, int] = {}
+        """Class of each model's latest label, whichever outcome it belonged to."""
 
     def observe(self, batch: Batch) -> None:
         """Evaluate outcomes by the segments of their predictions, in order."""
         outcomes = batch.outcomes
         if isinstance(outcomes, OutcomeBatch):
-            found = outcomes.segment_values()
-            if found is None:
-                return
+            found = outcomes.segment_values() or [None] * len(outcomes)
         else:
             found = [outcome.segments for outcome in outcomes]
         rows: list[int] = []
         positions: list[int] = []
+        previous: list[int] = []
         alpha, kept = self._spec.alpha, self._models
         model = -1
         segments: dict[str, SegmentValues] = {}
         for position, (row, given) in enumerate(zip(batch.rows.tolist(), found, strict=True)):
+            before = self._last.get(row, -1)
+            self._last[row] = int(batch.true_class[position])
             if given is None:
                 continue
             if row != model:
@@ -172,11 +179,12 @@ class PlainSegments:
                     segment.left_out += 1
                     continue
                 positions.append(position)
+                previous.append(before)
                 if segment.counted % EPOCH == 0:
-                    self._fold(batch, rows, positions)
-                    rows, positions = [], []
+                    self._fold(batch, rows, positions, previous)
+                    rows, positions, previous = [], [], []
                     segment.judge()
-        self._fold(batch, rows, positions)
+        self._fold(batch, rows, positions, previous)
 
     def _segment(self) -> SegmentValues:
         return SegmentValues(self._spec.max_values, self._claim, self._table.retire)
@@ -184,7 +192,9 @@ class PlainSegments:
     def _claim(self) -> int:
         return self._table.add_model(UtilitySpec())
 
-    def _fold(self, batch: Batch, rows: Sequence[int], positions: Sequence[int]) -> None:
+    def _fold(
+        self, batch: Batch, rows: Sequence[int], positions: Sequence[int], previous: Sequence[int]
+    ) -> None:
         if not rows:
             return
         at = np.array(positions, np.int64)
@@ -192,12 +202,13 @@ class PlainSegments:
             np.array(rows, np.int32),
             batch.true_class[at],
             batch.predicted_class[at],
-            batch.label_at_prediction[at],
+            np.array(previous, np.int32),
             event_ms=batch.event_ms[at],
         )
 
     def clear(self, row: int) -> None:
         """Forget a row, before it is used and after its model has retired."""
+        self._last.pop(row, None)
         for segment in self._models.pop(row, {}).values():
             for value in segment.values.values():
                 self._table.retire(value.row)
@@ -205,19 +216,24 @@ class PlainSegments:
     def snapshot(self, row: int) -> bytes:
         """Values of every segment with their estimates, by name."""
         return _ENCODER.encode(
-            [
-                _KeptSegment(
-                    name,
-                    segment.counted,
-                    sorted(segment.candidates.items()),
-                    [
-                        _KeptValue(value, v.outcomes, v.in_epoch, v.weight, v.at, self._table.snapshot(v.row))
-                        for value, v in sorted(segment.values.items())
-                    ],
-                    segment.left_out,
-                )
-                for name, segment in sorted(self._models.get(row, {}).items())
-            ]
+            _Kept(
+                self._last.get(row, -1),
+                [
+                    _KeptSegment(
+                        name,
+                        segment.counted,
+                        sorted(segment.candidates.items()),
+                        [
+                            _KeptValue(
+                                value, v.outcomes, v.in_epoch, v.weight, v.at, self._table.snapshot(v.row)
+                            )
+                            for value, v in sorted(segment.values.items())
+                        ],
+                        segment.left_out,
+                    )
+                    for name, segment in sorted(self._models.get(row, {}).items())
+                ],
+            )
         )
 
     def restore(self, row: int, state: bytes) -> None:
@@ -229,7 +245,10 @@ class PlainSegments:
             For bytes that are none.
         """
         found: dict[str, SegmentValues] = {}
-        for kept in _DECODER.decode(state):
+        decoded = _DECODER.decode(state)
+        if decoded.last >= 0:
+            self._last[row] = decoded.last
+        for kept in decoded.segments:
             segment = found[kept.name] = self._segment()
             segment.counted, segment.candidates = kept.counted, dict(kept.candidates)
             segment.left_out = kept.left_out

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.admin.register_room import register_parts
-from streamwatch.core.estimators.models.snapshot import decode
+from streamwatch.admin.capacity import register_parts
 from streamwatch.core.estimators.registers.revisions import REVISIONS, REVISIONS_BYTES, RevisionsSpec
-from streamwatch.core.estimators.registers.revisions.comparison import compared
-from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.estimators.registers.revisions.measures import compared
+from streamwatch.core.estimators.set import EstimatorSet, decode
 from streamwatch.core.events import Outcome
 from streamwatch.core.specs import JoinSpec
+from tests.core.pipeline.outcome_batches import batch_of
 from tests.layouts import TINY
 from tests.tiers import examples
 
@@ -89,6 +89,21 @@ def test_series_are_faded_means_over_all_outcomes_of_a_model_at_every_prefix(alp
         watched.fold([outcome])
         so_far = [each for each in stream[: i + 1] if each.model == outcome.model]
         assert series(watched, outcome.model) == pytest.approx(plain(so_far, alpha), abs=1e-12)
+
+
+@pytest.mark.parametrize("max_classes", [2, 100])
+def test_outcomes_in_columns_say_the_same(max_classes: int) -> None:
+    in_rows, in_columns = watching(max_classes=max_classes), watching(max_classes=max_classes)
+    stream = outcomes(400)
+    for start in range(0, len(stream), 50):
+        in_rows.fold(stream[start : start + 50])
+        in_columns.fold(batch_of(stream[start : start + 50]))
+    for model in "mn":
+        assert in_columns.snapshot(model) == in_rows.snapshot(model)
+    unrevised = [Outcome("m", "a", "b", i, 0) for i in range(3)]
+    in_rows.fold(unrevised)
+    in_columns.fold(batch_of(unrevised))
+    assert in_columns.snapshot("m") == in_rows.snapshot("m")
 
 
 def test_bins_of_waiting_time_are_the_same_means_over_their_outcomes_with_the_model_s_weights() -> None:

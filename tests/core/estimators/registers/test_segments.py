@@ -1,8 +1,12 @@
-"""Estimates by segment, against every value's outcomes evaluated alone in plain Python."""
+"""Estimates by segment, against every value's outcomes evaluated in plain Python.
+
+The previous label is that of the model's stream, whatever the value of that outcome.
+"""
 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,9 +16,9 @@ from msgspec import structs
 
 from streamwatch.core.estimators.measures.catalogue import MEASURES
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
-from streamwatch.core.estimators.registers.segments.values import EPOCH, OTHER
+from streamwatch.core.estimators.registers.segments.observe import EPOCH, OTHER
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.events import Outcome, fold_name
 from tests.core.estimators.measures import plain_measures
 from tests.layouts import TINY
 from tests.tiers import by_tier
@@ -62,27 +66,98 @@ def series(watched: EstimatorSet, name: str) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_every_measure_of_every_value_is_that_of_its_outcomes_alone() -> None:
+class ByHand:
+    """Outcomes of each value, each with the label before it in its model's stream."""
+
+    def __init__(self) -> None:
+        self.of_values: dict[tuple[str, str, str], list[tuple[str, str, str | None]]] = {}
+        self._last: dict[str, str] = {}
+
+    def add(self, outcome: Outcome, stream: str) -> None:
+        """Add an outcome; its previous label is that of the last outcome of the same `stream`."""
+        before, self._last[stream] = self._last.get(stream), outcome.true_class
+        for name, value in (outcome.segments or {}).items():
+            mine = self.of_values.setdefault((outcome.model, name, value), [])
+            mine.append((outcome.true_class, outcome.predicted_class, before))
+
+    def remembered(self, key: tuple[str, str, str]) -> list[plain_measures.Remembered]:
+        """Outcomes of a value with their weights now; losses before are those of the same value."""
+        mine = self.of_values[key]
+        return [
+            plain_measures.Remembered(
+                truth,
+                answer,
+                before,
+                ALPHA ** (len(mine) - 1 - i),
+                mine[i - 1][0] != mine[i - 1][1] if i else None,
+            )
+            for i, (truth, answer, before) in enumerate(mine)
+        ]
+
+
+def test_every_measure_of_every_value_is_that_of_its_outcomes_with_the_previous_label_of_the_stream() -> None:
     watched = estimators(measures=tuple(measure.name for measure in MEASURES))
     given = outcomes(600)
-    alone: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
-    compared = 0
+    given[240:300] = [structs.replace(outcome, segments=None) for outcome in given[240:300]]  # a whole batch
+    by_hand, compared = ByHand(), 0
     for start in range(0, len(given), 60):
         watched.fold(given[start : start + 60])
         for outcome in given[start : start + 60]:
-            for name, value in (outcome.segments or {}).items():
-                pairs = alone.setdefault((outcome.model, name, value), [])
-                pairs.append((outcome.true_class, outcome.predicted_class))
+            by_hand.add(outcome, outcome.model)
         totals = series(watched, "segment_outcomes_total")
-        assert totals == {key: len(pairs) for key, pairs in alone.items()}
-        for measure in ("accuracy_ratio", "kappa", "kappa_persistent", "mcc"):
+        assert totals == {key: len(mine) for key, mine in by_hand.of_values.items()}
+        for measure in PLAIN:
             said = series(watched, f"segment_{measure}")
-            for key, pairs in alone.items():
-                weighed = plain_measures.remembered(pairs, lambda age: ALPHA**age)
-                expected = plain_measures.MEASURES[measure](weighed)
-                assert said.get(key) == (None if expected is None else pytest.approx(expected, abs=1e-9))
+            for key in by_hand.of_values:
+                expected = plain_measures.MEASURES[measure](by_hand.remembered(key))
+                assert said.get(key) == (None if expected is None else pytest.approx(expected, abs=1e-7))
                 compared += 1
-    assert compared > 300
+    assert compared > 1_000
+
+
+def test_a_fold_that_tests_some_ids_has_the_previous_label_of_all_folds() -> None:
+    spec = SegmentsSpec(ALPHA, measures=("kappa_persistent",), max_classes=4, folds_share_stream=True)
+    watched = EstimatorSet(
+        replace(TINY, max_models=4, registers=(spec,), folds="of two", folds_share_stream=True)
+    )
+    chance = random.Random(5)
+    by_hand = [ByHand(), ByHand(), ByHand()]
+    before: dict[str, str] = {}
+    given: list[Outcome] = []
+    for i, outcome in enumerate(outcomes(600)):
+        fold = chance.randrange(2)
+        name = fold_name("m", fold) if outcome.model == "m" else "n"
+        given.append(
+            structs.replace(
+                outcome,
+                model=name,
+                label_at_prediction=before.get("m") if name != "n" else chance.choice("abc"),
+            )
+        )
+        before[outcome.model] = outcome.true_class
+        for k, each in enumerate(by_hand):  # what a fold's own values see, and the labels of both folds
+            mine = outcome.segments if name == (fold_name("m", k) if k < 2 else "n") else None
+            each.add(structs.replace(outcome, segments=mine), outcome.model)
+        if i % 60 == 59:
+            watched.fold(given)
+            given = []
+            again = EstimatorSet(
+                replace(TINY, max_models=4, registers=(spec,), folds="of two", folds_share_stream=True)
+            )
+            for model in watched.models():
+                again.restore(watched.snapshot(model))
+            watched = again
+    said = series(watched, "segment_kappa_persistent")
+    kappa = plain_measures.MEASURES["kappa_persistent"]
+    keys = sorted(by_hand[0].of_values)
+    assert keys == sorted(by_hand[1].of_values)
+    for key in keys:
+        first, second = (kappa(each.remembered(key)) for each in by_hand[:2])
+        assert first is not None
+        assert second is not None
+        assert said[key] == pytest.approx((first + second) / 2, abs=1e-9)
+    for key in by_hand[2].of_values:
+        assert said[key] == pytest.approx(kappa(by_hand[2].remembered(key)), abs=1e-9)
 
 
 def test_all_measures_of_the_catalogue_can_be_chosen() -> None:

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from streamwatch.core.estimators.names import Batch
-from streamwatch.core.estimators.registers.segments import SegmentsSpec, numbers
-from streamwatch.core.estimators.registers.segments.places import EMPTY, forget, remember
-from streamwatch.core.estimators.registers.segments.register import Segments
-from streamwatch.core.estimators.registers.segments.snapshot import decode
-from streamwatch.core.events import Outcome
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
+from streamwatch.core.estimators.registers.segments import state as numbers
+from streamwatch.core.estimators.registers.segments.observe import EMPTY, forget, remember
+from streamwatch.core.estimators.registers.segments.register import Segments, decode
+from streamwatch.core.events import Outcome, segments_text
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
-from streamwatch.core.segments import segments_text
 from tests.core.estimators.registers.plain_segments import EPOCH, OTHER, PlainSegments
 
 MODELS = 3
@@ -40,6 +39,11 @@ def many_values(rng: np.random.Generator, at: int) -> dict[str, str] | None:
 def few_values(rng: np.random.Generator, at: int) -> dict[str, str] | None:
     """Three countries, and others at first."""
     return {"country": OTHER if at < 5 else "def"[int(rng.integers(3))]}
+
+
+def seldom(rng: np.random.Generator, at: int) -> dict[str, str] | None:
+    """Three countries in half of the batches, nothing in the others, whose labels are previous ones, too."""
+    return few_values(rng, at) if at // 4_000 % 2 else None
 
 
 def batch(
@@ -69,6 +73,9 @@ def batch(
         event_ms=times,
         delay_ms=times,
         assumed=np.zeros(n, np.bool_),
+        made=np.arange(n, dtype=np.uint32),
+        resolved_ms=times,
+        waited_ms=times,
     )
 
 
@@ -92,6 +99,7 @@ SPECS = {
     "one value": (many_values, SegmentsSpec(max_values=1, max_classes=CLASSES)),
     "no room at all": (few_values, SegmentsSpec(max_values=2, max_classes=CLASSES, max_total=2)),
     "few values": (few_values, SegmentsSpec(max_values=2, max_classes=CLASSES)),
+    "seldom": (seldom, SegmentsSpec(max_values=2, max_classes=CLASSES)),
 }
 
 
@@ -186,7 +194,7 @@ def test_a_value_that_finds_room_only_after_a_restore_is_entered_once() -> None:
         after.restore(row, before.snapshot(row))
     after.clear(1)
     observe(after, 0, "a" + (EPOCH - 102) * "c" + "ac")
-    [segment] = decode(after.snapshot(0))
+    [segment] = decode(after.snapshot(0), CLASSES).segments
     assert {value.name: value.outcomes for value in segment.values} == {OTHER: 100, "a": 3, "c": EPOCH - 101}
     assert after._table.room == 0
     after.clear(0)

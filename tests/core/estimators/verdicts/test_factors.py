@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators.verdicts.factors import set_factors
+from streamwatch.core.estimators.verdicts.detector import set_factors
 from streamwatch.core.estimators.verdicts.state import STAKES, VERDICT
 from streamwatch.core.jit import exp_lanes, lanes_of, log_lanes, put_lanes, sum_in_pairs
 

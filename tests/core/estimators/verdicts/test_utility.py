@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.estimators.verdicts.costs import cost_table
-from streamwatch.core.estimators.verdicts.utility import balanced_weight
+from streamwatch.core.estimators.verdicts.detector import balanced_weight
 
 
 @numba.njit

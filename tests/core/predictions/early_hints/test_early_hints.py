@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Outcome, Prediction
-from streamwatch.core.fold_names import fold_name
-from streamwatch.core.predictions.batch import PREDICTED, PredictionBatch, batch_of
+from streamwatch.core.events import Outcome, Prediction, fold_name
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
+from streamwatch.core.predictions.kind import PREDICTED, PredictionBatch, batch_of
 from tests.core.predictions.early_hints.plain_early import Said, hints
 from tests.tiers import by_tier, examples, few
 

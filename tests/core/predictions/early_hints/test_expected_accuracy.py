@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from streamwatch.core.events import Outcome, Prediction
-from streamwatch.core.predictions.batch import batch_of
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
-from streamwatch.core.predictions.early_hints.expected_accuracy import (
+from streamwatch.core.predictions.early_hints.view import (
     ExpectationErrors,
     Stretch,
     expectation_errors,
 )
+from streamwatch.core.predictions.kind import batch_of
 
 WIDTH = 1_000
 

@@ -11,8 +11,8 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.events import Prediction
-from streamwatch.core.predictions.batch import batch_of
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
+from streamwatch.core.predictions.kind import batch_of
 from streamwatch.core.predictions.registers import PredictionRegisters
 from tests.core.alerting.told import Told
 

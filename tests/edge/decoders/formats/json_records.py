@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from streamwatch.core.events import Event, Invalid, Side
 from streamwatch.edge.decoders.formats.json import JsonDecoder
-from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.decoders.reasons import REASONS
+from streamwatch.edge.decoders.mapping import REASONS, TopicMapping
 from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import AT_MS, FakeRecord
 

@@ -9,8 +9,7 @@ import pytest
 
 from streamwatch.core.events import Invalid, Side
 from streamwatch.edge.decoders.judging import MAX_SCORES
-from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.decoders.reasons import REASONS
+from streamwatch.edge.decoders.mapping import REASONS, TopicMapping
 from tests.edge.decoders.formats.json_records import FLAT, LABEL, decode, reason
 from tests.edge.decoders.records import FakeRecord, of
 

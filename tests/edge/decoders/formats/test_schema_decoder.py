@@ -15,11 +15,15 @@ from streamwatch.core.events import Event, Invalid, Prediction
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused, FormatOptions
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
-from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.decoders.reasons import REASONS
+from streamwatch.edge.decoders.mapping import REASONS, TopicMapping
 from streamwatch.edge.decoders.schemas.cache import UNKNOWN, UNUSABLE
-from streamwatch.edge.decoders.schemas.schema import Schema, SchemaRequest, SchemaUnusable, ValueReader
-from streamwatch.edge.decoders.schemas.wire import HEADER
+from streamwatch.edge.decoders.schemas.schema import (
+    HEADER,
+    Schema,
+    SchemaRequest,
+    SchemaUnusable,
+    ValueReader,
+)
 from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 from tests.edge.decoders.schemas.avro_bytes import EVENT, event, framed

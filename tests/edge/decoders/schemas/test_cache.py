@@ -27,6 +27,7 @@ from streamwatch.edge.decoders.schemas.cache import (
 )
 from streamwatch.edge.decoders.schemas.client import MAX_BYTES, RegistryClient
 from streamwatch.edge.decoders.schemas.schema import (
+    RegistrySpec,
     Schema,
     SchemaRef,
     SchemaRequest,
@@ -36,7 +37,6 @@ from streamwatch.edge.decoders.schemas.schema import (
     ValueReader,
     Version,
 )
-from streamwatch.edge.decoders.schemas.spec import RegistrySpec
 from streamwatch.telemetry import (
     InternalEvent,
     SchemaAwaited,

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from google.protobuf import descriptor_pb2
 
-from streamwatch.edge.decoders.schemas.protobuf import compile_protobuf
-from streamwatch.edge.decoders.schemas.protobuf_values import ProtobufReader, read_indexes
+from streamwatch.edge.decoders.schemas.protobuf import ProtobufReader, compile_protobuf, read_indexes
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaUnusable, Undecodable
 
 SCORED = """

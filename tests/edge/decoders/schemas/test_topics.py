@@ -8,10 +8,9 @@ from streamwatch.core.events import Partition, Prediction
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.decoders.schemas.cache import SchemaCache
+from streamwatch.edge.decoders.schemas.cache import RECORDS_PER_TURN, SchemaCache, TopicSchemas
 from streamwatch.edge.decoders.schemas.client import RegistryClient
-from streamwatch.edge.decoders.schemas.spec import RegistrySpec
-from streamwatch.edge.decoders.schemas.topics import RECORDS_PER_TURN, TopicSchemas
+from streamwatch.edge.decoders.schemas.schema import RegistrySpec
 from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import FakeRecord
 from tests.edge.decoders.schemas.avro_bytes import EVENT, event, framed

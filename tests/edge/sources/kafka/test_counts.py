@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from streamwatch.core.events import Partition
+from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.edge.sources.kafka import KafkaSource
-from streamwatch.lab.embedded import EmbeddedBroker
 from tests.edge.sources.kafka.test_source import all_caught_up, polls, send, spec
 
 

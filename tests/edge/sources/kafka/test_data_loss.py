@@ -9,19 +9,23 @@ import msgspec
 import pytest
 
 from streamwatch.core.events import Fingerprint, Mark, Partition
-from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec
+from streamwatch.edge.sources.kafka import At, KafkaSource, KafkaSpec
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.data_loss import (
+    MARKS,
     DataLossSnapshot,
     DataLossTracker,
+    Fingerprints,
     Found,
     Kinship,
     Verdict,
     judge,
+    mark_of,
+    with_newest,
 )
-from streamwatch.edge.sources.kafka.fetch.wire import Listed
-from streamwatch.edge.sources.kafka.positions.fingerprints import MARKS, Fingerprints, mark_of, with_newest
-from streamwatch.edge.sources.kafka.positions.group import foreign
+from streamwatch.edge.sources.kafka.group import foreign
+from streamwatch.edge.sources.kafka.positions import PartitionPositions
+from streamwatch.edge.sources.kafka.wire import Listed
 
 EVENTS = Partition("events", 0)
 
@@ -217,3 +221,29 @@ class Reborn:
 def test_the_group_tells_states_apart(own: str, theirs: list[str], begun: bool, cause: str | None) -> None:  # noqa: FBT001 - a case of the table
     found = foreign("g", own, theirs, begun=begun)
     assert (found and found.cause) == cause
+
+
+class Asked:
+    """A cluster that notes from where it was asked to begin."""
+
+    def __init__(self) -> None:
+        self.starts: dict[str, object] = {}
+
+    async def resolve(self, partitions: list[Partition], start: object, _: int) -> dict[Partition, int]:
+        self.starts |= {partition.topic: start for partition in partitions}
+        return dict.fromkeys(partitions, 7)
+
+
+async def test_a_topic_that_a_state_got_later_begins_at_its_own_time_and_the_others_at_the_start() -> None:
+    losses = DataLossTracker("continue", lambda _: None)
+    spec = KafkaSpec(start_from="latest")
+    topics = ["old", "quiet", "added"]
+    positions = PartitionPositions(
+        spec, topics, losses, lambda _: None, lambda: 0.0, lambda: {"added": 5_000}
+    )
+    positions.replace({Partition("old", 0): 3}, {})
+    listing: Any = {topic: Listed({0: 1}, "id") for topic in topics}
+    cluster: Any = Asked()
+    await positions.settle(cluster, listing)
+    assert cluster.starts == {"quiet": "latest", "added": At(5_000)}
+    assert positions.positions == {Partition("old", 0): 3, Partition("quiet", 0): 7, Partition("added", 0): 7}

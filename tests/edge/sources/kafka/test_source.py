@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaProducer
 
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import Poll
+from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.edge.sources.kafka import (
     KafkaSource,
     KafkaSpec,
@@ -21,7 +22,6 @@ from streamwatch.edge.sources.kafka import (
     list_topics,
     probe,
 )
-from streamwatch.lab.embedded import EmbeddedBroker
 from streamwatch.telemetry import InternalEvent, KafkaLost, KafkaRecovered, TopicsAssigned
 
 PATIENCE_SECONDS = 30

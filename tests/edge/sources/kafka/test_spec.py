@@ -16,12 +16,11 @@ from streamwatch.edge.sources.kafka import (
     LogLost,
     parse_start,
 )
-from streamwatch.edge.sources.kafka.connection.broker_health import BrokerHealth
-from streamwatch.edge.sources.kafka.connection.connection import Connection
+from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection
 from streamwatch.edge.sources.kafka.data_loss import DataLossTracker
-from streamwatch.edge.sources.kafka.fetch.answer import worded
-from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
-from streamwatch.edge.sources.kafka.positions.partition_status import PartitionStatus
+from streamwatch.edge.sources.kafka.fetching import Backoff
+from streamwatch.edge.sources.kafka.positions import PartitionStatus
+from streamwatch.edge.sources.kafka.wire import worded
 from streamwatch.telemetry import InternalEvent, PositionLost
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from streamwatch.core.join.compiled.cold.memory import MemoryRuns
-from streamwatch.edge.stores.rocksdb.columns.runs import RocksRuns
-from streamwatch.edge.stores.rocksdb.directory.database import MEBIBYTE, Database
-from tests.core.join.compiled.cold.cold_model import ColdSteps
+from streamwatch.core.join.cold.store import MemoryRuns
+from streamwatch.edge.stores.rocksdb.database import MEBIBYTE, Database
+from streamwatch.edge.stores.rocksdb.store import RocksRuns
+from tests.core.join.cold.cold_model import ColdSteps
 
 COMMITS = b"commits"
 

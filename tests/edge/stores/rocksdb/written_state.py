@@ -7,16 +7,18 @@ from contextlib import contextmanager
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.outbox import new_entry
 from streamwatch.core.alerting.rules import AlarmsSpec
-from streamwatch.core.commit.checkpoint import Checkpoint
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Label, Partition
 from streamwatch.core.merge import MergeProgress
+from streamwatch.core.pipeline.checkpoint import Checkpoint
+from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.daemon import MERGE, POSITIONS, SourcePositions
 from streamwatch.daemon.alerting import ALARMS
 from streamwatch.daemon.source_positions import encoded_progress
+from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.stores.rocksdb import RocksStore
-from streamwatch.edge.stores.rocksdb.directory.database import MEBIBYTE, Database
+from streamwatch.edge.stores.rocksdb.database import MEBIBYTE, Database
 from tests.core.join.join_stream import Stream, clocked, label, predict, tick
 from tests.edge.stores.rocksdb.stream import digested, rocks_spec
 
@@ -36,9 +38,10 @@ class Life:
     """One life of a daemon on a directory, without Kafka."""
 
     def __init__(self, directory, journal_outcomes=50):
-        self.store = RocksStore.open(rocks_spec(directory, JOIN, cache_entries=10))
+        self.store = RocksStore.open(rocks_spec(directory))
         self.monitors = EstimatorSet(ESTIMATORS)
-        self.stream = Stream(JOIN, self.store, self.monitors)
+        self.stream = Stream(JOIN, self.monitors)
+        self.stream.pipeline = Pipeline(JOIN, self.monitors, bytes_of_keys)
         self.checkpoint = Checkpoint(self.stream.pipeline, self.monitors, ESTIMATORS, journal_outcomes)
         saved = self.store.load()
         self.resumed = self.checkpoint.restore(saved)
@@ -50,8 +53,7 @@ class Life:
     def feed(self, *events):
         pipeline = self.stream.pipeline
         events = clocked(events, pipeline.clock_ms)
-        step = pipeline.advance(events, self.store.fetch(pipeline.read_set(events)))
-        self.store.apply(step)
+        step = pipeline.advance(events)
         self.checkpoint.take(step)
         self.offset += len(events)
         return list(step.outcomes)

@@ -13,14 +13,25 @@ on their kind, the resulting bias cannot be detected.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from itertools import pairwise
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.registers.late_labels.geometry import BINS, ERROR, HIT, Geometry, Integers
-from streamwatch.core.estimators.registers.late_labels.ring import RingView
+from streamwatch.core.estimators.registers.late_labels.observe import (
+    BINS,
+    BUCKETS,
+    ERROR,
+    HIT,
+    Geometry,
+    Integers,
+    last_boundary,
+)
+from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, RingView
+from streamwatch.core.events import ErrorChange
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -171,3 +182,248 @@ def _ratio(above: Floats | Integers, below: Floats | Integers) -> Floats:
     """Quotient; NaN where the denominator is 0."""
     quotient = np.full(above.shape, np.nan)
     return np.divide(above, below, out=quotient, where=below > 0)
+
+
+# Dispersion of the errors by bucket: their variance relative to that of independent outcomes.
+#
+# Correlated errors make counts of neighbouring buckets vary more, and together. Pearson's statistic divided
+# by its degrees of freedom estimates by how much (McCullagh, Nelder 1989, §4.5). It is computed for single
+# buckets and, as the correlation may extend beyond these, for blocks of 2 and 4; the largest of the three
+# is used.
+
+
+BLOCKS: Final = (1, 2, 4)
+"""Numbers of buckets that are counted as one."""
+LEAST_FREEDOM: Final = 8
+"""Degrees of freedom below which blocks of a length are not used."""
+_NOTHING: Final = 1e-9
+
+
+def dispersion(
+    wrong: Floats, weight: Floats, edges: Sequence[int], blocks: Sequence[int] = BLOCKS
+) -> float | None:
+    """Estimate the dispersion of errors around the error rate of their segment; at least 1.
+
+    In each segment, blocks are laid from its end backwards; what is left at its beginning, and segments of
+    hits or errors only, are left out. A boundary takes two degrees of freedom: for the error rate and for its
+    position.
+
+    Parameters
+    ----------
+    wrong, weight
+        Cumulative sums of errors and of outcomes before each bucket, and of all, (n + 1,).
+    edges
+        Boundaries of the segments, from 0 to n, ascending.
+    blocks
+        Lengths of blocks, in buckets.
+
+    Returns
+    -------
+    float or None
+        At least 1; None if no length leaves 8 degrees of freedom.
+    """
+    found = [
+        max(1.0, squares / freedom)
+        for squares, freedom in (_pearson(wrong, weight, edges, block) for block in blocks)
+        if freedom >= LEAST_FREEDOM
+    ]
+    return max(found) if found else None
+
+
+def _pearson(wrong: Floats, weight: Floats, edges: Sequence[int], block: int) -> tuple[float, int]:
+    """Pearson's statistic of blocks of one length within their segments, and its degrees of freedom."""
+    squares, freedom = 0.0, 2 - len(edges)
+    for start, stop in pairwise(edges):
+        ends = np.arange(start + (stop - start) % block, stop + 1, block)
+        outcomes, errors = np.diff(weight[ends]), np.diff(wrong[ends])
+        there = outcomes > _NOTHING
+        outcomes, errors = outcomes[there], errors[there]
+        n, e = float(outcomes.sum()), float(errors.sum())
+        if len(outcomes) < 2 or e <= _NOTHING or n - e <= _NOTHING:
+            continue
+        error = e / n
+        squares += float(((errors - outcomes * error) ** 2 / outcomes).sum()) / (error * (1.0 - error))
+        freedom += len(outcomes) - 1
+    return squares, freedom
+
+
+# Latest change of the error by prediction time, that is, since when predictions have more or fewer errors.
+#
+# Labels come late, so an alarm tells when the *labels* changed. Here the buckets of predictions are
+# partitioned to maximise the binomial likelihood minus a penalty per boundary; the last boundary is the
+# change. Errors and hits have the weights of `accuracy`, so that the youngest buckets, of which only quick
+# labels have arrived, do not look like a change. If errors are correlated, the penalty and the interval
+# grow with the dispersion of the buckets within their segments (`dispersion`).
+
+
+PRICE: Final = 6.0
+"""Penalty of a boundary: log likelihood, divided by the dispersion, that it must gain.
+
+Of streams without a change, less than 2 in 100 get a boundary.
+"""
+CRITICAL: Final = 7.352
+"""Twice the log likelihood, by the dispersion, that a boundary in the interval of 95 % may lose.
+
+-2 ln(1 - √.95), the quantile of the supremum that this loss has where changes are small (Yao 1987; Hansen
+2000, table 1).
+"""
+ROUNDS: Final = 10
+"""Largest number of times the dispersion is estimated if the partition keeps changing."""
+
+
+def weighted_errors(counts: Integers, weights: Floats) -> tuple[Floats, Floats]:
+    """Equivalent unweighted errors and outcomes by bucket, (n,) each; the outcomes are each bucket's n_eff.
+
+    Parameters
+    ----------
+    counts
+        Errors and hits by bucket, (n, 2).
+    weights
+        Weights of errors and hits, (n, 2); 0 where too few labels have arrived.
+    """
+    weighted = counts * weights
+    total = weighted.sum(axis=1)
+    squares = (weighted * weights).sum(axis=1)
+    there = squares > 0
+    n_eff = np.divide(total * total, squares, out=np.zeros(len(total)), where=there)
+    share = np.divide(weighted[:, 0], total, out=np.zeros(len(total)), where=there)
+    return n_eff * share, n_eff
+
+
+def latest_change(
+    errors: Floats, outcomes: Floats, first_bucket: int, geometry: Geometry
+) -> ErrorChange | None:
+    """Locate the latest change; None if no boundary is worth its penalty.
+
+    Correlated errors vary more than binomially, so likelihoods are divided by the dispersion
+    (quasi-likelihood, Wedderburn 1974). It is first estimated from the buckets without a boundary, then from
+    the best partition at the resulting penalty, until the partition no longer changes.
+
+    Parameters
+    ----------
+    errors, outcomes
+        Weighted errors and outcomes by bucket, (n,).
+    first_bucket
+        Number of the first of these buckets.
+    geometry
+        Widths of buckets and bins.
+    """
+    wrong = np.concatenate(([0.0], np.cumsum(errors)))
+    weight = np.concatenate(([0.0], np.cumsum(outcomes)))
+    spread = dispersion(wrong, weight, (0, len(errors)), blocks=(1,)) or 1.0
+    partition = _partition(wrong, weight, spread)
+    for _ in range(ROUNDS):
+        if partition.split == 0:
+            return None
+        spread = dispersion(wrong, weight, partition.edges) or spread
+        before, partition = partition, _partition(wrong, weight, spread)
+        if partition.edges == before.edges:
+            break
+    if partition.split == 0:
+        return None
+    start, split = partition.start, partition.split
+    accepted = np.flatnonzero(partition.lost <= CRITICAL * spread)
+    width = geometry.width_ms
+    return ErrorChange(
+        since_ms=(first_bucket + split) * width,
+        # A change within a bucket may be attributed to either end of the bucket.
+        earliest_ms=(first_bucket + int(accepted[0]) - 1) * width,
+        latest_ms=(first_bucket + int(accepted[-1]) + 1) * width,
+        before=float((wrong[split] - wrong[start]) / (weight[split] - weight[start])),
+        after=float((wrong[-1] - wrong[split]) / (weight[-1] - weight[split])),
+    )
+
+
+class _Partition(NamedTuple):
+    """Last two boundaries, twice the likelihood that each other last boundary would lose, and all edges."""
+
+    start: int
+    split: int
+    lost: Floats
+    edges: tuple[int, ...]
+
+
+def _partition(wrong: Floats, weight: Floats, spread: float) -> _Partition:
+    """Find the best partition at the penalty for this dispersion."""
+    before = np.zeros(len(wrong), np.int64)
+    lost = np.full(len(wrong), np.inf)
+    start, split = last_boundary(wrong, weight, PRICE * spread, np.empty(len(wrong)), before, lost)
+    edges = [len(wrong) - 1]
+    while edges[-1] > 0:
+        edges.append(int(before[edges[-1]]))
+    return _Partition(int(start), int(split), lost, tuple(reversed(edges)))
+
+
+# Estimates from the ring of one model at one moment.
+
+
+class OneShare(NamedTuple):
+    """Accuracy of one model with its interval of 95 % (NaN where undefined), and its n_eff."""
+
+    value: float
+    lower: float
+    upper: float
+    n_eff: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Accuracies of one model by the time of the prediction; fields as in `LateAccuracy`, for one model.
+
+    Attributes
+    ----------
+    head
+        Number of the last bucket; -1 without outcomes.
+    now_ms
+        Time of the newest outcome.
+    outcomes
+        Errors and hits by bucket, (64, 2), oldest first.
+    weights
+        Weights of errors and hits by bucket, (64, 2).
+    shares
+        Share of the labels of errors and hits that have arrived at each edge of delay, (2, 24).
+    """
+
+    head: int
+    now_ms: int
+    settled: OneShare
+    corrected: OneShare
+    naive: float
+    outcomes: Integers
+    weights: Floats
+    shares: Floats
+
+    @property
+    def first_bucket(self) -> int:
+        """Number of the oldest bucket."""
+        return self.head - BUCKETS + 1
+
+    def change(self, geometry: Geometry) -> ErrorChange | None:
+        """Locate the latest change of the error by prediction time; None if there is none."""
+        errors, outcomes = weighted_errors(self.outcomes, self.weights)
+        return latest_change(errors, outcomes, self.first_bucket, geometry)
+
+
+def estimates_of(ring: LabelRing, rows: Integers) -> list[Estimate]:
+    """Estimate several rows at once."""
+    view = ring.view(rows)
+    late = late_accuracy(view, ring.geometry)
+    settled, corrected = _each(late.settled), _each(late.corrected)
+    return [
+        Estimate(
+            int(view.head[m]),
+            int(view.now_ms[m]),
+            settled[m],
+            corrected[m],
+            float(late.naive[m]),
+            late.outcomes[m].copy(),
+            late.weights[m].copy(),
+            late.shares[m].copy(),
+        )
+        for m in range(len(rows))
+    ]
+
+
+def _each(share: Share) -> list[OneShare]:
+    columns = np.stack([share.value, share.lower, share.upper, share.n_eff], axis=1)
+    return [OneShare(*values) for values in columns.tolist()]

@@ -1,12 +1,70 @@
 """Compiled loop over outcomes: counts by prediction time, kind and delay, for all models."""
 
-# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from math import log
+from typing import Final, TypeAlias
 
-from streamwatch.core.estimators.registers.late_labels.geometry import BUCKETS
+import numpy as np
+from numpy.typing import NDArray
+
 from streamwatch.core.jit import entry, hot, without_refcount
+
+# Buckets of prediction time and bins of delay in which late labels are counted.
+
+
+Integers: TypeAlias = NDArray[np.int64]
+Counts: TypeAlias = NDArray[np.int32]
+
+BUCKETS: Final = 64
+"""Number of buckets of prediction time kept; together they span one and a half horizons."""
+BINS: Final = 23
+"""Number of bins of delay, whose widths grow geometrically."""
+ERROR, HIT = 0, 1
+"""Kinds of outcomes."""
+KINDS: Final = 2
+_FIRST_EDGE: Final = 240
+"""The first bin of delay is the horizon divided by this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Buckets of prediction time, counted from the epoch, and bins of delay, in milliseconds.
+
+    Attributes
+    ----------
+    horizon_ms
+        Longest time that a label may take.
+    width_ms
+        Width of a bucket: 1.5 horizons / 64, rounded up.
+    edges_ms
+        Edges of the bins, shape (24,): 0, a 240th of the horizon, … the horizon. A delay d lies in bin k
+        where edges_ms[k] < d ≤ edges_ms[k + 1]; a delay of 0 lies in bin 0.
+    """
+
+    horizon_ms: int
+    width_ms: int
+    edges_ms: Integers
+    steps_ms: Integers
+    """Edges for the binary search of a bin, (32,): inner edges at 1 … 22, padded by values never reached."""
+
+    @property
+    def longest_ms(self) -> int:
+        """Delay beyond which an outcome is ignored, as the times of its events contradict the horizon."""
+        return self.horizon_ms + self.width_ms
+
+
+def geometry_of(horizon_ms: int) -> Geometry:
+    """Compute the buckets and bins of a horizon of at least a second."""
+    width_ms = -(-3 * horizon_ms // (2 * BUCKETS))
+    edges = np.geomspace(horizon_ms / _FIRST_EDGE, horizon_ms, BINS)
+    edges_ms = np.concatenate(([0], np.rint(edges).astype(np.int64)))
+    steps_ms = np.full(32, np.iinfo(np.int64).max)
+    steps_ms[:BINS] = edges_ms[:BINS]
+    return Geometry(horizon_ms, width_ms, edges_ms, steps_ms)
+
 
 NONE = -1
 """Bucket number of an empty slot; also the time where there was no outcome."""
@@ -89,3 +147,67 @@ def observe(counts, buckets, newest_ms, steps_ms, width_ms, longest_ms, rows, hi
         slot = take_slot(cells, held, newest, row, bucket_of(known_ms - delay, width_ms, inverse))
         if slot >= 0:
             cells[row, slot, np.int64(hits[i]), bin_of(delay, steps)] += 1
+
+
+# Optimal partition of buckets into segments of constant error, at a penalty per boundary.
+
+
+_NOTHING = 1e-9
+"""Weight below which only rounding error is left."""
+
+
+@hot
+def log_likelihood(wrong, weight, start, stop):
+    """Maximum log likelihood of the buckets from start to stop as binomials of one probability.
+
+    `wrong`, `weight`: cumulative sums of errors and of outcomes before each bucket.
+    """
+    n = weight[stop] - weight[start]
+    errors = wrong[stop] - wrong[start]
+    hits = n - errors
+    found = 0.0
+    if errors > _NOTHING:
+        found += errors * log(errors / n)
+    if hits > _NOTHING:
+        found += hits * log(hits / n)
+    return found
+
+
+@entry
+def last_boundary(wrong, weight, price, best, before, lost):
+    """Find the last two boundaries of the best partition of n buckets; among equals, that with the fewest.
+
+    Optimal partitioning (Jackson et al. 2005), O(n²). Returns (boundary before the last, last boundary), with
+    0 for one that does not exist.
+
+    Parameters
+    ----------
+    wrong, weight
+        float64 (n + 1,): cumulative sums of errors and outcomes before each bucket, and of all.
+    price
+        Log likelihood that a boundary must gain.
+    best, before
+        float64, int64 (n + 1,), output: value of the best partition of the buckets before each, and its last
+        boundary.
+    lost
+        float64 (n + 1,), written between the boundary before the last and the end, if there is a last one:
+        twice the log likelihood that is lost with this bucket as the last boundary.
+    """
+    end = wrong.shape[0] - 1
+    best[0] = price
+    before[0] = 0
+    for stop in range(1, end + 1):
+        best[stop] = -np.inf
+        for start in range(stop):
+            worth = best[start] + log_likelihood(wrong, weight, start, stop) - price
+            if worth > best[stop]:
+                best[stop] = worth
+                before[stop] = start
+    split = before[end]
+    start = before[split]
+    if split > 0:
+        most = log_likelihood(wrong, weight, start, split) + log_likelihood(wrong, weight, split, end)
+        for at in range(start + 1, end):
+            own = log_likelihood(wrong, weight, start, at) + log_likelihood(wrong, weight, at, end)
+            lost[at] = 2.0 * (most - own)
+    return start, split

@@ -13,15 +13,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.registers.late_labels.geometry import (
+from streamwatch.core.estimators.registers.late_labels.observe import (
     BINS,
     BUCKETS,
     KINDS,
+    NONE,
     Counts,
     Geometry,
     Integers,
+    observe,
 )
-from streamwatch.core.estimators.registers.late_labels.observe import NONE, observe
 
 _SMALL: Final = 20
 """A bucket is current if the 64 buckets that end with it hold at least one in this many outcomes."""

@@ -11,9 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from streamwatch.core.estimators.registers.probabilities.snapshot import latest
-from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
-from streamwatch.core.estimators.registers.probabilities.state import (
+from streamwatch.core.estimators.registers.probabilities.observe import (
     BRIER,
     HITS,
     LOG_LOSS,
@@ -27,6 +25,8 @@ from streamwatch.core.estimators.registers.probabilities.state import (
     Floats,
     ModelState,
 )
+from streamwatch.core.estimators.registers.probabilities.snapshot import latest
+from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 
 PRESENT: Final = 0.05
 """Least weight in outcomes for a value to be defined."""

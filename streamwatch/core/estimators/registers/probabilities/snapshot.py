@@ -8,14 +8,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
-from streamwatch.core.estimators.registers.probabilities.state import (
+from streamwatch.core.estimators.registers.probabilities.observe import (
     STATE,
     SUMS,
     THRESHOLDS,
     ModelState,
     empty,
 )
+from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 
 _RINGS: Final = ("head", "auc_head")
 """Fields with the start of a ring; left out, as snapshots hold rings from the oldest entry on."""

@@ -1,5 +1,6 @@
 """Register of revisions: sums of first and last predictions of every model, by waiting time."""
 
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -11,17 +12,136 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.fingerprints import fingerprint
-from streamwatch.core.estimators.names import Batch, Classes
-from streamwatch.core.estimators.registers.late_labels.geometry import BINS, geometry_of
+from streamwatch.core.estimators.names import Batch, Classes, Slice
+from streamwatch.core.estimators.registers.late_labels.observe import BINS, geometry_of
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
-from streamwatch.core.estimators.registers.revisions.comparison import compared
-from streamwatch.core.estimators.registers.revisions.document import document_of
-from streamwatch.core.estimators.registers.revisions.measures import MEASURES
-from streamwatch.core.estimators.registers.revisions.observe import observe
-from streamwatch.core.estimators.registers.revisions.sums import ALL_OUTCOMES, COUNTS, SQUARES, SUMS, WEIGHT
-from streamwatch.core.estimators.samples import Slice
+from streamwatch.core.estimators.registers.revisions.measures import (
+    ALL_GAINED,
+    ALL_LOST,
+    ALL_OUTCOMES,
+    ALL_REVISED,
+    COUNTS,
+    FIRST,
+    GAINED,
+    LOST,
+    MEASURES,
+    REVISED,
+    SQUARES,
+    SUMS,
+    WEIGHT,
+    Comparison,
+    compared,
+)
+from streamwatch.core.jit import entry, without_refcount
+from streamwatch.core.metrics.series import Sample
 from streamwatch.core.outcomes import OutcomeBatch
-from streamwatch.core.series import Sample
+
+# JSON document of a model's revisions for the API.
+
+
+def document_of(
+    counts: NDArray[np.int64],
+    whole: Comparison,
+    by_bin: Sequence[Comparison],
+    edges_ms: NDArray[np.int64],
+) -> dict[str, object]:
+    """Build counts since the register's start, and faded comparisons; undefined values are absent.
+
+    Parameters
+    ----------
+    counts
+        Counts of a model with outcomes, shape (4,).
+    whole
+        Comparison over all its outcomes.
+    by_bin
+        Comparison in each bin of waiting time.
+    edges_ms
+        Edges of the bins, shape (len(by_bin) + 1,).
+    """
+    there = [k for k, said in enumerate(by_bin) if isfinite(said.first)]
+    gain: dict[str, float] = {"value": whole.gain, "effective_sample_size": whole.n_eff}
+    if isfinite(whole.lower):
+        gain |= {"lower": whole.lower, "upper": whole.upper}
+    return {
+        "outcomes": int(counts[ALL_OUTCOMES]),
+        "revised": int(counts[ALL_REVISED]),
+        "gained": int(counts[ALL_GAINED]),
+        "lost": int(counts[ALL_LOST]),
+        "first_accuracy": whole.first,
+        "last_accuracy": whole.last,
+        "revised_ratio": whole.revised,
+        "gain": gain,
+        "by_waiting_time": {
+            "over_seconds": [int(edges_ms[k]) / 1000 for k in there],
+            "up_to_seconds": [int(edges_ms[k + 1]) / 1000 for k in there],
+            "weight": [by_bin[k].weight for k in there],
+            "first_accuracy": [by_bin[k].first for k in there],
+            "last_accuracy": [by_bin[k].last for k in there],
+            "revised_ratio": [by_bin[k].revised for k in there],
+        },
+    }
+
+
+# Compiled loop over outcomes: faded sums of first and last predictions by waiting time, for all models.
+
+
+_NOTHING = 1e-100
+"""Weight below which a bin is reset, as arithmetic with denormal numbers is slow."""
+
+
+@entry
+def observe(sums, counts, edges_ms, factors, rows, first, last, revised, delay_ms):
+    """Add outcomes.
+
+    Parameters
+    ----------
+    sums
+        float64 (models, bins, 6), changed.
+    counts
+        int64 (models, 4), changed.
+    edges_ms
+        int64 (bins + 1,): a waiting time t lies in bin k where edges_ms[k] < t ≤ edges_ms[k + 1]; 0 lies in
+        the first bin, and a time beyond the last edge in the last.
+    factors
+        float64 (6,): factor of each column per outcome.
+    rows, first, last, revised, delay_ms
+        int32, bool, bool, bool, int64 (n,): row of the model, whether its first and its last prediction were
+        right, whether they differ, and the waiting time.
+    """
+    faded = without_refcount(sums)
+    counted = without_refcount(counts)
+    edges = without_refcount(edges_ms)
+    bins = sums.shape[1]
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        for k in range(bins):
+            if faded[row, k, WEIGHT] <= 0.0:
+                continue
+            for c in range(SUMS):
+                faded[row, k, c] *= factors[c]
+            if faded[row, k, WEIGHT] < _NOTHING:
+                for c in range(SUMS):
+                    faded[row, k, c] = 0.0
+        k = 0
+        while k < bins - 1 and delay_ms[i] > edges[k + 1]:
+            k += 1
+        gained = last[i] and not first[i]
+        lost = first[i] and not last[i]
+        faded[row, k, WEIGHT] += 1.0
+        faded[row, k, SQUARES] += 1.0
+        counted[row, ALL_OUTCOMES] += 1
+        if first[i]:
+            faded[row, k, FIRST] += 1.0
+        if gained:
+            faded[row, k, GAINED] += 1.0
+            counted[row, ALL_GAINED] += 1
+        if lost:
+            faded[row, k, LOST] += 1.0
+            counted[row, ALL_LOST] += 1
+        if revised[i]:
+            faded[row, k, REVISED] += 1.0
+            counted[row, ALL_REVISED] += 1
+
 
 VERSION: Final = 1
 """Incremented when the meaning of the state changes."""
@@ -53,7 +173,13 @@ class Revisions:
         """Compare first and last predictions of outcomes with their labels."""
         first = batch.true_class == batch.predicted_class
         last, revised = first, np.zeros(len(first), np.bool_)
-        if not isinstance(batch.outcomes, OutcomeBatch):  # outcomes in columns have no revised predictions
+        if isinstance(batch.outcomes, OutcomeBatch):
+            records = batch.outcomes.records
+            if records["last_class"].any():
+                kept = records["last_class"] - 1
+                last = np.where(kept >= 0, kept == records["true_class"], first)
+                revised = (kept >= 0) & (kept != records["predicted_class"])
+        else:
             last = first.copy()
             for position, outcome in enumerate(batch.outcomes):
                 if outcome.last_class is not None:

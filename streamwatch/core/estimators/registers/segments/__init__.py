@@ -1,9 +1,10 @@
 """Segments: chosen measures of a model for each value of a field of its predictions.
 
-A segment value is evaluated like a model that made only these predictions; for example, No Change uses the
-previous label of the same value. At most `max_values` values of a segment have estimates of their own. Each
-outcome of a model counts for exactly one of these, or for all other values together (`__other__`), so sums
-over values are those of the model, apart from outcomes whose prediction did not have the field.
+A segment value is evaluated like a model that made only these predictions, except that No Change uses the
+previous label of the model's whole stream, whatever the value of that one. At most `max_values` values of a
+segment have estimates of their own. Each outcome of a model counts for exactly one of these, or for all other
+values together (`__other__`), so sums over values are those of the model, apart from outcomes whose
+prediction did not have the field.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ class SegmentsSpec:
     """As in `MonitorsSpec`."""
     max_total: int = 20_000
     """Most values with estimates of their own over all segments and models, each `__other__` included."""
+    folds_share_stream: bool = False
+    """As `JoinSpec.folds_share_stream`."""
 
 
 def table_spec(spec: SegmentsSpec) -> MonitorsSpec:

@@ -1,15 +1,129 @@
 """Compiled loop over outcomes: finds the table row of each, and counts the traffic of its value."""
 
-# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
-from streamwatch.core.estimators.registers.segments.places import EMPTY, key_of, place_of
-from streamwatch.core.estimators.registers.segments.values import CANDIDATES, EPOCH
 from streamwatch.core.jit import entry, hot, without_refcount
+
+# Compiled hash table of the segments' values, by number of the segment and number of the value.
+#
+# Open addressing with linear probing. Removing a key moves later ones up instead of leaving a marker, so
+# removed values cost nothing.
+
+
+EMPTY = -1
+"""Key of a free slot."""
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_UPPER = np.uint64(32)
+
+
+@hot
+def key_of(segment, value):
+    """Key of a segment number and a value number."""
+    return np.int64(segment) << 32 | np.int64(value)
+
+
+@hot
+def home_of(keys, key):
+    """Slot at which the search for a key starts."""
+    return np.int64(np.uint64(key) * _MIX >> _UPPER) & (keys.shape[0] - 1)
+
+
+@hot
+def place_of(keys, key):
+    """Slot of a key, or the free one where it belongs."""
+    at = home_of(keys, key)
+    while keys[at] != key and keys[at] != EMPTY:
+        at = (at + 1) & (keys.shape[0] - 1)
+    return at
+
+
+@entry
+def remember(keys, meanings, new_keys, new_meanings):
+    """Insert or update keys; return the number of new ones.
+
+    Parameters
+    ----------
+    keys, meanings
+        int64 and int32 (a power of two), changed; more than half of the slots must stay free.
+    new_keys, new_meanings
+        int64 and int32 (n,).
+    """
+    added = 0
+    for i in range(new_keys.shape[0]):
+        at = place_of(keys, new_keys[i])
+        added += keys[at] == EMPTY
+        keys[at] = new_keys[i]
+        meanings[at] = new_meanings[i]
+    return added
+
+
+@entry
+def forget(keys, meanings, doomed):
+    """Remove keys, and move up those behind them; return the number removed."""
+    mask = keys.shape[0] - 1
+    removed = 0
+    for i in range(doomed.shape[0]):
+        gap = place_of(keys, doomed[i])
+        if keys[gap] == EMPTY:
+            continue
+        removed += 1
+        at = (gap + 1) & mask
+        while keys[at] != EMPTY:
+            if (at - home_of(keys, keys[at])) & mask >= (at - gap) & mask:  # its home is not after the gap
+                keys[gap], meanings[gap] = keys[at], meanings[at]
+                gap = at
+            at = (at + 1) & mask
+        keys[gap] = EMPTY
+    return removed
+
+
+# Limits on a segment's values, and the choice of those with estimates of their own.
+
+
+OTHER: Final = "__other__"
+"""Name for all values without estimates of their own together."""
+EPOCH: Final = 10_000
+"""Number of outcomes of a segment after which its values are compared by traffic."""
+CANDIDATES: Final = 1_000
+"""Most values without estimates that are counted within an epoch; further ones wait for the next epoch."""
+_OUTWEIGHS: Final = 2
+"""A candidate replaces a value if it had more than this many times its outcomes within an epoch."""
+
+
+def exchanged(candidates: Mapping[str, int], own: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Choose the values to add and to remove at the end of an epoch, as pairs (added, removed).
+
+    Parameters
+    ----------
+    candidates
+        Outcomes within the epoch of the values without estimates of their own.
+    own
+        Outcomes within the epoch of the values that have estimates.
+
+    Returns
+    -------
+    list
+        The most frequent candidate in the place of the rarest value, if it had more than twice as many
+        outcomes, and so on with the next; among equally frequent ones the first by name.
+    """
+    least = min(own.values(), default=0)
+    frequent = [(name, n) for name, n in candidates.items() if name != OTHER and n > _OUTWEIGHS * least]
+    coming = sorted(frequent, key=lambda each: (-each[1], each[0]))
+    going = sorted(own.items(), key=lambda each: (each[1], each[0])) if coming else []
+    found: list[tuple[str, str]] = []
+    for (newcomer, outcomes), (value, before) in zip(coming, going, strict=False):
+        if outcomes <= _OUTWEIGHS * before:
+            break
+        found.append((newcomer, value))
+    return found
+
 
 OTHERS = 0
 """Number of the value that stands for all others."""
@@ -75,9 +189,12 @@ def observe(
     alpha,
     most,
     room,
+    true_class,
+    last,
     cursor,
     rows,
     positions,
+    previous,
 ):
     """Find the table rows of outcomes by segment, in order, and count the traffic.
 
@@ -100,10 +217,14 @@ def observe(
         int32 and int64, changed: value and number of outcomes, in ranges of `CANDIDATES` per segment.
     alpha, most, room
         Fading factor, values of a segment with rows of their own, and whether the table has a free row.
+    true_class, last
+        int32 (n,) and (models,): class of each outcome's label, and of each model's latest one, changed;
+        `NONE` before the first.
     cursor
         int64 (3,), changed: position from which to continue.
-    rows, positions
-        int32 and int64, output: row, and position of the outcome.
+    rows, positions, previous
+        int32, int64 and int32, output: row, position of the outcome, and class of the label before it in the
+        model's stream, whatever the segments of that one.
     """
     segments, kept, segment_of = (
         without_refcount(segments),
@@ -112,6 +233,11 @@ def observe(
     )
     keys, meanings, taken = without_refcount(keys), without_refcount(meanings), without_refcount(taken)
     candidates, counts = without_refcount(candidates), without_refcount(counts)
+    true_class, last, previous = (
+        without_refcount(true_class),
+        without_refcount(last),
+        without_refcount(previous),
+    )
     i, k, placed = cursor[OUTCOME], cursor[ENTRY], cursor[PLACED]
     reason = DONE
     while i < models.shape[0] and reason == DONE:
@@ -138,11 +264,12 @@ def observe(
             value.at = segment.counted
             value.outcomes += 1
             value.in_epoch += 1
-            rows[placed], positions[placed] = row, i
+            rows[placed], positions[placed], previous[placed] = row, i, last[models[i]]
             placed += 1
             if segment.counted % EPOCH == 0:
                 reason = EPOCH_ENDED
         if reason == DONE:
+            last[models[i]] = true_class[i]
             i, k = i + 1, 0
     cursor[OUTCOME], cursor[ENTRY], cursor[PLACED] = i, k, placed
     return reason

@@ -6,29 +6,98 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.measures.catalogue import MEASURES
 from streamwatch.core.estimators.measures.measures import accuracy
-from streamwatch.core.estimators.names import Batch, Classes
+from streamwatch.core.estimators.names import Batch, Classes, Slice
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
 from streamwatch.core.estimators.registers.segments import observe as loop
-from streamwatch.core.estimators.registers.segments.change import SegmentChange, extra_errors, named_change
-from streamwatch.core.estimators.registers.segments.estimates import SegmentEstimates
-from streamwatch.core.estimators.registers.segments.numbers import Given
-from streamwatch.core.estimators.registers.segments.snapshot import KeptSegment, KeptValue, decode, encode
-from streamwatch.core.estimators.registers.segments.state import SegmentState
-from streamwatch.core.estimators.registers.segments.values import CANDIDATES, OTHER, exchanged
-from streamwatch.core.estimators.samples import Slice
-from streamwatch.core.events import ErrorChange
-from streamwatch.core.series import Sample
+from streamwatch.core.estimators.registers.segments.estimates import (
+    SegmentChange,
+    SegmentEstimates,
+    extra_errors,
+    named_change,
+    with_previous_of_stream,
+)
+from streamwatch.core.estimators.registers.segments.observe import CANDIDATES, NONE, OTHER, exchanged
+from streamwatch.core.estimators.registers.segments.state import Given, SegmentState
+from streamwatch.core.events import SEPARATOR, ErrorChange, Name
+from streamwatch.core.metrics.series import Sample
 from streamwatch.core.specs import UtilitySpec
+
+# Snapshot of a model's segments, ordered by name, each with its values, and of its latest label.
+
+
+class KeptValue(msgspec.Struct, frozen=True, array_like=True):
+    """State of a value with estimates of its own; see `state.VALUE`."""
+
+    name: Name
+    outcomes: int
+    in_epoch: int
+    weight: float
+    at: int
+    sections: dict[Name, bytes]
+    """Sections of its estimates, as `ModelTable.snapshot` encodes them."""
+
+
+class KeptSegment(msgspec.Struct, frozen=True, array_like=True):
+    """State of a segment; see `state.SEGMENT`. Candidates and values are ordered by name."""
+
+    name: Name
+    counted: int
+    candidates: list[tuple[Name, int]]
+    values: list[KeptValue]
+    left_out: int = 0
+
+
+class KeptSegments(msgspec.Struct, frozen=True, array_like=True):
+    """State of a model; `segments` are ordered by name."""
+
+    last: int
+    """Local class index of the model's latest label, which the next outcome of any value follows; or NONE."""
+    segments: list[KeptSegment]
+
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+_DECODER = msgspec.msgpack.Decoder(KeptSegments)
+
+
+def encode(kept: KeptSegments) -> bytes:
+    """Encode the segments of a model."""
+    return _ENCODER.encode(kept)
+
+
+def decode(state: bytes, max_classes: int) -> KeptSegments:
+    """Decode the result of `encode`.
+
+    Raises
+    ------
+    ValueError
+        If the bytes cannot be such a result.
+    """
+    found = _DECODER.decode(state)
+    if not NONE <= found.last <= max_classes:
+        raise ValueError(
+            f"expected a class index up to {max_classes}, got {found.last} in the snapshot of a model"
+        )
+    for segment in found.segments:
+        if len(segment.candidates) > CANDIDATES:
+            raise ValueError(
+                f"expected at most {CANDIDATES} values of segment {segment.name!r} without estimates of "
+                f"their own, got {len(segment.candidates)} in the snapshot of a model"
+            )
+    return found
+
 
 _LANDMARK, _FADED, _LATE = range(3)
 """Mechanisms of the table, in the order of `table_spec`."""
-_VERSION: Final = 1
+_VERSION: Final = 2
+_UNKNOWN, _WHOLE, _FOLD = range(3)
+"""What a row's model is: not known yet, one that sees its whole stream, or a fold that does not."""
 _SHOWN: Final = 20
 """Number of values of a segment in the details of a model: those with the most traffic."""
 
@@ -42,6 +111,8 @@ class Segments:
         self._measures = [known[name] for name in spec.measures]
         self._table = ModelTable(table_spec(spec))
         self._state = SegmentState(capacity)
+        self._kinds = np.full(capacity, _UNKNOWN, np.int8)
+        """Kinds of rows; read only where folds share a stream."""
         self.section = f"segments(alpha={spec.alpha!r},max_values={spec.max_values}) v{_VERSION}"
         self.title = f"segments, fading:{spec.alpha!r}"
 
@@ -50,17 +121,25 @@ class Segments:
         self._state.release_values()
         given = self._state.numbers.of(batch.outcomes)
         if given is None:
+            self._state.last[batch.rows] = batch.true_class  # of several labels of a row, the last one stays
             return
+        if self._spec.folds_share_stream:
+            self._learn_kinds(batch)
         total = int(given.lengths.sum())
-        rows, positions = np.empty(total, np.int32), np.empty(total, np.int64)
+        rows, positions, previous = (
+            np.empty(total, np.int32),
+            np.empty(total, np.int64),
+            np.empty(total, np.int32),
+        )
+        found = rows, positions, previous
         cursor = np.zeros(3, np.int64)
         limits = self._spec.alpha, self._spec.max_values
         while True:
             room = self._table.room > 0
-            reason = self._state.observe(batch.rows, given, limits, room, cursor, (rows, positions))
+            reason = self._state.observe(batch.rows, given, limits, room, batch.true_class, cursor, found)
             if reason in (loop.DONE, loop.EPOCH_ENDED):
                 placed = int(cursor[loop.PLACED])
-                self._fold(batch, rows[:placed], positions[:placed])
+                self._fold(batch, rows[:placed], positions[:placed], previous[:placed])
                 cursor[loop.PLACED] = 0
             if reason == loop.DONE:
                 return
@@ -114,25 +193,44 @@ class Segments:
     def _claim(self) -> int:
         return self._table.add_model(UtilitySpec())
 
-    def _fold(self, batch: Batch, rows: NDArray[np.int32], at: NDArray[np.int64]) -> None:
+    def _learn_kinds(self, batch: Batch) -> None:
+        """Look up which rows are those of folds that share a stream; a row has one model until cleared."""
+        unknown = np.flatnonzero(self._kinds[batch.rows] == _UNKNOWN)
+        rows, first = np.unique(batch.rows[unknown], return_index=True)
+        for row, position in zip(rows.tolist(), unknown[first].tolist(), strict=True):
+            self._kinds[row] = _FOLD if SEPARATOR in batch.outcomes[position].model else _WHOLE
+
+    def _fold(
+        self, batch: Batch, rows: NDArray[np.int32], at: NDArray[np.int64], previous: NDArray[np.int32]
+    ) -> None:
+        """Evaluate outcomes, with the previous label of the stream in the place of that at prediction.
+
+        The row of a value sees only that value's labels, so it cannot know that label by itself. Outcomes of
+        folds that share a stream carry it there already.
+        """
         if not len(rows):
             return
+        if self._spec.folds_share_stream:
+            of_folds = self._kinds[batch.rows[at]] == _FOLD
+            previous = np.where(of_folds, batch.label_at_prediction[at], previous)
         self._table.fold(
             rows,
             batch.true_class[at],
             batch.predicted_class[at],
-            batch.label_at_prediction[at],
+            previous,
             event_ms=batch.event_ms[at],
         )
 
     def clear(self, row: int) -> None:
         """Reset a row; called before a model uses it and after the model has retired."""
+        self._kinds[row] = _UNKNOWN
         for freed in self._state.remove(row):
             self._table.retire(freed)
 
     def snapshot(self, row: int) -> bytes:
         """Encode all segments of a model with their values and estimates, ordered by name."""
-        return encode([self._kept(name, number) for name, number in self._state.segments_of(row)])
+        kept = [self._kept(name, number) for name, number in self._state.segments_of(row)]
+        return encode(KeptSegments(int(self._state.last[row]), kept))
 
     def _kept(self, name: str, number: int) -> KeptSegment:
         state = self._state
@@ -154,7 +252,9 @@ class Segments:
         ValueError
             If the bytes are not a snapshot.
         """
-        for kept in decode(state):
+        decoded = decode(state, self._spec.max_classes)
+        self._state.last[row] = decoded.last
+        for kept in decoded.segments:
             number = self._state.add_segment(row, self._state.numbers.name_of(kept.name))
             segment = self._state.segments[number]
             segment["counted"], segment["left_out"] = kept.counted, kept.left_out
@@ -236,7 +336,7 @@ class Segments:
         outcomes = kept["outcomes"]
         before = 1.0 - accuracy(self._table.totals(rows, _LANDMARK))
         now = 1.0 - accuracy(self._table.totals(rows, _LATE))
-        faded = self._table.totals(rows, _FADED)
+        faded = with_previous_of_stream(self._table.totals(rows, _FADED))
         return SegmentEstimates(
             names,
             outcomes,

@@ -13,9 +13,13 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import Any, Final, NamedTuple
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from aiokafka.record.util import calc_crc32c
+
+from streamwatch.core.records import KEY, KEY_BYTES
+from streamwatch.edge.sources.kafka.batches.scan import new_rows, scan
 
 HEAD: Final = struct.Struct(">qiibIhiqqqhii")
 """Offset, length, leader epoch, magic, CRC, attributes, last offset delta, first and newest timestamp,
@@ -164,3 +168,143 @@ def following(data: memoryview, at: int) -> int | None:
         return None
     found = batch_at(data, at + LOG_OVERHEAD + length, -1, -1)
     return found.base_offset if isinstance(found, Batch) else None
+
+
+# Transactions that were aborted: whose batches are passed over, and until when.
+
+
+_ABORT = b"\x00\x00"
+
+
+class AbortedTransactions:
+    """Those that a broker names with one answer.
+
+    Parameters
+    ----------
+    named
+        (producer id, first offset) of each; None if there are none.
+    """
+
+    def __init__(self, named: Iterable[tuple[int, int]] | None) -> None:
+        self._coming = sorted(named or (), key=lambda transaction: -transaction[1])
+        self._producers: set[int] = set()
+
+    @property
+    def coming(self) -> bool:
+        """Tell whether transactions begin that were not met yet."""
+        return bool(self._coming)
+
+    def covers(self, batch: Batch) -> bool:
+        """Tell whether this batch, met after all before it, belongs to an aborted transaction."""
+        while self._coming and self._coming[-1][1] <= batch.base_offset:
+            self._producers.add(self._coming.pop()[0])
+        return bool(batch.attributes & TRANSACTIONAL) and batch.producer_id in self._producers
+
+    def end_at(self, batch: Batch, data: Any) -> None:
+        """A control batch ends the transaction of its producer if it holds the marker of an abort.
+
+        Parameters
+        ----------
+        batch
+            Its header.
+        data
+            Its records: bytes-like.
+        """
+        rows = new_rows(1)
+        found, *_ = scan(data, 0, 1, 0, batch.last_delta, -1, 0, -1, rows)
+        if found:
+            at, length = int(rows[0, KEY]), int(rows[0, KEY_BYTES])
+            if length >= 4 and bytes(data[at + 2 : at + 4]) == _ABORT:
+                self._producers.discard(batch.producer_id)
+
+
+# Where a log can be read again, after bytes that do not even tell how long they are.
+#
+# Brokers find a batch by an index with an entry every few kilobytes, then batch by batch: beyond the next
+# entry they find what follows the damage. Where that begins is searched by doubling, then by halving. A
+# batch may be reached from its last offset only, where the index points to it: `asked` then lies behind
+# `position`.
+
+
+Look: TypeAlias = int | Literal["unreadable", "end"]
+"""What fetching from an offset brings: the offset at which a sound batch begins; an error, or bytes that are
+no batch; nothing, at the end of the log."""
+
+
+class ResumePositions(NamedTuple):
+    """Positions at which reading goes on."""
+
+    position: int
+    """Offset of the first record that can be read."""
+    asked: int
+    """Offset by which a broker finds it."""
+
+
+async def next_readable(
+    look: Callable[[int], Awaitable[Look]], damaged: int, end: int, *, to_the_end: bool = True
+) -> ResumePositions | None:
+    """Find where reading goes on after `damaged`; None if it cannot yet.
+
+    Parameters
+    ----------
+    look
+        Tries an offset; raises what a lost connection raises.
+    damaged
+        Cannot be read.
+    end
+        Where the log ends.
+    to_the_end
+        Reading goes on there if nothing before can be read and that can; else it waits for a sound batch.
+    """
+    bad, step = damaged, 1
+    found: ResumePositions | None = None
+    while found is None and bad + step < end:
+        candidate = bad + step
+        seen = await look(candidate)
+        if seen == "unreadable" or (seen == "end" and not to_the_end):
+            bad, step = candidate, step * 2
+        else:
+            found = _from(seen, candidate, damaged)
+    if found is None:
+        if not to_the_end or end <= damaged or await look(end) == "unreadable":
+            return None
+        found = ResumePositions(end, end)
+    least = min(found)
+    while least - bad > 1:
+        middle = (bad + least) // 2
+        seen = await look(middle)
+        if seen == "unreadable":
+            bad = middle
+        else:
+            found = _from(seen, middle, damaged)
+            least = min(middle, *found)
+    return found
+
+
+def _from(seen: Look, asked: int, damaged: int) -> ResumePositions:
+    return ResumePositions(max(seen, damaged) if isinstance(seen, int) else asked, asked)
+
+
+# Offsets of a partition that cannot be read, and why.
+
+
+Cause: TypeAlias = Literal["corrupt_batch", "oversized_batch"]
+
+
+class Damage(NamedTuple):
+    """Offsets that cannot be read."""
+
+    cause: Cause
+    first: int
+    next_offset: int
+    """Where reading can go on; -1 if that is not known."""
+    reason: str
+    certain: bool
+    """The checksum is right, so fetching again would bring the same."""
+    asked: int = -1
+    """Later offset by which brokers find `next_offset`; -1 for that itself."""
+
+    @property
+    def records(self) -> int:
+        """Offsets passed over, each a record unless compacted away."""
+        return max(0, self.next_offset - self.first)

@@ -2,17 +2,215 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import importlib
+import struct
+import zlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from streamwatch.core.events import Partition
-from streamwatch.core.fetched import APPENDED
-from streamwatch.edge.sources.kafka.batches.codecs import decompress
+from streamwatch.core.records import APPENDED
+from streamwatch.edge.extras import command_for
 from streamwatch.edge.sources.kafka.batches.frames import APPEND_TIME, Batch
-from streamwatch.edge.sources.kafka.batches.legacy import content_of, message_of, messages_within
-from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, too_large
+from streamwatch.edge.sources.kafka.batches.record import (
+    KafkaRecord,
+    content_of,
+    message_of,
+    messages_within,
+    too_large,
+)
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
+
+# Decompression of record batches that never writes more than it was allowed to.
+#
+# Every codec writes into memory of a fixed size (snappy after its claim was compared with that size); pages
+# that are not written to cost nothing. What a batch claims to hold is never allocated.
+
+
+Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
+
+GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+NAMES: Final = {GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
+"""Codecs by the number that stands in the attributes of a batch."""
+
+_MEMBERS = 16
+"""Gzip members in one batch: producers write one, and each of thousands would be set up anew."""
+_STEP_BYTES = 1 << 16
+"""Of gzip, read and written at a time."""
+_XERIAL = b"\x82SNAPPY\x00"
+_XERIAL_HEAD_BYTES = 16
+_FULL = "write whole buffer"
+"""In what the codec package says when the memory does not suffice; it has no class of its own for that."""
+
+
+class Oversized(Exception):  # noqa: N818 - it names what is the case
+    """The batch holds more than allowed."""
+
+
+class Undecompressable(Exception):  # noqa: N818 - it names what is the case
+    """The batch is not in the format of its codec, ends early, or names a codec that does not exist."""
+
+
+class CodecMissing(Exception):  # noqa: N818 - it names what is the case
+    """The package that decompresses snappy, lz4 and zstd is not installed."""
+
+    def __init__(self, codec: str) -> None:
+        super().__init__(
+            f"records are compressed with {codec}, for which a package is missing:"
+            f" install it with {command_for('compression')}"
+        )
+
+
+def decompress(codec: int, data: memoryview, most: int) -> Bytes:
+    """Decompress to at most `most` bytes.
+
+    Parameters
+    ----------
+    codec
+        1 gzip, 2 snappy, 3 lz4, 4 zstd.
+    data
+        Everything after the header of the batch.
+    most
+        Bytes allowed.
+
+    Returns
+    -------
+    uint8, shape (n,), read-only.
+
+    Raises
+    ------
+    Oversized
+        There is more.
+    Undecompressable
+        Not what the codec writes.
+    CodecMissing
+        The codec needs a package that is not installed.
+    """
+    match codec:
+        case 1:
+            return _gzip(data, most)
+        case 2:
+            return _snappy(data, most)
+        case 3 | 4:
+            return _framed(NAMES[codec], data, most)
+        case _:
+            raise Undecompressable(f"unknown codec {codec}")
+
+
+def _gzip(data: memoryview, most: int) -> Bytes:
+    room = np.empty(most, np.uint8)
+    at = length = members = 0
+    while at < len(data):
+        if members == _MEMBERS:
+            raise Undecompressable(f"gzip: more than {_MEMBERS} members")
+        at, length = _gzip_member(data, at, room, length)
+        members += 1
+    if not members:
+        raise Undecompressable("gzip: empty")
+    return _frozen(room[:length])
+
+
+def _gzip_member(data: memoryview, at: int, room: Bytes, length: int) -> tuple[int, int]:
+    """Decompress the member that begins at `at` to `room[length:]`; where both end.
+
+    In small steps: zlib lets other threads run, but puts its answer together while none may.
+    """
+    member = zlib.decompressobj(wbits=31)
+    waiting: bytes | memoryview = b""
+    while not member.eof:
+        if not waiting:
+            if at == len(data):
+                raise Undecompressable("gzip: ends early")
+            waiting = data[at : at + _STEP_BYTES]
+            at += len(waiting)
+        try:
+            part = member.decompress(waiting, min(_STEP_BYTES, len(room) - length + 1))
+        except zlib.error as error:
+            raise Undecompressable(f"gzip: {error}") from None
+        if length + len(part) > len(room):
+            raise Oversized
+        room[length : length + len(part)] = np.frombuffer(part, np.uint8)
+        length += len(part)
+        waiting = member.unconsumed_tail
+    return at - len(member.unused_data), length
+
+
+def _framed(name: str, data: memoryview, most: int) -> Bytes:
+    """lz4 and zstd: frames that end where they say, one after another."""
+    into = getattr(_package(name), name).decompress_into
+    room = np.empty(most, np.uint8)
+    return _frozen(room[: _written(into, data, room)])
+
+
+def _snappy(data: memoryview, most: int) -> Bytes:
+    """One block, or the framing of the Java library: lengths (big-endian) and blocks after a header."""
+    snappy = _package("snappy").snappy
+    blocks = [data]
+    if bytes(data[: len(_XERIAL)]) == _XERIAL:
+        blocks = _blocks(data[_XERIAL_HEAD_BYTES:])
+    claims = [_claimed(snappy, block) for block in blocks]
+    if sum(claims) > most:
+        raise Oversized
+    room, length = np.empty(sum(claims), np.uint8), 0
+    for block, claimed in zip(blocks, claims, strict=True):
+        length += _written(snappy.decompress_raw_into, block, room[length : length + claimed])
+    return _frozen(room[:length])
+
+
+def _blocks(data: memoryview) -> list[memoryview]:
+    blocks: list[memoryview] = []
+    at = 0
+    while at < len(data):
+        if len(data) - at < 4:
+            raise Undecompressable("snappy: ends early")
+        (length,) = struct.unpack_from(">i", data, at)
+        at += 4
+        if length <= 0 or length > len(data) - at:
+            raise Undecompressable("snappy: a block ends beyond the batch")
+        blocks.append(data[at : at + length])
+        at += length
+    return blocks
+
+
+def _claimed(snappy: Any, block: memoryview) -> int:
+    try:
+        return snappy.decompress_raw_len(block)
+    except Exception as error:  # noqa: BLE001 - as below
+        raise Undecompressable(f"snappy: {error}") from None
+
+
+def _written(into: Callable[[memoryview, Bytes], int], data: memoryview, room: Bytes) -> int:
+    """Bytes that were written to `room`."""
+    try:
+        return into(data, room)
+    except Exception as error:  # noqa: BLE001 - whatever it finds wrong with the data; it differs by codec
+        if _FULL in str(error):
+            raise Oversized from None
+        raise Undecompressable(str(error)) from None
+
+
+def _frozen(data: Bytes) -> Bytes:
+    data.flags.writeable = False
+    return data
+
+
+@cache
+def _installed() -> Any:
+    try:
+        return importlib.import_module("cramjam")
+    except ImportError:
+        return None
+
+
+def _package(codec: str) -> Any:
+    package = _installed()
+    if package is None:
+        raise CodecMissing(codec)
+    return package
+
 
 Octets: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 Rows: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]

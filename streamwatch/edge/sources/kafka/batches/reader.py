@@ -11,24 +11,25 @@ from typing import Final
 import numpy as np
 
 from streamwatch.core.events import Partition
-from streamwatch.core.fetched import OFFSET
-from streamwatch.edge.sources.kafka.batches.aborted import AbortedTransactions
-from streamwatch.edge.sources.kafka.batches.codecs import Oversized, Undecompressable
-from streamwatch.edge.sources.kafka.batches.damage import Cause, Damage
+from streamwatch.core.records import OFFSET
 from streamwatch.edge.sources.kafka.batches.frames import (
     CONTROL,
+    AbortedTransactions,
     Batch,
     Broken,
+    Cause,
+    Damage,
     next_batch,
     offset_after,
 )
 from streamwatch.edge.sources.kafka.batches.opened import (
     Contradictory,
     OpenBatch,
+    Oversized,
+    Undecompressable,
     open_compressed,
     open_plain,
 )
-from streamwatch.edge.sources.kafka.batches.padded import with_padding
 from streamwatch.edge.sources.kafka.batches.record import (
     KafkaRecords,
     Piece,
@@ -37,6 +38,7 @@ from streamwatch.edge.sources.kafka.batches.record import (
     in_place,
     piece_of,
 )
+from streamwatch.edge.sources.kafka.batches.scan import with_padding
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 
 AT_ONCE_BYTES: Final = 1 << 20

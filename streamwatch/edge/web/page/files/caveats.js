@@ -1,6 +1,6 @@
 // What to know beside a verdict, in two words and in a sentence.
 
-import { count, moment } from "./format.js";
+import { count, moment, percent } from "./format.js";
 
 // How many labels are in, and of what, where only quick ones are.
 function labelsIn({ first_horizon_labelled: labelled, first_horizon_predictions: predictions, first_horizon_only_label: only }) {
@@ -14,8 +14,23 @@ export function caveatsOf(row) {
   if (ends !== undefined) {
     said.push(["quick labels only", `Until ${moment(ends)}, only quick labels are in${labelsIn(row)}: the first prediction is not one horizon old yet, and slower labels may change the verdict.`]);
   }
+  if (row.verdict_provisional !== undefined) {
+    said.push(["provisional", "How late labels are is not known yet, so the verdict follows the order in which they arrive: if hits and errors are labelled at different speed, it may change."]);
+  }
+  if (row.verdict_status === "early") {
+    said.push(["early", "The verdict counts on labels being as late as they were so far. It is confirmed or withdrawn once all labels of these predictions are due."]);
+  }
   if (row.labels_assumed_as !== undefined) {
     said.push(["labels assumed", `Predictions without a label within the horizon count as “${row.labels_assumed_as}”, which the verdict relies on.`]);
+  }
+  if (row.labels_sampled_ratio !== undefined) {
+    const without = row.labels_sampled_without_ratio;
+    said.push(["labels sampled", `${percent(row.labels_sampled_ratio)} of predictions are labelled, by design. Accuracy and verdict are those of all predictions, from labels weighted by the probability with which they were asked for${row.lower === undefined ? "; their intervals are given from 200 effective labels on" : ""}.${without === undefined ? "" : ` ${percent(without)} of predictions say nothing of that probability and are left out.`}`]);
+  }
+  const since = row.evaluation_since_timestamp_seconds;
+  if (since !== undefined) {
+    const { evaluation_changed: changed, evaluation_outcomes_before: before, evaluation_began_anew: anew } = row;
+    said.push([anew ? "evaluated anew" : "evaluated otherwise", `Since ${moment(since)}, this model is evaluated otherwise (${changed}). ${count(before)} outcomes before that were evaluated under the old settings and are ${anew ? "not in these numbers" : "in these numbers, except for the verdict"}.`]);
   }
   return said;
 }

@@ -8,27 +8,27 @@ import { classCharts, classesOf } from "./classes.js";
 import { Days } from "./days.js";
 import { byId, element, mark, say } from "./dom.js";
 import { early } from "./early.js";
-import { changeOf } from "./overview.js";
+import { VERDICTS, changeOf, opponentOf } from "./overview.js";
 import { both, count, duration, moment, percent, ratio, short, signed, wholePercent } from "./format.js";
 import { labelled, late } from "./late.js";
 import { Past } from "./past.js";
 import { probabilities } from "./probabilities.js";
 import { recovery } from "./recovery.js";
 import { revisions } from "./revisions.js";
+import { sampled } from "./sampled.js";
 import { state } from "./state.js";
 import { confusion, segments, table, weighted } from "./tables.js";
 
-const SENTENCE = {
-  better: "Currently better than no change",
-  worse: "Currently worse than no change",
-  open: "Not shown to be better or worse than no change",
-};
-
-// The mean lead over no change since the verdict last changed, once there are enough outcomes.
+// The mean lead over the opponent since the verdict last changed, once there are enough outcomes.
 function leadOf(row) {
   if (row.lead === undefined) return "";
+  if (row.labels_sampled_ratio !== undefined) {
+    const within = row.lead_lower === undefined ? "" : `, between ${signed(row.lead_lower)} and ${signed(row.lead_upper)}`;
+    return ` Mean lead over ${row.verdict_opponent === "majority" ? "the majority" : "no change"}: ${signed(row.lead)}${within}.`;
+  }
   const between = row.lead_lower === undefined ? "" : `, between ${signed(row.lead_lower)} and ${signed(row.lead_upper)} (valid however often you look, if losses do not depend on earlier ones)`;
-  return ` Mean lead over no change since the verdict last changed: ${signed(row.lead)}${between}.`;
+  const whom = row.verdict_opponent === "majority" ? "the majority" : "no change";
+  return ` Mean lead over ${whom} since the verdict last changed: ${signed(row.lead)}${between}.`;
 }
 
 
@@ -130,15 +130,22 @@ export class Model {
     const row = state.models.get(this.name);
     if (!row) return;
     mark(this.verdict, "data-verdict", row.waiting ? "waiting" : row.verdict);
-    const since = row.verdict === "open" || row.verdict_since_outcome === undefined ? "" : `, since ${both(row.verdict_since_timestamp_seconds)}, outcome ${count(row.verdict_since_outcome)}`;
+    const outcome = row.verdict_since_outcome === undefined ? "" : `, outcome ${count(row.verdict_since_outcome)}`;
+    const since = row.verdict === "open" || row.verdict_since_timestamp_seconds === undefined ? "" : `, since ${both(row.verdict_since_timestamp_seconds)}${outcome}`;
     const changed = changeOf(row);
-    say(this.verdict, row.waiting ? "Waiting for its first label." : `${SENTENCE[row.verdict]}${since}${changed && `, ${changed}`}.`);
+    say(this.verdict, row.waiting ? "Waiting for its first label." : `${VERDICTS[row.verdict].title} ${opponentOf(row)}${since}${changed && `, ${changed}`}.`);
     this.warning.hidden = row.warning === undefined;
     say(this.warning, row.warning === undefined ? "" : `Warning: ${row.warning}.`);
     const caveats = caveatsOf(row);
     this.caveats.hidden = caveats.length === 0;
     say(this.caveats, caveats.map(([, meaning]) => meaning).join(" "));
     const bound = row.lower === undefined ? "" : ` (between ${percent(row.lower)} and ${percent(row.upper)})`;
+    if (row.labels_sampled_ratio !== undefined) {
+      say(this.sentence, row.accuracy === undefined
+        ? "No label of predictions that should have theirs has come yet."
+        : `The accuracy of all predictions is ${percent(row.accuracy)}${bound}, from ${count(row.effective_sample_size)} effective labels.${leadOf(row)}`);
+      return;
+    }
     say(
       this.sentence,
       `The accuracy is ${percent(row.accuracy)}${bound} over the equivalent of ${count(row.effective_sample_size)} recent outcomes. ` +
@@ -280,6 +287,7 @@ export class Model {
       ]),
       ...late(details.late_labels),
       ...labelled(details.label_delays),
+      ...sampled(details.sampled_labels),
       ...revisions(details.revisions),
       element("section", { class: "panel" }, element("h2", {}, "Recent alarms"), alarms.length ? element("p", { class: "minor" }, meaning()) : null,
         alarms.length

@@ -7,10 +7,21 @@ import { ago, both, count, duration, moment, percent, ratio, when } from "./form
 import { state } from "./state.js";
 
 export const VERDICTS = {
-  worse: { text: "Worse", title: "Currently worse than predicting the previous label" },
-  open: { text: "Open", title: "Not shown to be better or worse than predicting the previous label" },
-  better: { text: "Better", title: "Currently better than predicting the previous label" },
+  worse: { text: "Worse", title: "Currently worse than" },
+  open: { text: "Open", title: "Not shown to be better or worse than" },
+  better: { text: "Better", title: "Currently better than" },
 };
+// Whom a verdict is against. One by cohorts of predictions that says "better" or nothing is against both.
+export function opponentOf(row) {
+  if (row.verdict_opponent === undefined) return "no change";
+  if (row.verdict === "worse") return row.verdict_opponent === "majority" ? "the majority" : "no change";
+  return row.verdict === "better" ? "no change and the majority" : "no change or the majority";
+}
+function titleOf(row) {
+  const title = `${VERDICTS[row.verdict].title} ${opponentOf(row)}`;
+  if (row.verdict_age_seconds === undefined) return title;
+  return `${title}, by the labels that predictions have at an age of ${duration(row.verdict_age_seconds)}`;
+}
 // In the order in which models need a look; the server says which of them holds.
 const TROUBLES = ["worse", "incident", "warning", "open", "better"];
 const PAGE = 300;
@@ -19,7 +30,7 @@ const SLICE = 60; // rows written in one frame: with hundreds of models none tak
 
 const COLUMNS = [
   { key: "model", title: "Model", sort: (_, name) => namesInOrder().get(name) },
-  { key: "verdict", title: "Better than no change?", hint: "Is the model currently better than predicting the previous label?", sort: (r) => TROUBLES.indexOf(r.trouble) },
+  { key: "verdict", title: "Better than no change?", hint: "Is the model currently better than predicting the last label known, and than the most frequent class?", sort: (r) => TROUBLES.indexOf(r.trouble) },
   { key: "accuracy", title: "Accuracy", hint: "Accuracy with the forgetting named below the table, and bounds of the true accuracy", number: true },
   { key: "persistent", title: "Persistent", hint: "Accuracy of no change: predicting the previous label", number: true, text: (r) => percent(r.persistent) },
   { key: "majority", title: "Majority", hint: "Accuracy of always predicting the most frequent class", number: true, text: (r) => percent(r.majority) },
@@ -67,11 +78,10 @@ class Row {
 
   update(row, floor) {
     if (row !== this.shown) {
-      const verdict = VERDICTS[row.verdict];
       mark(this.badge, "data-verdict", row.waiting ? "waiting" : row.verdict);
-      say(this.badge, row.waiting ? "Waiting" : verdict.text);
-      mark(this.badge, "title", row.waiting ? "No label has matched a prediction of this model yet" : verdict.title);
-      say(this.since, row.verdict === "open" || row.verdict_since_timestamp_seconds === undefined ? "" : `since ${when(row.verdict_since_timestamp_seconds)}`);
+      say(this.badge, row.waiting ? "Waiting" : VERDICTS[row.verdict].text);
+      mark(this.badge, "title", row.waiting ? "No label has matched a prediction of this model yet" : titleOf(row));
+      say(this.since, row.verdict === "open" || row.verdict_since_timestamp_seconds === undefined ? "" : `since ${when(row.verdict_since_timestamp_seconds)}${row.verdict_status === "early" ? ", early" : ""}`);
       mark(this.since, "title", row.verdict_since_timestamp_seconds === undefined ? null : moment(row.verdict_since_timestamp_seconds));
       say(this.changed, changeOf(row, when));
       mark(this.changed, "title", row.verdict_changed_timestamp_seconds === undefined ? null : moment(row.verdict_changed_timestamp_seconds));

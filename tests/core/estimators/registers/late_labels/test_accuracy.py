@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.estimators.registers.late_labels.accuracy import late_accuracy, shares_labelled
-from streamwatch.core.estimators.registers.late_labels.geometry import HIT, geometry_of
+from streamwatch.core.estimators.registers.late_labels.observe import HIT, geometry_of
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
 from tests.core.estimators.registers.late_labels.plain_late import Known, edges_of, plain_late, width_of
 from tests.tiers import by_tier

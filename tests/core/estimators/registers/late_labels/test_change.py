@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2_contingency
 
-from streamwatch.core.estimators.registers.late_labels.change import CRITICAL, PRICE, latest_change
-from streamwatch.core.estimators.registers.late_labels.geometry import geometry_of
+from streamwatch.core.estimators.registers.late_labels.accuracy import CRITICAL, PRICE, latest_change
+from streamwatch.core.estimators.registers.late_labels.observe import geometry_of
 from tests.tiers import by_tier
 
 GEOMETRY = geometry_of(100_000)

@@ -9,7 +9,7 @@ import struct
 import cramjam
 import pytest
 
-from streamwatch.edge.sources.kafka.batches.codecs import Oversized, Undecompressable, decompress
+from streamwatch.edge.sources.kafka.batches.opened import Oversized, Undecompressable, decompress
 from tests.edge.sources.kafka.batches.raw_batches import GZIP, LZ4, SNAPPY, ZSTD, compressed
 
 STEP = 1 << 16

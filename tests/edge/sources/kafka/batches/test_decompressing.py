@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamwatch.edge.sources.kafka.batches import codecs
-from streamwatch.edge.sources.kafka.batches.codecs import CodecMissing
+from streamwatch.edge.sources.kafka.batches import opened as codecs
+from streamwatch.edge.sources.kafka.batches.opened import CodecMissing
 from streamwatch.edge.sources.kafka.batches.reader import TAKEN_BYTES
 from tests.edge.sources.kafka.batches.drained import (
     CODECS,

@@ -10,13 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Partition
-from streamwatch.edge.sources.kafka.batches.damage import Damage
-from streamwatch.edge.sources.kafka.batches.padded import padded_copy, with_padding
-from streamwatch.edge.sources.kafka.batches.plain_batches import PlainBatches, compiled_plain_batches
+from streamwatch.edge.sources.kafka.batches.frames import Damage
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
-from streamwatch.edge.sources.kafka.batches.scan import compiled_scan, new_rows
-from streamwatch.edge.sources.kafka.batches.scanner import Scanner
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan, new_rows, padded_copy, with_padding
+from streamwatch.edge.sources.kafka.batches.scanner import PlainBatches, Scanner, compiled_plain_batches
 from tests.edge.sources.kafka.batches.raw_batches import (
     APPEND_TIME,
     COMMIT,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.edge.sources.kafka.batches.salvage import Look, ResumePositions, next_readable
-from streamwatch.edge.sources.kafka.fetch.backoff import Backoff
+from streamwatch.edge.sources.kafka.batches.frames import Look, ResumePositions, next_readable
+from streamwatch.edge.sources.kafka.fetching import Backoff
 
 
 class Log:

@@ -1,0 +1,286 @@
+"""Rules about labels and how they meet their predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from streamwatch.admin.doctor.facts import Facts, Finding, Rule, Weight, told_apart
+from streamwatch.core.join.caveats import CAUSE, CHANGE
+from streamwatch.core.join.caveats import MANY as MANY_REPEATED
+from streamwatch.core.metrics.series import detail_at
+from streamwatch.core.predictions.label_delays.register import BINS
+from streamwatch.inspection.classes import matched
+from streamwatch.inspection.guessing import duration_text
+
+# Labels come after their predictions have expired.
+
+
+LEAST: Final = 0.01
+
+
+def _horizon_short(facts: Facts) -> Iterator[Finding]:
+    late = facts.now.total("labels_late_total")
+    joined = facts.now.total("labels_joined_total")
+    if not late or late < LEAST * (late + joined):
+        return
+    horizon = facts.configured.horizon_ms if facts.configured else None
+    yield Finding(
+        Weight.INCOMPLETE,
+        "join.horizon",
+        f"is too short for {late / (late + joined):.1%} of the labels: {late:,.0f} arrived after expiry",
+        "labels take longer than predictions wait"
+        + (f" ({duration_text(horizon)})" if horizon else "")
+        + "; late labels differ from early ones, so the accuracy is that of quick labels",
+        "join: {horizon: …}: try twice as long; streamwatch inspect shows the delays",
+    )
+
+
+HORIZON_SHORT = Rule("horizon_short", _horizon_short)
+
+
+# Labels were still coming when predictions expired.
+
+
+LEAST_LATE: Final = 0.05
+"""Share of the labels that come in the last bin of delay, the last fifth of the horizon."""
+UNLABELLED: Final = 0.01
+"""Share of predictions without a label; where all are labelled in time nothing is cut off."""
+
+
+def _labels_cut_off(facts: Facts) -> Iterator[Finding]:
+    for model, details in sorted(facts.details.items()):
+        shares = detail_at(details, "label_delays", "labelled")
+        if isinstance(shares, list) and len(shares) == BINS:
+            before, whole = (float(share) for share in shares[-2:] if isinstance(share, int | float))
+            last = whole - before
+            if last >= LEAST_LATE * whole > 0.0 and whole <= 1.0 - UNLABELLED:
+                yield _finding_cut_off(model, whole, last)
+
+
+def _finding_cut_off(model: str, whole: float, last: float) -> Finding:
+    return Finding(
+        Weight.INCOMPLETE,
+        f"model {model}",
+        f"has labels for {whole:.1%} of its predictions when these expire, {last / whole:.1%} of them from "
+        "the last fifth of join.horizon",
+        "labels were still arriving when the predictions expired; late labels differ from early ones, so "
+        "the accuracy is that of quick labels",
+        "join: {horizon: …}: try twice as long; label_delays on the model's page shows when labels arrive",
+    )
+
+
+LABELS_CUT_OFF = Rule("labels_cut_off", _labels_cut_off)
+
+
+# Many labels of a topic meet no prediction.
+
+
+MANY: Final = 0.1
+
+
+def _labels_orphaned(facts: Facts) -> Iterator[Finding]:
+    if not facts.now.total("labels_joined_total"):
+        return
+    by_topic = facts.now.by("topic_labels_total", "topic")
+    for topic, accepted in by_topic.items():
+        orphaned = facts.now.total("topic_label_results_total", topic=topic, result="orphaned")
+        yield from _found(f"labels of {topic}", orphaned, accepted)
+    if not by_topic:
+        accepted = facts.now.total("labels_accepted_total")
+        yield from _found("labels", facts.now.total("labels_orphaned_total"), accepted)
+
+
+def _found(labels: str, orphaned: float, accepted: float) -> Iterator[Finding]:
+    if accepted and orphaned > MANY * accepted:
+        yield Finding(
+            Weight.INCOMPLETE,
+            labels,
+            f"match no prediction in {orphaned / accepted:.1%} of cases ({orphaned:,.0f} of {accepted:,.0f})",
+            "some predictions are on a topic that is not read, or some ids are written differently",
+            "topics.predictions: list every topic that scores these ids; streamwatch inspect shows ids "
+            "without a match",
+        )
+
+
+LABELS_ORPHANED = Rule("labels_orphaned", _labels_orphaned)
+
+
+# Labels come in runs of one class, as from a dump that is sorted.
+
+
+NEARLY_ALWAYS: Final = 0.97
+FAR: Final = 0.3
+ENOUGH: Final = 200
+
+
+def _labels_sorted(facts: Facts) -> Iterator[Finding]:
+    if facts.configured is not None and facts.configured.order == "prediction_time":
+        return
+    for model in facts.models:
+        forgetting = facts.forgetting(model)
+        if forgetting is None or (facts.now.value("outcomes_total", model=model) or 0.0) < ENOUGH:
+            continue
+        persistent = facts.now.value(
+            "baseline_accuracy_ratio", model=model, forgetting=forgetting, baseline="persistent"
+        )
+        majority = facts.now.value(
+            "baseline_accuracy_ratio", model=model, forgetting=forgetting, baseline="majority"
+        )
+        if (
+            persistent is None
+            or majority is None
+            or persistent < NEARLY_ALWAYS
+            or persistent < majority + FAR
+        ):
+            continue
+        yield Finding(
+            Weight.WORTH_KNOWING,
+            f"model {model}",
+            f"has labels that repeat the previous one in {persistent:.1%} of its outcomes, although the most "
+            f"frequent class has only {majority:.1%}",
+            "labels come sorted by class, as from a nightly dump, and not in the order of events",
+            "join: {order: prediction_time, reorder_window: …}, with a window longer than a dump takes",
+        )
+
+
+LABELS_SORTED = Rule("labels_sorted", _labels_sorted)
+
+
+# A model predicts, and no label meets its predictions, or few do.
+
+
+MANY_LABELS: Final = 20
+
+
+def _nothing_joins(facts: Facts) -> Iterator[Finding]:
+    for model, wrong in facts.now.by("nothing_joins", "model").items():
+        if not wrong:
+            continue
+        predictions = facts.now.by("model_predictions_total", "model").get(model, 0.0)
+        labels = facts.now.value("labels_accepted_total") or 0.0
+        said = f"has no label for any of {predictions:,.0f} predictions"
+        if labels < MANY_LABELS:
+            cause, change = (
+                f"only {labels:,.0f} labels were read at all",
+                "check whether the label topics receive records, and whether kafka.start_from skips them",
+            )
+        elif (seen := told_apart(facts, model)) is not None:
+            cause, change = (
+                seen,
+                "let one side write ids as the other does, or map another field: topics … mapping: id",
+            )
+        else:
+            cause = f"{labels:,.0f} labels were read, so the two sides probably write ids differently"
+            change = (
+                "compare ids with streamwatch inspect, or this command with -c; then topics … mapping: id"
+            )
+        yield Finding(Weight.NOTHING_TRUE, f"model {model}", said, cause, change)
+
+
+NOTHING_JOINS = Rule("nothing_joins", _nothing_joins)
+
+
+# Predicted and true classes of a model have nothing in common.
+
+
+def _classes_disjoint(facts: Facts) -> Iterator[Finding]:
+    for model, details in sorted(facts.details.items()):
+        predicted = detail_at(details, "classes_disjoint", "predicted_class")
+        true = detail_at(details, "classes_disjoint", "true")
+        if isinstance(predicted, list) and isinstance(true, list):
+            yield _finding(model, [str(name) for name in predicted], [str(name) for name in true])
+
+
+def _finding(model: str, predicted: Sequence[str], true: Sequence[str]) -> Finding:
+    ours, theirs = ", ".join(map(repr, predicted)), ", ".join(map(repr, true))
+    said = f"is right in no outcome: it predicts {ours}, but labels say {theirs}"
+    aliases = matched(predicted, true)
+    if aliases:
+        shown = ", ".join(f"{written!r}: {meant!r}" for written, meant in aliases.items())
+        change = f"in the mapping of the label topic: classes: {{{shown}}}"
+    else:
+        change = "in the mapping of one of the topics: classes: {name in records: name that is meant}"
+    if _are_scores(predicted):
+        return Finding(
+            Weight.NOTHING_TRUE,
+            f"model {model}",
+            said,
+            "the mapped field holds a score instead of a class",
+            "map the field with the class that the score led to: topics.predictions … mapping: prediction",
+        )
+    return Finding(
+        Weight.NOTHING_TRUE, f"model {model}", said, "the two sides write classes differently", change
+    )
+
+
+def _are_scores(names: Sequence[str]) -> bool:
+    return all(name.replace(".", "", 1).isdigit() and "." in name for name in names)
+
+
+CLASSES_DISJOINT = Rule("classes_disjoint", _classes_disjoint)
+
+
+# Models predict ids again: two of them share a name, or ids are used again.
+
+
+def _predictions_repeated(facts: Facts) -> Iterator[Finding]:
+    revised = facts.configured is not None and facts.configured.conflicts != "first"
+    found = [each for topic in facts.topics.values() for each in topic.repeats.many(revised=revised)]
+    for each in found:
+        yield Finding(
+            Weight.NOTHING_TRUE, f"model {each.model}", f"{each.said} (newest records)", CAUSE, CHANGE
+        )
+    duplicates = facts.now.total("predictions_duplicate_total")
+    conflicts = 0.0 if revised else facts.now.total("predictions_conflict_total")
+    repeated = duplicates + conflicts
+    count = facts.now.total("predictions_accepted_total") + repeated
+    if not found and repeated > MANY_REPEATED * count:
+        yield Finding(
+            Weight.NOTHING_TRUE if conflicts > MANY_REPEATED * count else Weight.WORTH_KNOWING,
+            "predictions",
+            f"repeat an id and a model in {repeated / count:.1%} of cases ({repeated:,.0f} of {count:,.0f}; "
+            f"{conflicts:,.0f} with another class): one of each counts",
+            CAUSE,
+            CHANGE,
+        )
+
+
+PREDICTIONS_REPEATED = Rule("predictions_repeated", _predictions_repeated)
+
+
+# Labels that are asked for with a known probability do not come, or come otherwise than it says.
+
+
+def _labels_missing(facts: Facts) -> Iterator[Finding]:
+    for model, details in sorted(facts.details.items()):
+        found = details.get("sampled_labels")
+        asked, arrived = (
+            detail_at(found, "settled", "labels_asked"),
+            detail_at(found, "settled", "labels_arrived"),
+        )
+        if not isinstance(asked, float | int) or not isinstance(arrived, int) or not asked:
+            continue
+        if detail_at(found, "labels_missing") is True:
+            yield Finding(
+                Weight.INCOMPLETE,
+                f"labels of {model}",
+                f"are missing: of {asked:,.0f} that were asked for, {arrived:,} have come",
+                "labels are lost on their way, or their ids are written differently; estimates hold only if "
+                "they are lost regardless of the outcome",
+                "look where reviews go: labels_orphaned_total and records_invalid_total count those that "
+                "arrive and match nothing",
+            )
+        if detail_at(found, "probabilities_differ") is True:
+            yield Finding(
+                Weight.NOTHING_TRUE,
+                f"label_probability of {model}",
+                "is not how often labels are asked for, so that accuracy and leads from sampled labels are "
+                "wrong",
+                "the sampling changed and the field did not, or labels come from elsewhere too",
+                "write the probability that is used for each prediction; mapping: label_requested tells "
+                "labels that were asked for from others",
+            )
+
+
+LABELS_MISSING = Rule("labels_missing", _labels_missing)

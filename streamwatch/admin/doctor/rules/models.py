@@ -1,0 +1,206 @@
+"""Rules about models: detectors, limits, and models that previous labels beat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from streamwatch.admin.doctor.facts import Facts, Finding, MetricSamples, Rule, Weight
+from streamwatch.core.events import OTHER
+from streamwatch.core.metrics.series import detail_at
+
+# Detectors say nothing yet, because a model has too few outcomes.
+
+
+DEFAULT: Final = 100
+"""Of `alerts.min_outcomes`."""
+
+
+def _detectors_silent(facts: Facts) -> Iterator[Finding]:
+    least = facts.configured.min_outcomes if facts.configured else DEFAULT
+    for model in facts.models:
+        outcomes = facts.now.value("outcomes_total", model=model) or 0.0
+        if 0 < outcomes < least:
+            yield Finding(
+                Weight.WORTH_KNOWING,
+                f"model {model}",
+                f"has {outcomes:,.0f} outcomes: its alarms are not announced before {least:,}",
+                "few labels have arrived so far",
+                f"wait, or alerts: {{min_outcomes: {max(1, round(outcomes))}}}",
+            )
+
+
+DETECTORS_SILENT = Rule("detectors_silent", _detectors_silent)
+
+
+# Predictions of a model have changed, and their labels are not in yet.
+
+
+def _early_hint_stands(facts: Facts) -> Iterator[Finding]:
+    for model, active in facts.now.by("early_hint", "model").items():
+        if not active:
+            continue
+        yield Finding(
+            Weight.WORTH_KNOWING,
+            f"model {model}",
+            f"has an early hint: {_changed(facts.details.get(model, {}))}; the labels are not in yet",
+            "the world, the input of the model or the model itself has changed; without labels, it is "
+            "unknown which, and whether the model errs more",
+            "examine the input of the model since then; its accuracy will be known once labels are in "
+            "(if day and night differ: monitors: {early_hints: {reach: …}} of several days of predictions)",
+        )
+
+
+def _changed(details: Mapping[str, object]) -> str:
+    """What differs, as far as it is told."""
+    hint = detail_at(details, "early_hints", "hint")
+    more, name = detail_at(hint, "more"), detail_at(hint, "class")
+    if not isinstance(more, bool) or not isinstance(name, str | None):
+        return "its predictions differ from earlier ones"
+    if name is None:
+        return f"scores of predicted classes are {'higher' if more else 'lower'} than before"
+    which = "classes beyond its first eight are" if name == "__other__" else f"{name!r} is"
+    return f"{which} predicted {'more' if more else 'less'} often than before"
+
+
+EARLY_HINT_STANDS = Rule("early_hint_stands", _early_hint_stands)
+
+
+# The previous label is right more often than the model, and classes are far from balanced.
+
+
+RARE: Final = 0.9
+"""Share of the most frequent class from which accuracy says little."""
+ENOUGH: Final = 100
+
+
+def _persistent_wins(facts: Facts) -> Iterator[Finding]:
+    for model in facts.models:
+        forgetting = facts.forgetting(model)
+        if forgetting is None or (facts.now.value("outcomes_total", model=model) or 0.0) < ENOUGH:
+            continue
+        accuracy = facts.now.value("accuracy_ratio", model=model, forgetting=forgetting)
+        persistent = facts.now.value(
+            "baseline_accuracy_ratio", model=model, forgetting=forgetting, baseline="persistent"
+        )
+        majority = facts.now.value(
+            "baseline_accuracy_ratio", model=model, forgetting=forgetting, baseline="majority"
+        )
+        if (
+            accuracy is None
+            or persistent is None
+            or majority is None
+            or persistent <= accuracy
+            or majority < RARE
+        ):
+            continue
+        if _utility(facts, model) != "accuracy":
+            continue
+        yield Finding(
+            Weight.WORTH_KNOWING,
+            f"model {model}",
+            f"is right in {accuracy:.1%}, the previous label in {persistent:.1%}, "
+            f"but classes are {majority * 100:.0f} : {(1 - majority) * 100:.0f}",
+            "with a rare class, a model that never predicts it is right most of the time: accuracy does not "
+            "measure what the model is for",
+            f"monitors: {{utility_by_model: {{{model}: balanced}}}}, or costs of each mistake",
+        )
+
+
+def _utility(facts: Facts, model: str) -> str:
+    """Utility by which a model is judged; accuracy where settings are not known."""
+    if facts.configured is None:
+        return "accuracy"
+    utilities = facts.configured.utilities
+    return utilities.get(model, utilities.get("", "accuracy"))
+
+
+PERSISTENT_WINS = Rule("persistent_wins", _persistent_wins)
+
+
+# A limit of models, classes, comparisons, values of segments or series is reached.
+
+
+CAUSES: Final[Mapping[str, str]] = {
+    "models": "more models predict than the limit allows, or the mapped model is an id of each run",
+    "classes": "more classes appear than the limit allows, or the mapped class is a score or free text",
+    "comparisons": "more pairs of models are to be compared than the limit allows",
+}
+"""By the value of the label `limit`; the setting is `monitors.max_` and that."""
+SEGMENTS: Final = "segments"
+"""A limit that no setting changes."""
+
+
+def _limits_reached(facts: Facts) -> Iterator[Finding]:
+    for limit, count in facts.now.by("records_over_limit_total", "limit").items():
+        if count and limit == SEGMENTS:
+            yield Finding(
+                Weight.INCOMPLETE,
+                "segments",
+                f"of {count:,.0f} predictions are not distinguished",
+                "too many combinations of their values are waiting, or a mapped field is an id",
+                "topics.predictions … mapping: {segments: …}: map fields with fewer values",
+            )
+        elif count:
+            yield Finding(
+                Weight.NOTHING_TRUE,
+                f"monitors.max_{limit}",
+                f"is reached: {count:,.0f} records are beyond it",
+                CAUSES.get(limit, "more appears than the limit allows"),
+                f"monitors: {{max_{limit}: …}}; check the names first: streamwatch inspect lists them",
+            )
+    if dropped := facts.now.total("series_dropped"):
+        yield Finding(
+            Weight.INCOMPLETE,
+            "monitors.max_series",
+            f"is reached: {dropped:,.0f} series are not in /metrics ({_parts(facts)})",
+            "models × estimators and classes make more series than the limit allows",
+            "monitors: {max_series: …} (streamwatch check computes it), or fewer forgetting or classes; the "
+            "API has all numbers, and what rules and dashboards read is never left out",
+        )
+
+
+def _parts(facts: Facts) -> str:
+    dropped = facts.now.by("series_dropped", "part")
+    return ", ".join(f"{count:,.0f} {part}" for part, count in dropped.items() if count)
+
+
+LIMITS_REACHED = Rule("limits_reached", _limits_reached)
+
+
+# A segment has more values than have estimates of their own.
+
+
+LEAST: Final = 0.05
+"""Share of a segment's outcomes that are told apart no more, from which on it is said."""
+
+
+def _segments_full(facts: Facts) -> Iterator[Finding]:
+    for (name, labels), count in sorted(facts.now.samples.items(), key=lambda sample: -sample[1]):
+        of = dict(labels)
+        if name == "segment_outcomes_left_out_total" and count:
+            yield Finding(
+                Weight.INCOMPLETE,
+                f"segment {of['segment']} of model {of['model']}",
+                f"lacks {count:,.0f} outcomes, because there was no room for their values",
+                "all models together have more values than monitors.segments.max_total",
+                "map fewer segments or fields with fewer values, or monitors: {segments: {max_total: …}}",
+            )
+        elif name == "segment_outcomes_total" and of["value"] == OTHER:
+            counted = _outcomes(facts.now, of["model"], of["segment"])
+            if count >= LEAST * counted > 0:
+                yield Finding(
+                    Weight.WORTH_KNOWING,
+                    f"segment {of['segment']} of model {of['model']}",
+                    f"has {count / counted:.1%} of its outcomes in {OTHER}",
+                    "it has more values than can have estimates of their own, or the mapped field is an id",
+                    "monitors: {segments: {max_values: …}}, or a field with fewer values",
+                )
+
+
+def _outcomes(now: MetricSamples, model: str, segment: str) -> float:
+    """Outcomes of a segment of a model that count in some value."""
+    return now.total("segment_outcomes_total", model=model, segment=segment)
+
+
+SEGMENTS_FULL = Rule("segments_full", _segments_full)

@@ -1,0 +1,220 @@
+"""What a start makes of a state whose settings have changed: told by `check`, done by `run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from streamwatch.admin.kafka_check import CheckResult
+from streamwatch.assembly import specs
+from streamwatch.assembly import topics as topic_properties
+from streamwatch.core.events import SEPARATOR, model_of
+from streamwatch.core.pipeline.sections import StartOver
+from streamwatch.edge.stores.kind import StateFailed, StateRefused, damage_named
+from streamwatch.edge.stores.rocksdb.opening import read_format
+from streamwatch.settings import Settings, SettingsError
+from streamwatch.settings.differences import (
+    Held,
+    SettingChange,
+    Unreadable,
+    changes,
+    concerned,
+    document_of,
+    settings_of,
+)
+from streamwatch.settings.table_of_changes import RULES, Change
+from streamwatch.telemetry import InternalEvent, SettingChanged, SettingsUnknown
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StartPlan:
+    """Consequences of changed settings at a start; none by default."""
+
+    changes: Sequence[SettingChange] = ()
+    """In the order of the settings."""
+    over: StartOver = field(default_factory=StartOver)
+    """What begins anew beside estimators whose parameters have changed."""
+    restarted: Sequence[str] = ()
+    """Estimators of all models that begin with no outcomes, in words."""
+    dropped: Sequence[str] = ()
+    """Estimators that are no more."""
+    added_topics: frozenset[str] = frozenset()
+    """Topics that the state does not know: they are read from its clock on."""
+    waiting: int = 0
+    """Predictions that wait, of models whose ids or classes are read otherwise from now on."""
+    unreadable: str = ""
+    """Reason why it is not known what has changed."""
+
+    @property
+    def refused(self) -> Sequence[SettingChange]:
+        """Changes under which the state cannot be gone on from."""
+        return [change for change in self.changes if change.change is Change.REFUSED]
+
+    def lines(self) -> list[str]:
+        """Everything in words, one line each; refusals name the command that helps."""
+        told = [
+            f"{change.text()}; `{change.command}` helps" if change.command else change.text()
+            for change in self.changes
+        ]
+        if self.unreadable:
+            told.append(f"what has changed is not known: {self.unreadable}")
+        if self.over.estimators:
+            told.append(f"estimates begin anew of {_some(sorted(self.over.estimators))}")
+        if self.waiting:
+            told.append(
+                f"{self.waiting:,} predictions of theirs wait as they were read under the old mapping"
+            )
+        if self.restarted:
+            told.append(f"begin anew, with no outcomes: {', '.join(self.restarted)}")
+        if self.dropped:
+            told.append(f"are no more: {', '.join(self.dropped)}")
+        return told
+
+    def events(self) -> tuple[InternalEvent, ...]:
+        """The same for the log of a daemon, without estimators, which the restore tells of."""
+        told: list[InternalEvent] = [
+            SettingChanged(change.key, change.text().removeprefix(f"{change.key}: "), str(change.change))
+            for change in self.changes
+        ]
+        return (*told, SettingsUnknown(self.unreadable)) if self.unreadable else tuple(told)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def plan_of(settings: Settings, sections: Mapping[str, bytes], models: Sequence[str]) -> StartPlan:
+    """Compare settings with those that a state was made under.
+
+    Parameters
+    ----------
+    settings
+        Those of now.
+    sections
+        Of the last commit; of a state without any, nothing has changed.
+    models
+        Names of models that the state has estimators of.
+    """
+    from streamwatch.core.pipeline.checkpoint import MADE_UNDER, PIPELINE, SETTINGS  # noqa: PLC0415 - loads Numba
+
+    document = sections.get(MADE_UNDER)
+    if document is None or document == document_of(settings):
+        return StartPlan()
+    try:
+        before = settings_of(document)
+    except Unreadable as error:
+        return StartPlan(unreadable=" ".join(str(error).split()))
+    pending = _pending(sections[PIPELINE])
+    found = changes(before, settings, _held(sections[PIPELINE], pending))
+    epochs: dict[str, tuple[str, ...]] = {}
+    estimators: set[str] = set()
+    known = {model_of(name) for name in (*models, *pending)}
+    for change in found:
+        chosen = concerned(change, before, settings, known)
+        estimators |= chosen if change.scope == "estimators" else set()
+        epochs |= {model: (*epochs.get(model, ()), change.key) for model in sorted(chosen)}
+    restarted, dropped = _estimators(settings, sections[SETTINGS])
+    return StartPlan(
+        found,
+        StartOver(epochs, frozenset(estimators)),
+        restarted,
+        dropped,
+        frozenset(topic_properties.sides(settings.topics)) - topic_properties.sides(before.topics).keys(),
+        sum(count for name, count in pending.items() if model_of(name) in estimators),
+    )
+
+
+def _pending(pipeline: bytes) -> dict[str, int]:
+    """Predictions that wait, by model or fold of one."""
+    from streamwatch.core.pipeline.pipeline import decoded  # noqa: PLC0415 - loads Numba
+
+    return {model.name: model.pending for model in decoded(pipeline).join.join_models.models}
+
+
+def _held(pipeline: bytes, pending: Mapping[str, int]) -> Held:
+    from streamwatch.core.pipeline.pipeline import decoded  # noqa: PLC0415 - loads Numba
+
+    state = decoded(pipeline).join
+    folds = sum(count for name, count in pending.items() if SEPARATOR in name)
+    return Held(sum(pending.values()) + state.early + state.unmatched + state.retained, folds)
+
+
+def _estimators(settings: Settings, written: bytes) -> tuple[list[str], list[str]]:
+    """Estimators that begin with no outcomes, and those that are no more, in words."""
+    from streamwatch.core.estimators.set import EstimatorSet  # noqa: PLC0415 - likewise
+    from streamwatch.core.pipeline.sections import settings_of_estimators  # noqa: PLC0415 - loads Numba
+
+    _, before = settings_of_estimators(written)
+    now = EstimatorSet(replace(specs.monitors_spec(settings), max_models=1)).estimators()
+    return (
+        sorted(now[name] for name in now.keys() - before.keys()),
+        sorted(set(before.values()) - set(now.values())),
+    )
+
+
+def require_no_refusal(settings: Settings, plan: StartPlan) -> None:
+    """Raise StateRefused if a change of settings cannot be gone on with, naming the command that helps."""
+    if plan.refused:
+        told = "; ".join(
+            f"{change.text()}: set it back, or run `{change.command}`" for change in plan.refused
+        )
+        raise StateRefused(f"the state in {settings.state.directory} was made under other settings: {told}")
+
+
+def require_no_state(settings: Settings) -> None:
+    """Raise StateRefused if state in memory would leave behind a state on disk.
+
+    To be asked unless that is what the user wants.
+    """
+    directory = settings.state.directory
+    if settings.state.kind == "memory" and read_format(directory) is not None:
+        case = RULES["state.kind"][0]
+        raise StateRefused(
+            f"state.kind: rocksdb → memory: {case.change}, {case.what} ({directory}): set it back, or run "
+            f"`{case.command}`"
+        )
+
+
+def check_changes(settings: Settings) -> Sequence[CheckResult]:
+    """Say what `run` will make of the state that is there; nothing is written."""
+    directory = settings.state.directory
+    try:
+        require_no_state(settings)
+        if not specs.store_kind(settings).durable or read_format(directory) is None:
+            return []
+        plan = read_plan(settings)
+    except (StateRefused, StateFailed, SettingsError, OSError) as error:
+        return [CheckResult(str(error), good=False)]
+    if plan is None:
+        return []
+    lines = plan.lines()
+    if not lines:
+        return [CheckResult("settings as those that the state was made under", good=True)]
+    what = "settings changed since the state was made: run " + ("refuses" if plan.refused else "goes on")
+    return [CheckResult(what, good=not plan.refused, details=tuple(lines))]
+
+
+def read_plan(settings: Settings) -> StartPlan | None:
+    """Read a state directory and compare; None if it has no commit yet.
+
+    Raises
+    ------
+    StateRefused, StateFailed
+        If it cannot be read.
+    """
+    from streamwatch.assembly.results import require_source  # noqa: PLC0415 - loads the daemon
+    from streamwatch.edge.stores.rocksdb.inspect import Inspection  # noqa: PLC0415 - loads RocksDB
+
+    state = Inspection(settings.state.directory)
+    try:
+        require_source(settings, state.sections)
+        if settings.source != "kafka" or not state.manifest.commits:
+            return None
+        models = [key.decode() for key, _ in state.items("models")]
+        with damage_named(settings.state.directory):
+            return plan_of(settings, state.sections, models)
+    finally:
+        state.close()

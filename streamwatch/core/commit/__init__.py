@@ -1,1 +1,0 @@
-"""Contents of a commit: checkpoint, journal, and the configuration of the estimators."""

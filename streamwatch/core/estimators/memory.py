@@ -1,0 +1,293 @@
+"""Rings, pools and agreement totals in the kernel."""
+
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from streamwatch.core.jit import class_bits, hot, inner
+
+# Flags of an outcome: 0/1 facts that every mechanism sums in addition to hits and label repeats.
+#
+# A flag belongs to the outcome at which it was set, even if it also concerns the previous outcome. Windows
+# subtract the flags of the outcomes they drop, so the ring stores them with the outcome.
+
+
+FLAGS = 9
+LOST_TWICE, LABEL_AT_PREDICTION_REPEAT, LABEL_AT_PREDICTION_PAIR = range(3)
+TRANSITION, AUGMENTED, SHADOWED, CORRECTED, SCORED, MAJORITY = range(3, FLAGS)
+"""Bit numbers of the flags.
+
+LOST_TWICE: this outcome and the previous one were both wrong. LABEL_AT_PREDICTION_REPEAT: the label equals
+the last one known when the prediction was made. LABEL_AT_PREDICTION_PAIR: such a label existed. TRANSITION:
+the transition baseline was right. AUGMENTED: the Temporally Augmented classifier was right. SHADOWED: these
+two and the prequential majority predicted the outcome. CORRECTED: Temporal Correction was right. SCORED: the
+outcome had scores to correct. MAJORITY: the prequential majority was right.
+"""
+SHADOW_MARKS = TRANSITION
+"""First of the bits that concern shadow classifiers."""
+
+
+@hot
+def bit(flags, k):
+    """Value of flag k, 0 or 1."""
+    return (flags >> k) & 1
+
+
+@hot
+def own_flags(m, true_class, predicted_class, label_at_prediction):
+    """Compute the flags that need no shadow classifier; `label_at_prediction` is -1 if no label was known."""
+    return (
+        (m.last_missed & (true_class != predicted_class)) << LOST_TWICE
+        | (label_at_prediction == true_class) << LABEL_AT_PREDICTION_REPEAT
+        | (label_at_prediction >= 0) << LABEL_AT_PREDICTION_PAIR
+    )
+
+
+# Agreement totals in the kernel (Bifet et al. 2015, §5; Žliobaitė et al. 2015, §3).
+#
+# A model's record holds, per forgetting mechanism (a *column*), the sums n, hits, repeats and pairs,
+# followed by the sums of the flags of outcomes (see `flags`). The pool of class rows holds agreed, missed
+# and false counts per class, all mechanisms side by side. Each mechanism counts in its own unit, which is 1
+# except under fading, so that adding an outcome is the same operation for all.
+
+
+N, HITS, REPEATS, PAIRS, MARKED = 0, 1, 2, 3, 4
+SUMS = MARKED + FLAGS
+"""Number of rows of a model's totals; flag k has row MARKED + k."""
+AGREED, MISSED, FALSE = 0, 1, 2
+"""Counts per class k: 1[y = ŷ = k], 1[y = k ≠ ŷ], 1[ŷ = k ≠ y].
+
+Truth is agreed + missed, predicted is agreed + false. Stored this way, a hit changes one number and a miss
+two.
+"""
+
+
+@hot
+def unit_of(m, column):
+    """Amount that one outcome counts under a mechanism."""
+    return m.fading[column].unit if column < len(m.fading) else 1.0
+
+
+@hot
+def columns_of(m):
+    """Number of mechanisms."""
+    return m.totals.shape[1]
+
+
+@hot
+def add(m, true_class, predicted_class, flags, hit, repeat, paired, class_counts):
+    """Add one outcome to the totals of every mechanism."""
+    columns = columns_of(m)
+    for c in range(columns):
+        unit = unit_of(m, c)
+        m.totals[N, c] += unit
+        m.totals[HITS, c] += unit * hit
+        m.totals[REPEATS, c] += unit * repeat
+        m.totals[PAIRS, c] += unit * paired
+    for k in range(FLAGS):
+        for c in range(columns):
+            m.totals[MARKED + k, c] += unit_of(m, c) * bit(flags, k)
+    if hit:
+        for c in range(columns):
+            class_counts[m.class_counts + true_class, AGREED * columns + c] += unit_of(m, c)
+    else:
+        for c in range(columns):
+            class_counts[m.class_counts + true_class, MISSED * columns + c] += unit_of(m, c)
+            class_counts[m.class_counts + predicted_class, FALSE * columns + c] += unit_of(m, c)
+
+
+@hot
+def forget_flags(m, column, flags):
+    """Subtract the flags of one outcome from the totals of one window."""
+    for k in range(FLAGS):
+        m.totals[MARKED + k, column] -= bit(flags, k)
+
+
+@hot
+def forget(m, column, true_class, predicted_class, class_counts):
+    """Subtract one outcome from the per-class totals of one window."""
+    columns = columns_of(m)
+    if true_class == predicted_class:
+        class_counts[m.class_counts + true_class, AGREED * columns + column] -= 1.0
+    else:
+        class_counts[m.class_counts + true_class, MISSED * columns + column] -= 1.0
+        class_counts[m.class_counts + predicted_class, FALSE * columns + column] -= 1.0
+
+
+@inner
+def gather(m, column, class_counts, sums, counts, t):
+    """Write one mechanism's totals, in units of outcomes, for model or step t.
+
+    Writes `sums[:, t]` (rows of the totals, then n_eff) and `counts[:, t, :]` (truth, predicted, agreed). The
+    sums of shadow classifiers are 0 once these have stopped.
+    n_eff = (Σw)²/Σw² (Gama, Sebastião, Rodrigues 2009, §3.2.1); n for mechanisms without weights.
+    """
+    columns = columns_of(m)
+    unit = unit_of(m, column)
+    for k in range(SUMS):
+        sums[k, t] = m.totals[k, column] / unit
+    for j in range(len(m.shadow)):
+        if m.shadow[j].stopped:
+            for k in range(MARKED + SHADOW_MARKS, SUMS):
+                sums[k, t] = 0.0
+    n = m.totals[N, column]
+    if column < len(m.fading) and n > 0.0:
+        sums[SUMS, t] = n * n / m.fading[column].squares
+    else:
+        sums[SUMS, t] = n
+    for k in range(m.classes):
+        cell = m.class_counts + k
+        agreed = class_counts[cell, AGREED * columns + column]
+        counts[0, t, k] = (agreed + class_counts[cell, MISSED * columns + column]) / unit
+        counts[1, t, k] = (agreed + class_counts[cell, FALSE * columns + column]) / unit
+        counts[2, t, k] = agreed / unit
+
+
+# Ring of a model's latest outcomes as (label, prediction, flags), packed in one integer each.
+#
+# The flags take the lowest 9 bits, and prediction and label 11 bits each above them; with more than 2,048
+# classes, entries have 64 bits and classes 27. One ring per model serves all sliding windows and the small
+# buckets of all ADWIN windows. The newest outcome has age 0.
+
+
+MAX_CLASS = 0xFFFF
+NARROW_CLASSES = 1 << 11
+
+
+def entry_type(classes: int) -> np.dtype[Any]:
+    """Entry type for this number of classes."""
+    return np.dtype(np.uint32 if classes <= NARROW_CLASSES else np.int64)
+
+
+def true_class_shift(entries: np.dtype[Any]) -> int:
+    """Number of bits below the label in entries of a type."""
+    return FLAGS + (11 if entries.itemsize == 4 else 27)
+
+
+@hot
+def packed(rings, true_class, predicted_class, flags):
+    """Pack an outcome as an entry of these rings."""
+    bits = class_bits(rings)
+    return (true_class << (FLAGS + bits)) | (predicted_class << FLAGS) | flags
+
+
+@hot
+def true_class_of(entry):
+    """Label of an entry."""
+    return np.int64(entry) >> (FLAGS + class_bits(entry))
+
+
+@hot
+def predicted_class_of(entry):
+    """Prediction of an entry."""
+    return (np.int64(entry) >> FLAGS) & ((1 << class_bits(entry)) - 1)
+
+
+@hot
+def flags_of(entry):
+    """Flags of an entry."""
+    return np.int64(entry) & ((1 << FLAGS) - 1)
+
+
+@hot
+def position_of(head, age, size):
+    """Ring position of the outcome of this age; `head` is where the next outcome goes."""
+    position = head - 1 - age
+    return position + size if position < 0 else position
+
+
+@hot
+def before(position, size):
+    """Position of the next older outcome."""
+    return size - 1 if position == 0 else position - 1
+
+
+@hot
+def after(position, size):
+    """Position of the next newer outcome."""
+    return 0 if position + 1 == size else position + 1
+
+
+# Allocator of the two shared pools: spans of class rows, and blocks of counts of large ADWIN buckets.
+#
+# Both pools hand out pieces for 2^c classes, from a free list per c if it has one, otherwise from the
+# unused end. The allocator's state is an `i64[33]`: `allocator[0]` is the size of the part ever used,
+# `allocator[1 + c]` the head of the free list for c (1-based, 0 when empty).
+
+
+ROOM = 33
+SLOT = 8
+"""Words (int32) per slot of the block pool; blocks start at slots so that a block number fits 32 bits."""
+HEADER = 2 + FLAGS
+"""Words before a block's counts: label repeats, exponent c of its 2^c classes, sums of the flags."""
+
+
+@inner
+def exponent_of(classes):
+    """Smallest c ≥ 1 with 2^c ≥ classes."""
+    c = 1
+    while (1 << c) < classes:
+        c += 1
+    return c
+
+
+@inner
+def allocate_span(class_counts, allocator, c):
+    """Allocate 2^c zeroed class rows and return the first; -1 when the pool is full."""
+    head = allocator[1 + c]
+    if head > 0:
+        start = head - 1
+        allocator[1 + c] = int(class_counts[start, 0])
+    else:
+        start = allocator[0]
+        if start + (1 << c) > class_counts.shape[0]:
+            return -1
+        allocator[0] = start + (1 << c)
+    for k in range(start, start + (1 << c)):
+        for j in range(class_counts.shape[1]):
+            class_counts[k, j] = 0.0
+    return start
+
+
+@inner
+def free_span(class_counts, allocator, start, c):
+    """Put a span back on its free list."""
+    class_counts[start, 0] = float(allocator[1 + c])
+    allocator[1 + c] = start + 1
+
+
+@inner
+def block_slots(c):
+    """Number of slots of a block for 2^c classes: header, then (agreed, missed, false) per class."""
+    return (HEADER + 3 * (1 << c) + SLOT - 1) // SLOT
+
+
+@inner
+def allocate_block(blocks, allocator, c):
+    """Allocate a zeroed block for 2^c classes and return its first slot.
+
+    The caller ensures that there is room.
+    """
+    head = allocator[1 + c]
+    if head > 0:
+        slot = head - 1
+        allocator[1 + c] = blocks[slot * SLOT]
+    else:
+        slot = allocator[0]
+        allocator[0] = slot + block_slots(c)
+    first = slot * SLOT
+    for k in range(first, first + HEADER + 3 * (1 << c)):
+        blocks[k] = 0
+    blocks[first + 1] = c
+    return slot
+
+
+@inner
+def free_block(blocks, allocator, slot):
+    """Put a block back on its free list."""
+    c = blocks[slot * SLOT + 1]
+    blocks[slot * SLOT] = allocator[1 + c]
+    allocator[1 + c] = slot + 1

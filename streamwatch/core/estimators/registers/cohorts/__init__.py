@@ -1,0 +1,143 @@
+"""Verdicts by cohorts of prediction time, which hold when labels are late in a biased way.
+
+If what is right and what is wrong is labelled at different speed, a change of traffic looks like a change of
+the model to a verdict in the order of labels. Here predictions are counted in cohorts of prediction time, and
+a cohort is judged once, when its newest prediction has the age A. Labels that come later do not count, and
+those that came are weighted by 1/G, G the share of settled outcomes of their kind that are labelled by A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from streamwatch.core.estimators.registers.kind import RegisterKind
+from streamwatch.core.metrics import Metric
+from streamwatch.core.specs import DAY_MS
+
+if TYPE_CHECKING:
+    from streamwatch.core.estimators.registers.cohorts.register import Cohorts
+
+MODEL_BYTES: Final = 11_500
+"""Largest number of bytes of one model without its classes, in memory and in snapshots."""
+CLASS_BYTES: Final = 4_000
+"""The same of each of its first eight classes."""
+LABEL_BYTES: Final = 8
+"""The same of each class beside."""
+CLASSES: Final = 8
+"""Number of records of classes: seven classes have their own, and all others share one."""
+
+
+def bytes_of(classes: int) -> int:
+    """Largest number of bytes of a model with so many classes; snapshots are no larger."""
+    return MODEL_BYTES + min(classes, CLASSES) * CLASS_BYTES + LABEL_BYTES * classes
+
+
+_AGAINST: Final = ("model", "opponent")
+
+METRICS: Final = (
+    Metric(
+        "cohort_verdict",
+        "gauge",
+        "Verdict by cohorts of prediction time on the lead over an opponent: 1 better, -1 worse, 0 open; "
+        "labels that are late in a biased way do not bias it while delays keep their law",
+        _AGAINST,
+    ),
+    Metric(
+        "cohort_verdict_since_timestamp_seconds",
+        "gauge",
+        "Prediction time since which the verdict by cohorts holds; of an open one, when it became open",
+        _AGAINST,
+    ),
+    Metric(
+        "cohort_verdict_confirmed",
+        "gauge",
+        "Whether the verdict by cohorts that is held has been confirmed by settled predictions (1), or is "
+        "early (0)",
+        _AGAINST,
+    ),
+    Metric(
+        "cohort_verdict_retracted_total",
+        "counter",
+        "Early verdicts by cohorts that settled predictions did not confirm",
+        _AGAINST,
+    ),
+    Metric(
+        "cohort_verdict_evidence",
+        "gauge",
+        "Evidence by cohorts that the model is better or worse, from 0 (none) to 1 (a verdict); it restarts "
+        "at 0 after a verdict",
+        ("model", "opponent", "side"),
+    ),
+    Metric(
+        "cohort_lead",
+        "gauge",
+        "Mean lead over an opponent of the predictions in judged cohorts since the verdict last changed",
+        _AGAINST,
+    ),
+    Metric(
+        "cohort_lead_lower",
+        "gauge",
+        "Lower bound of cohort_lead, valid at all times",
+        _AGAINST,
+    ),
+    Metric(
+        "cohort_lead_upper",
+        "gauge",
+        "Upper bound of cohort_lead, valid at all times",
+        _AGAINST,
+    ),
+    Metric(
+        "cohort_lead_dispersion",
+        "gauge",
+        "Variance of sums of the lead relative to independent predictions, at least 1",
+        _AGAINST,
+    ),
+    Metric(
+        "cohort_age_seconds",
+        "gauge",
+        "Age at which the newest cohort of predictions will be judged",
+        ("model",),
+    ),
+    Metric("cohorts_judged_total", "counter", "Cohorts of predictions judged", ("model",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CohortsSpec:
+    """Parameters of verdicts by cohorts.
+
+    Attributes
+    ----------
+    horizon_ms
+        Longest time that a label may take, at least a second (`JoinSpec.horizon_ms`).
+    delta
+        δ, twice the probability of a false worse than one of the opponents, or of a false better than both,
+        within N predictions.
+    outcomes
+        Least N; it is the number of predictions of the last 30 days if that is larger.
+    age_ms
+        Age at which cohorts are judged; 0 lets it adapt.
+    by_prediction
+        Whether outcomes come in the order of predictions, as with `join.order: prediction_time`.
+    max_classes
+        As in `MonitorsSpec`.
+    """
+
+    horizon_ms: int = 14 * DAY_MS
+    delta: float = 0.05
+    outcomes: int = 100_000
+    age_ms: int = 0
+    by_prediction: bool = False
+    max_classes: int = 1_000
+
+
+def _build(spec: CohortsSpec, capacity: int) -> Cohorts:
+    """Build an empty register; compiled code is imported only here."""
+    from streamwatch.core.estimators.registers.cohorts.register import Cohorts  # noqa: PLC0415
+
+    return Cohorts(spec, capacity)
+
+
+COHORTS: Final = RegisterKind("cohorts", CohortsSpec, METRICS, _build)
+"""Register of verdicts by cohorts."""

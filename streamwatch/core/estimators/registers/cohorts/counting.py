@@ -1,0 +1,130 @@
+"""Loop over held outcomes of a model: what is due at each, and what each counts."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.estimators.registers.cohorts.life import advance, cohort_of
+from streamwatch.core.estimators.registers.cohorts.settled import begin_buckets, begin_classes, slot_of
+from streamwatch.core.estimators.registers.cohorts.state import (
+    AGES,
+    BOUNDS,
+    CLASSES,
+    EARLY,
+    HITS,
+    MAJORITY,
+    MISSES,
+    NO_CHANGE,
+    WHOLE,
+)
+from streamwatch.core.estimators.registers.cohorts.trackers import (
+    NEVER,
+    UNENDED,
+    count_for_leader,
+    count_in_windows,
+    leader_at,
+    note_leader,
+    open_window,
+    stretch_of,
+)
+from streamwatch.core.jit import hot, inner
+
+BACKWARD = 2**32 - 2**24
+"""Difference of `made`, modulo 2³², from which it is a step back."""
+
+
+@inner
+def begin(m, p, clock_ms, made):
+    """Set up the record of a model at its first outcome."""
+    m.clock_ms = clock_ms
+    m.last_made = made
+    m.unit = 1.0
+    m.settled_unit = 1.0
+    begin_buckets(m, p, (clock_ms - p.horizon_ms) // p.width_ms * p.width_ms, 0)
+    m.recent_ms = clock_ms
+    for k in range(WHOLE):
+        open_window(m, p, k)
+    for k in range(WHOLE, AGES):
+        m.window_opened_ms.flat[k] = UNENDED
+    for i in range(BOUNDS):
+        m.bounds_ms[i] = NEVER
+
+
+@inner
+def take_in(m, kinds, outcomes, number, labels, p, row, position, changes, count):
+    """Take in the first outcomes of `outcomes` in order; return the new number of changes of verdicts."""
+    for i in range(number):
+        x = outcomes[i]
+        y = np.uint32(x.true_class)  # indices without a sign need no check of it
+        waited, at = x.waited_ms, x.at_ms
+        predicted = at - waited
+        all_made = np.int64(x.made)
+        if p.by_prediction == 1:
+            all_made = m.observed + 1
+        if m.observed == 0:
+            begin(m, p, at, all_made)
+        m.observed += 1
+        m.clock_ms = max(m.clock_ms, at)
+        more = (all_made - m.last_made) & 0xFFFFFFFF
+        if 0 < more < BACKWARD:
+            m.made += more
+            m.last_made = all_made
+        if m.clock_ms >= m.due_ms or m.made >= m.due_made:
+            count = advance(m, kinds, p, position, row, changes, count)
+        note_leader(m, p)
+        if y >= m.classes:
+            begin_classes(m, kinds, row, y + 1)
+        delay = p.horizon_ms if x.known & 1 and p.by_prediction == 0 else waited
+        if delay <= p.horizon_ms:
+            count_outcome(m, kinds[np.uint32(min(y, CLASSES - 1)), row], p, x, predicted, delay)
+        count_for_leader(m, labels, row, y)
+    return count
+
+
+@hot
+def count_outcome(m, u, p, x, predicted_ms, delay_ms):
+    """Count an outcome with a delay up to the horizon; u is the record of its class.
+
+    There are no branches but those that turn out the same for most outcomes of a model.
+    """
+    y = x.true_class
+    is_hit = y == x.predicted_class
+    side = np.uint32(HITS if is_hit else MISSES)
+    if p.by_prediction == 0:
+        k = count_in_windows(m, p, predicted_ms, delay_ms)
+        bucket = slot_of(m, p, predicted_ms)
+        if bucket >= 0:
+            u.counts[np.uint32(bucket), side, np.uint32(k)] += 1
+            m.bucket_outcomes[np.uint32(bucket)] += 1
+    known = (x.known >> 1) - 1
+    leading = leader_at(m, predicted_ms)
+    # A hit leads over an answer that is another, a miss is behind an answer that is right.
+    first = (known >= 0) & ((known != y) if is_hit else (known == y))
+    second = (leading >= 0) & ((leading != y) if is_hit else (leading == y))
+    sign = 1 if is_hit else -1
+    stretch = stretch_of(m.bounds_ms, predicted_ms)
+    if stretch >= 0:
+        t = m.stretches[np.uint32(stretch)]
+        t.outcomes[NO_CHANGE] += known >= 0
+        t.outcomes[MAJORITY] += leading >= 0
+        t.leads[NO_CHANGE] += sign * first
+        t.leads[MAJORITY] += sign * second
+        t.lead_squares[NO_CHANGE] += first
+        t.lead_squares[MAJORITY] += second
+        slot, counts = cohort_of(m, stretch, predicted_ms, delay_ms)
+        slot = np.uint32(slot)
+        u.leads[slot, side, NO_CHANGE] += counts & first
+        u.leads[slot, side, MAJORITY] += counts & second
+    if m.claims > 0:
+        count_claimed(m.opponents[NO_CHANGE], predicted_ms, known >= 0, sign * first)
+        count_claimed(m.opponents[MAJORITY], predicted_ms, leading >= 0, sign * second)
+
+
+@inner
+def count_claimed(o, predicted_ms, is_answered, lead):
+    """Count an outcome for an early verdict about predictions of its time."""
+    if o.status == EARLY and is_answered and o.from_ms <= predicted_ms < o.to_ms:
+        o.claim_outcomes += 1.0
+        o.claim_total += lead
+        o.claim_squares += lead * lead

@@ -1,0 +1,211 @@
+"""Life of a cohort: it opens with fixed parameters, closes, counts labels up to its age, and is judged."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from math import exp
+
+import numpy as np
+
+from streamwatch.core.estimators.registers.cohorts.claims import confirm, take_evidence
+from streamwatch.core.estimators.registers.cohorts.settled import choose_age, classes_of, settle
+from streamwatch.core.estimators.registers.cohorts.state import (
+    EARLY,
+    FAST_RULE,
+    MAJORITY,
+    NO_CHANGE,
+    OPPONENTS,
+    SETTLED_RULE,
+    SIDES,
+    SLOTS,
+    WHOLE,
+    WHOLE_HORIZON,
+    WIDTHS,
+)
+from streamwatch.core.estimators.registers.cohorts.trackers import (
+    NEVER,
+    advance_trackers,
+    begin_stretch,
+    missing_at,
+)
+from streamwatch.core.jit import hot, inner
+
+LEAST_IN_COHORT = 32
+"""Least number of predictions of a cohort."""
+MOST_AHEAD = 2**24
+"""Largest number of predictions that are waited for: differences of `made` above are steps back."""
+MONTH_MS = 30.0 * 86_400_000.0
+
+
+@inner
+def advance(m, kinds, p, position, row, changes, count):
+    """Close, settle, confirm, judge and open what is due; return the new number of changes."""
+    if m.is_open == 1:
+        close_if_due(m)
+    if p.by_prediction == 0:
+        if m.clock_ms >= m.settles_ms:
+            settle(m, kinds, row, p)
+        if m.clock_ms >= m.tracked_ms or m.made >= m.tracked_made:
+            advance_trackers(m, p)
+    if m.claims > 0:
+        for j in range(len(OPPONENTS)):
+            count = confirm(m, p, j, position, row, changes, count)
+    while m.first_cohort < m.next_cohort - m.is_open:
+        slot = m.first_cohort % SLOTS
+        if m.clock_ms < judged_at(m, p, slot):
+            break
+        m.first_cohort += 1
+        m.first_slot = m.first_cohort % SLOTS
+        m.judged += 1
+        m.judged_predictions += m.cohorts[slot].predictions
+        for j in range(len(OPPONENTS)):
+            count = take_evidence(m, kinds, p, j, slot, position, row, changes, count)
+    if m.is_open == 0:
+        open_if_known(m, kinds, row, p)
+    schedule(m, p)
+    return count
+
+
+@inner
+def schedule(m, p):
+    """Set the clock and the number of predictions made at which something may be due next."""
+    m.due_ms = NEVER
+    m.due_made = NEVER
+    if m.is_open == 1:
+        if m.clock_ms < m.closes_ms:
+            m.due_ms = m.closes_ms
+        else:
+            m.due_made = m.cohorts[(m.next_cohort - 1) % SLOTS].made_opened + LEAST_IN_COHORT
+    if p.by_prediction == 0:
+        m.due_ms = min(m.due_ms, m.tracked_ms)
+        m.due_made = min(m.due_made, m.tracked_made)
+        m.due_ms = min(m.due_ms, m.settles_ms)
+    if m.first_cohort < m.next_cohort - m.is_open:
+        m.due_ms = min(m.due_ms, judged_at(m, p, m.first_cohort % SLOTS))
+    m.claims = 0
+    for j in range(len(OPPONENTS)):
+        if m.opponents[j].status == EARLY:
+            m.due_ms = min(m.due_ms, m.opponents[j].to_ms + p.horizon_ms)
+            m.claims += 1
+
+
+@inner
+def changes_from(m, p):
+    """Clock from which on an outcome may change a verdict: a cohort may be judged, or a claim settles."""
+    if m.first_cohort < m.next_cohort - m.is_open:
+        found = judged_at(m, p, m.first_cohort % SLOTS)
+    elif p.by_prediction == 1:
+        found = m.closes_ms
+    elif m.is_open == 1:
+        found = m.closes_ms + m.cohorts[(m.next_cohort - 1) % SLOTS].age_ms
+    else:  # one may open at the next outcome
+        found = m.clock_ms + p.ages_ms[0]
+    for j in range(len(OPPONENTS)):
+        if m.opponents[j].status == EARLY:
+            found = min(found, m.opponents[j].to_ms + p.horizon_ms)
+    return found
+
+
+@inner
+def changes_after(m, p):
+    """Number of predictions that must be made before an outcome may change a verdict, at most 2²⁴."""
+    is_started = m.opponents[NO_CHANGE].started == 1 or m.opponents[MAJORITY].started == 1
+    if is_started or p.by_prediction == 1:
+        return 0
+    return min(max(np.int64(p.least_predictions) - m.made, 0), MOST_AHEAD)
+
+
+@inner
+def judged_at(m, p, slot):
+    """Clock at which a closed cohort is due: outcomes in the order of predictions need not wait."""
+    return m.cohorts[slot].ended_ms + (0 if p.by_prediction == 1 else m.cohorts[slot].age_ms)
+
+
+@inner
+def close_if_due(m):
+    """Close the newest cohort if it is wide enough and has enough predictions."""
+    c = m.cohorts[(m.next_cohort - 1) % SLOTS]
+    made = m.made - c.made_opened
+    if m.clock_ms < m.closes_ms or made < LEAST_IN_COHORT:
+        return
+    c.ended_ms = m.clock_ms
+    c.predictions = made
+    m.is_open = 0
+
+
+@inner
+def rule_of(m, p):
+    """Rule by which the next cohort gets its age; 0 if no age is known yet."""
+    if p.by_prediction == 1:
+        return WHOLE_HORIZON
+    is_fast = m.fast_age > 0 and p.fixed_age < 0
+    if m.settled_age == 0:
+        return FAST_RULE if is_fast else 0
+    settled = m.settled_age - 1
+    if is_fast:
+        longest = max(float(p.ages_ms[settled]), p.horizon_ms / float(WIDTHS))
+        if p.ages_ms[m.fast_age - 1] <= longest:
+            return FAST_RULE
+    return SETTLED_RULE if settled < WHOLE else WHOLE_HORIZON
+
+
+@inner
+def open_if_known(m, kinds, row, p):
+    """Open a cohort at the model's clock, unless no age is known yet."""
+    if m.is_stale == 1:
+        choose_age(m, kinds, row, p)
+    rule = rule_of(m, p)
+    if rule == 0:
+        return
+    age = WHOLE if rule == WHOLE_HORIZON else m.settled_age - 1 if rule == SETTLED_RULE else m.fast_age - 1
+    longest = p.ages_ms[age]
+    for number in range(m.first_cohort, m.next_cohort):
+        longest = max(longest, m.cohorts[number % SLOTS].age_ms)
+    slot = m.next_cohort % SLOTS
+    c = m.cohorts[slot]
+    c.rule = rule
+    c.age_ms = p.ages_ms[age]
+    c.made_opened = m.made
+    c.predictions = 0
+    c.opened_ms = m.clock_ms
+    c.ended_ms = NEVER
+    m.closes_ms = m.clock_ms + (longest + WIDTHS - 1) // WIDTHS
+    c.scale = m.settled_scale if rule == SETTLED_RULE else 1.0
+    c.missing = missing_at(m, m.fast_age - 1) if rule == FAST_RULE else 0.0
+    for k in range(classes_of(m)):
+        for side in range(SIDES):
+            for j in range(len(OPPONENTS)):
+                kinds[k, row].leads[slot, side, j] = 0
+    if rule == SETTLED_RULE:
+        for side in range(SIDES):
+            m.share[slot, side] = m.settled_share[side]
+            m.band[slot, side] = m.settled_band[side]
+            for k in range(classes_of(m)):
+                u = kinds[k, row]
+                u.share[slot, side] = u.settled_share[side]
+                u.band[slot, side] = u.settled_band[side]
+    if m.next_cohort > 0:
+        faded = m.recent * exp(-(m.clock_ms - m.recent_ms) / MONTH_MS)
+        m.recent = faded + (m.made - m.recent_made)
+    m.recent_ms = m.clock_ms
+    m.recent_made = m.made
+    if m.last_age_ms > 0 and c.age_ms != m.last_age_ms:
+        m.age_changes += 1
+    m.last_age_ms = c.age_ms
+    begin_stretch(m, m.clock_ms)
+    m.next_cohort += 1
+    m.is_open = 1
+
+
+@hot
+def cohort_of(m, stretch, time_ms, delay_ms):
+    """Slot of the cohort of predictions made at a time in this stretch, and whether it counts a label.
+
+    It does if it is not judged yet, and the label came by its age. Cohorts that are not judged are among the
+    newest 32 stretches, which have one cohort each. Where there is none, the slot is that of another.
+    """
+    number = m.next_cohort - m.bounds + stretch - m.first_cohort
+    slot = m.first_slot + max(number, 0)
+    slot -= SLOTS if slot >= SLOTS else 0
+    c = m.cohorts[np.uint32(slot)]
+    return slot, (number >= 0) & (time_ms < c.ended_ms) & (delay_ms <= c.age_ms)

@@ -1,0 +1,251 @@
+"""Register of verdicts by cohorts of prediction time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.fingerprints import fingerprint
+from streamwatch.core.estimators.names import Batch, Classes, Slice
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.estimators.registers.cohorts.observe import observe, take_all
+from streamwatch.core.estimators.registers.cohorts.readout import CohortVerdicts, document_of, read_cohorts
+from streamwatch.core.estimators.registers.cohorts.state import (
+    CHANGE,
+    CLASS,
+    CLASSES,
+    HALVES,
+    LEAST_PREDICTIONS,
+    MODEL,
+    MOST_CHANGES,
+    OPPONENTS,
+    PARAMETERS,
+    PREDICTIONS_BY_DISPERSION,
+    State,
+    empty,
+    geometry_of,
+)
+from streamwatch.core.metrics.series import Sample
+
+# Snapshot of a model's cohorts: the words of its records that are not 0, and its label counts.
+
+
+_MODEL_WORDS: Final = MODEL.itemsize // 8
+_CLASS_WORDS: Final = CLASS.itemsize // 8
+
+
+class _CohortsState(msgspec.Struct, frozen=True, array_like=True):
+    filled: bytes
+    """One bit per word of the records: whether it is not 0."""
+    words: bytes
+    labels: bytes
+    """Faded counts of labels by class, little-endian doubles."""
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(_CohortsState)
+
+
+def _words_of(state: State, row: int, classes: int) -> list[NDArray[np.uint64]]:
+    """View the records of a row as words: of the model, then of each of its classes."""
+    records = [state.models[row : row + 1]]
+    records += [state.classes[k, row : row + 1] for k in range(min(classes, CLASSES))]
+    return [each.view(np.uint64) for each in records]
+
+
+def encode(state: State, row: int) -> bytes:
+    """Encode the state of a row, of which no outcomes are held; empty before its first outcome."""
+    if not state.models["observed"][row]:
+        return b""
+    classes = int(state.models["classes"][row])
+    words = np.concatenate(_words_of(state, row, classes))
+    filled = words != 0
+    counts = state.labels[row, :classes]
+    return _ENCODER.encode(
+        _CohortsState(np.packbits(filled).tobytes(), words[filled].tobytes(), counts.tobytes())
+    )
+
+
+def decode(state: State, row: int, snapshot: bytes) -> None:
+    """Set a cleared row to a snapshot.
+
+    Raises
+    ------
+    ValueError
+        If the bytes are not a snapshot, or of more classes than there may be.
+    """
+    if not snapshot:
+        return
+    kept = _DECODER.decode(snapshot)
+    counts = np.frombuffer(kept.labels, np.float64)
+    if len(counts) > state.labels.shape[1]:
+        raise ValueError(f"cohorts must have at most {state.labels.shape[1]} classes, got {len(counts)}")
+    number = _MODEL_WORDS + min(len(counts), CLASSES) * _CLASS_WORDS
+    mask_bytes = -(-number // 8)
+    if len(kept.filled) != mask_bytes:
+        raise ValueError(f"a model's cohorts must have {mask_bytes} bytes of bits, got {len(kept.filled)}")
+    filled = np.unpackbits(np.frombuffer(kept.filled, np.uint8), count=number).astype(np.bool_)
+    if len(kept.words) != 8 * int(filled.sum()):
+        raise ValueError(
+            f"expected {int(filled.sum())} words of a model's cohorts, got {len(kept.words)} bytes"
+        )
+    words = np.zeros(number, np.uint64)
+    words[filled] = np.frombuffer(kept.words, np.uint64)
+    start = 0
+    for record in _words_of(state, row, len(counts)):
+        record[:] = words[start : start + len(record)]
+        start += len(record)
+    state.labels[row, : len(counts)] = counts
+
+
+def clear(state: State, row: int) -> None:
+    """Reset a row."""
+    classes = int(state.models["classes"][row])
+    if state.models["observed"][row]:
+        state.labels[row, :classes] = 0.0
+        for record in _words_of(state, row, classes):
+            record[:] = 0
+    state.held[row : row + 1].view(np.uint8)[:32] = 0
+
+
+VERSION: Final = 3
+"""Incremented when the meaning of the state changes."""
+_ROOM: Final = 4 * MOST_CHANGES
+"""Number of changes of verdicts that a compiled call may return."""
+
+
+class Cohorts:
+    """Verdicts by cohorts of up to `capacity` models; takes O(1) per outcome and `bytes_of` per model."""
+
+    def __init__(self, spec: CohortsSpec, capacity: int) -> None:
+        self._spec = spec
+        self.state = empty(capacity, spec.max_classes)
+        self.parameters = parameters_of(spec)
+        self._changes: NDArray[Any] = np.zeros(_ROOM, CHANGE)
+        identity = (spec.horizon_ms, spec.delta, spec.outcomes, spec.age_ms, spec.by_prediction)
+        records = np.dtype([("model", MODEL), ("class", CLASS)])
+        self.section = fingerprint("cohorts", identity, records, VERSION)
+        self.title = f"verdicts by cohorts (horizon {spec.horizon_ms / 1000:g} s)"
+
+    def observe(self, batch: Batch) -> None:
+        """Evaluate outcomes in order."""
+        self.changes_in(batch)
+
+    def changes_in(self, batch: Batch) -> NDArray[Any]:
+        """Evaluate outcomes in order; return the changes of verdicts, `CHANGE` records in their order."""
+        found: list[NDArray[Any]] = []
+        position, number = 0, len(batch.rows)
+        while position < number:
+            position, count = observe(
+                *self.state,
+                self.parameters,
+                batch.rows,
+                batch.true_class,
+                batch.predicted_class,
+                batch.label_at_prediction,
+                batch.assumed,
+                batch.made,
+                batch.resolved_ms,
+                batch.waited_ms,
+                position,
+                self._changes,
+            )
+            if count:
+                found.append(self._changes[:count].copy())
+        return np.concatenate(found) if found else self._changes[:0]
+
+    def taken_in(self, rows: Sequence[int]) -> State:
+        """State after all outcomes of some models are taken in."""
+        take_all(*self.state, self.parameters, np.array(rows, np.int64), self._changes)
+        return self.state
+
+    def clear(self, row: int) -> None:
+        """Reset a row; called before a model uses it and after the model has retired."""
+        clear(self.state, row)
+
+    def snapshot(self, row: int) -> bytes:
+        """Encode the state of a row; the same outcomes give the same bytes."""
+        return encode(self.taken_in([row]), row)
+
+    def restore(self, row: int, state: bytes) -> None:
+        """Set a cleared row to a snapshot; raises ValueError for bytes that are not one."""
+        decode(self.state, row, state)
+
+    def read(self, rows: Sequence[int]) -> CohortVerdicts:
+        """Verdicts of some rows."""
+        models = self.taken_in(rows).models
+        return read_cohorts(models, np.array(rows, np.int64), self._spec.delta, self._spec.outcomes)
+
+    def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
+        """Verdicts, leads and evidence of some models; undefined values give no sample."""
+        said = self.read([one.row for one in chosen])
+        models = [(one.model,) for one in chosen]
+        pairs = [(one.model, opponent) for one in chosen for opponent in OPPONENTS]
+        found = {
+            "cohort_verdict": _samples(pairs, said.verdict),
+            "cohort_verdict_since_timestamp_seconds": _samples(pairs, said.since_seconds),
+            "cohort_verdict_confirmed": _samples(pairs, said.confirmed),
+            "cohort_verdict_retracted_total": _samples(pairs, said.retracted.astype(np.float64)),
+            "cohort_verdict_evidence": [],
+            "cohort_lead": _samples(pairs, said.lead),
+            "cohort_lead_lower": _samples(pairs, said.lower),
+            "cohort_lead_upper": _samples(pairs, said.upper),
+            "cohort_lead_dispersion": _samples(pairs, said.dispersion),
+            "cohort_age_seconds": _samples(models, said.age_seconds),
+            "cohorts_judged_total": _samples(models, said.judged.astype(np.float64)),
+        }
+        for side, values in (("better", said.better), ("worse", said.worse)):
+            of_side = [(*pair, side) for pair in pairs]
+            found["cohort_verdict_evidence"] += _samples(of_side, values)
+        return found
+
+    def details(self, row: int, classes: Classes) -> Mapping[str, object]:
+        """Verdicts with status, age, shares labelled, leads and counts; empty before the first outcome."""
+        state = self.taken_in([row])
+        if not classes or not state.models["observed"][row]:
+            return {}
+        return {"cohorts": document_of(state, row, self.read([row]))}
+
+
+def _samples(keys: Sequence[tuple[str, ...]], values: NDArray[np.float64]) -> list[Sample]:
+    """Pair label values with finite values, in the order of both."""
+    flat = values.reshape(-1)
+    return list(compress(zip(keys, flat.tolist(), strict=True), np.isfinite(flat).tolist()))
+
+
+def parameters_of(spec: CohortsSpec) -> NDArray[Any]:
+    """Convert parameters to the record that compiled code takes, shape (1,).
+
+    Raises
+    ------
+    ValueError
+        If the horizon is below a second, `outcomes` not positive, δ not in (0, 1), or an age negative.
+    """
+    if spec.horizon_ms < 1000:
+        raise ValueError(f"the horizon of cohorts must be at least 1000 ms, got {spec.horizon_ms!r}")
+    if spec.outcomes < 1:
+        raise ValueError(f"outcomes of a verdict must be at least 1, got {spec.outcomes!r}")
+    if not 0.0 < spec.delta < 1.0:
+        raise ValueError(f"delta of a verdict must be in (0, 1), got {spec.delta!r}")
+    if spec.age_ms < 0:
+        raise ValueError(f"the age of cohorts must not be negative, got {spec.age_ms!r}")
+    geometry = geometry_of(spec.horizon_ms)
+    parameters = np.zeros(1, PARAMETERS)
+    parameters["horizon_ms"] = spec.horizon_ms
+    parameters["width_ms"] = geometry.width_ms
+    parameters["inverse_width"] = 1.0 / geometry.width_ms
+    parameters["ages_ms"] = geometry.ages_ms
+    parameters["ages"] = geometry.ages_ms.reshape(HALVES, -1)
+    parameters["least_predictions"] = LEAST_PREDICTIONS
+    parameters["predictions_by_dispersion"] = PREDICTIONS_BY_DISPERSION
+    parameters["note_ms"] = geometry.note_ms
+    parameters["delta"] = spec.delta
+    parameters["outcomes"] = spec.outcomes
+    parameters["fixed_age"] = geometry.index_of(spec.age_ms) if spec.age_ms else -1
+    parameters["by_prediction"] = spec.by_prediction
+    return parameters

@@ -1,0 +1,280 @@
+"""Shares of outcomes labelled by each age, from the buckets of prediction time that are settled.
+
+A bucket settles when its newest prediction is one horizon old. Then, per kind and age, the number of its
+outcomes E_b with a delay up to the age, of all outcomes T_b, and the products E_b², E_b·T_b, T_b² are added
+to sums that fade by 15/16 per bucket, or by 1 − n/200 if that is more, n the outcomes of the bucket, so that
+at least the last 200 are remembered. The share labelled
+by an age is G = E/T with the error
+
+    s² = max(G(1 − G)/T, (EE − 2G·ET + G²·TT)/T²)
+
+where the second term is the variance between buckets. A kind with fewer than 100 settled outcomes has the
+share of its pooled kind. Sums are in a unit that grows instead of fading each of them; the age is chosen when
+a cohort opens.
+"""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
+from streamwatch.core.estimators.registers.cohorts.state import (
+    AGES,
+    CLASSES,
+    HITS,
+    LIVE,
+    MISSES,
+    SIDES,
+    SLOTS,
+    WHOLE,
+    WIDTHS,
+)
+from streamwatch.core.jit import hot, inner
+
+FADING = 15.0 / 16.0
+LEAST_REMEMBERED = 200.0
+LEAST_SETTLED = 100.0
+"""Settled outcomes of a kind from which its own share is used."""
+LEAST_SHARE = 0.15
+"""Share that must be labelled by the age in every kind …"""
+LEAST_COMMON_SHARE = 1.0 / 3.0
+"""… and in every kind with more than 5 % of the outcomes, if an age holds many predictions …"""
+LEAST_SCARCE_SHARE = 3.0 / 4.0
+"""… or if it holds few: then labels that are waited for are worth more than an early look."""
+MANY = 2_000.0
+"""Number of outcomes of predictions made within an age that are many."""
+COMMON = 0.05
+ERRORS = 2.5
+"""Number of standard errors s by which G may be wrong …"""
+LEAST_ERROR = 0.05
+"""… or this part of G, if that is more."""
+LOWEST = 0.05
+
+
+@inner
+def settle(m, kinds, row, p):
+    """Settle the buckets that are due at the model's clock, which the first one is."""
+    due = (m.clock_ms - p.horizon_ms - m.bucket_ms) // p.width_ms
+    for number in range(min(due, LIVE)):  # all later ones are empty
+        slot = m.bucket_slot + number
+        slot -= LIVE if slot >= LIVE else 0
+        outcomes = m.bucket_outcomes[slot]
+        if outcomes > 0:
+            factor = max(FADING, 1.0 - outcomes / LEAST_REMEMBERED)
+            m.settled_unit /= factor
+            if m.settled_unit > LIMIT:
+                shrink_sums(m, kinds, row)
+            add_bucket(m, kinds, row, slot)
+            m.bucket_outcomes[slot] = 0
+            m.settled_number = factor * m.settled_number + 1.0
+        m.settled_buckets += int(outcomes > 0 or m.settled_buckets > 0)
+    if m.settled_buckets > 0:
+        m.settled_buckets += max(due - LIVE, 0)
+    begin_buckets(m, p, m.bucket_ms + due * p.width_ms, m.bucket_slot + due)
+    m.is_stale = 1
+    if m.settled_buckets <= WIDTHS:  # an age is kept while few buckets are settled
+        choose_age(m, kinds, row, p)
+
+
+@hot
+def begin_buckets(m, p, start_ms, slot):
+    """Let the buckets that are not settled begin with the one of a start and a slot."""
+    m.bucket_ms = start_ms
+    m.settles_ms = start_ms + p.width_ms + p.horizon_ms
+    m.bucket_slot = slot % LIVE
+
+
+@hot
+def slot_of(m, p, time_ms):
+    """Slot of the bucket of a time up to the clock; −1 if it is settled."""
+    since = time_ms - m.bucket_ms
+    if since < 0:
+        return -1
+    number = np.int64(since * p.inverse_width)  # may be off by one
+    rest = since - number * p.width_ms
+    slot = m.bucket_slot + number + (rest >= p.width_ms) - (rest < 0)
+    return slot - LIVE if slot >= LIVE else slot
+
+
+@inner
+def shrink_sums(m, kinds, row):
+    """Scale all settled sums back so that their unit is about 1."""
+    m.settled_unit *= SHRINK
+    shrink_kinds(m.pooled)
+    for c in range(classes_of(m)):
+        shrink_kinds(kinds[c, row].sums)
+
+
+@inner
+def shrink_kinds(sums):
+    """Scale settled sums of two kinds back."""
+    for side in range(SIDES):
+        sums.totals[side] *= SHRINK
+        sums.totals_squared[side] *= SHRINK
+        for k in range(AGES):
+            sums.early[side, k] *= SHRINK
+            sums.early_squared[side, k] *= SHRINK
+            sums.early_totals[side, k] *= SHRINK
+
+
+@inner
+def classes_of(m):
+    """Number of records of classes that are in use."""
+    return min(m.classes, CLASSES)
+
+
+@hot
+def add_bucket(m, kinds, row, slot):
+    """Add the counts of a bucket to the settled ones, and empty it.
+
+    Counts are cumulated in their place first; those of all classes are then summed in that of one of them.
+    """
+    for side in range(SIDES):
+        first = -1
+        for c in range(classes_of(m)):
+            u = kinds[c, row]
+            early = np.uint32(0)
+            for k in range(AGES):
+                early += u.counts[slot, side, k]
+                u.counts[slot, side, k] = early
+            if early > 0:
+                add_counts(u.sums, side, u.counts, slot, m.settled_unit)
+                if first < 0:
+                    first = c
+                else:
+                    for k in range(AGES):
+                        kinds[first, row].counts[slot, side, k] += u.counts[slot, side, k]
+                        u.counts[slot, side, k] = 0
+        if first >= 0:
+            u = kinds[first, row]
+            add_counts(m.pooled, side, u.counts, slot, m.settled_unit)
+            for k in range(AGES):
+                u.counts[slot, side, k] = 0
+
+
+@hot
+def add_counts(sums, side, counts, slot, unit):
+    """Add outcomes of a bucket, by their delay up to each age, to the sums of a kind."""
+    total = float(counts[slot, side, WHOLE])
+    for k in range(AGES):
+        early = float(counts[slot, side, k])
+        sums.early[side, k] += unit * early
+        sums.early_squared[side, k] += unit * (early * early)
+        sums.early_totals[side, k] += unit * (early * total)
+    sums.totals[side] += unit * total
+    sums.totals_squared[side] += unit * (total * total)
+
+
+@inner
+def is_settled(m, sums, side):
+    """Tell whether a kind has enough settled outcomes for a share of its own."""
+    return sums.totals[side] >= LEAST_SETTLED * m.settled_unit
+
+
+@inner
+def share_of(sums, side, k):
+    """G of a kind with settled outcomes at age k."""
+    return sums.early[side, k] / sums.totals[side]
+
+
+@inner
+def band_of(m, sums, side, k, share):
+    """Error of a share that its limits allow for."""
+    total = sums.totals[side]
+    between = sums.early_squared[side, k] - 2.0 * share * sums.early_totals[side, k]
+    between += share * share * sums.totals_squared[side]
+    squared = m.settled_unit * max(share * (1.0 - share) / total, between / (total * total))
+    return max(ERRORS * sqrt(squared), LEAST_ERROR * share)
+
+
+@inner
+def has_both(m):
+    """Tell whether hits and misses both have shares."""
+    return is_settled(m, m.pooled, HITS) and is_settled(m, m.pooled, MISSES)
+
+
+@inner
+def is_allowed(m, kinds, row, p, k):
+    """Tell whether enough of every kind is labelled by age k."""
+    for side in range(SIDES):
+        if share_of(m.pooled, side, k) < LEAST_SHARE:
+            return False
+    everything = m.pooled.totals[HITS] + m.pooled.totals[MISSES]
+    within_age = everything / m.settled_unit / m.settled_number * p.ages_ms[k] / p.width_ms
+    common = LEAST_COMMON_SHARE if within_age >= MANY else LEAST_SCARCE_SHARE
+    if p.fixed_age >= 0:
+        common = LEAST_SHARE
+    for c in range(classes_of(m)):
+        sums = kinds[c, row].sums
+        for side in range(SIDES):
+            if is_settled(m, sums, side):
+                least = common if sums.totals[side] > COMMON * everything else LEAST_SHARE
+                if share_of(sums, side, k) < least:
+                    return False
+    return True
+
+
+@inner
+def choose_age(m, kinds, row, p):
+    """Choose the age by the settled rule, and set the share of every kind at it with its error."""
+    m.is_stale = 0
+    both = has_both(m)
+    if m.settled_buckets == 0 or (not both and m.settled_buckets < WIDTHS):
+        return
+    age = WHOLE
+    if both and p.fixed_age >= 0:
+        if p.fixed_age < WHOLE and is_allowed(m, kinds, row, p, p.fixed_age):
+            age = p.fixed_age
+    elif both:
+        for k in range(WHOLE):
+            if is_allowed(m, kinds, row, p, k):
+                age = k
+                break
+    m.settled_age = age + 1
+    m.settled_scale = 1.0
+    if age == WHOLE:
+        return
+    for side in range(SIDES):
+        share = share_of(m.pooled, side, age)
+        m.settled_share[side] = share
+        m.settled_band[side] = band_of(m, m.pooled, side, age, share)
+        m.settled_scale = min(m.settled_scale, lower_limit(share, m.settled_band[side]))
+        for c in range(classes_of(m)):
+            u = kinds[c, row]
+            u.settled_share[side] = m.settled_share[side]
+            u.settled_band[side] = m.settled_band[side]
+            if is_settled(m, u.sums, side):
+                u.settled_share[side] = share_of(u.sums, side, age)
+                u.settled_band[side] = band_of(m, u.sums, side, age, u.settled_share[side])
+                lower = lower_limit(u.settled_share[side], u.settled_band[side])
+                m.settled_scale = min(m.settled_scale, lower)
+
+
+@inner
+def begin_classes(m, kinds, row, classes):
+    """Begin the records of classes up to a number, with the shares of the pooled kinds."""
+    before = classes_of(m)
+    m.classes = classes
+    for c in range(before, classes_of(m)):
+        u = kinds[c, row]
+        for side in range(SIDES):
+            u.settled_share[side] = m.settled_share[side]
+            u.settled_band[side] = m.settled_band[side]
+            for slot in range(SLOTS):
+                u.share[slot, side] = m.share[slot, side]
+                u.band[slot, side] = m.band[slot, side]
+
+
+@inner
+def lower_limit(share, band):
+    """Least that a share may be."""
+    return max(share - band, LOWEST)
+
+
+@inner
+def upper_limit(share, band):
+    """Most that a share may be."""
+    return min(share + band, 1.0)

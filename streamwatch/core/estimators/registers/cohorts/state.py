@@ -1,0 +1,358 @@
+"""State of a model's cohorts: one record per model, one per class that it has kinds of, and held outcomes.
+
+A record has the trackers of the share of predictions labelled at each age, the cohorts that are open or wait
+to be judged, the leads by stretch of prediction time, and the evidence against every opponent.
+
+The *kind* of an outcome is what its delay may depend on: hit or miss, and the true class. The first seven
+classes of a model have kinds of their own, all others share one. A record per class has, of its hits and of
+its misses, the outcomes that are not settled by bucket and delay, the faded sums of the settled ones, and
+what cohorts count. Records of a class follow each other by row, so memory is touched for classes that models
+have. Two pooled kinds, all hits and all misses, are in the model's record.
+
+Outcomes are *held* first, and taken in by the dozen: see `held`. Everything is zero at first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.registers.cohorts import CLASSES
+from streamwatch.core.estimators.verdicts.state import STAKES
+
+# Ages at which cohorts may be judged, and buckets of prediction time, for one horizon.
+
+
+AGES: Final = 16
+"""Number of ages; the last is the horizon."""
+WHOLE: Final = AGES - 1
+"""Index of the horizon among the ages."""
+WIDTHS: Final = 16
+"""A bucket is this part of the horizon, a cohort this part of its age."""
+LIVE: Final = WIDTHS + 1
+"""Number of buckets whose predictions may still be labelled."""
+NOTES: Final = 33
+"""Number of notes of the most frequent label.
+
+They are at least a 32nd of the horizon apart and so cover it.
+"""
+LEAST_PREDICTIONS: Final = 1_152.0
+"""Predictions that must be judged before evidence is kept …"""
+PREDICTIONS_BY_DISPERSION: Final = 2_000.0
+"""… and that many per unit of φ."""
+_LONG: Final = 8
+_MINUTE_MS: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class CohortGeometry:
+    """Ages and widths, in milliseconds.
+
+    Attributes
+    ----------
+    horizon_ms
+        H, the longest time that a label may take.
+    width_ms
+        Width of a bucket of prediction time, H/16 rounded up; buckets are counted from the epoch.
+    note_ms
+        Least distance of two notes of the most frequent label, H/32 rounded up.
+    ages_ms
+        Ages, ascending, int64 (16,). A delay is in bin i if age i is the first that is not below it.
+    """
+
+    horizon_ms: int
+    width_ms: int
+    note_ms: int
+    ages_ms: NDArray[np.int64]
+
+    def index_of(self, age_ms: int) -> int:
+        """Index of the first age that is at least `age_ms`; the last one beyond the horizon."""
+        return min(int(np.searchsorted(self.ages_ms, age_ms)), WHOLE)
+
+
+def geometry_of(horizon_ms: int) -> CohortGeometry:
+    """Compute ages and widths of a horizon of at least a second.
+
+    The last 8 ages grow by √2 up to the horizon, where the choice matters most; the 8 below them grow evenly
+    from a minute, or from less if the horizon is short.
+    """
+    long = [horizon_ms * 2.0 ** (-i / 2) for i in reversed(range(_LONG))]
+    first = min(horizon_ms / WIDTHS, max(1_000, min(_MINUTE_MS, horizon_ms / 2**WHOLE)))
+    short = [first * (long[0] / first) ** (i / _LONG) for i in range(AGES - _LONG)]
+    ages = np.array([round(age) for age in (*short, *long)], np.int64)
+    return CohortGeometry(horizon_ms, -(-horizon_ms // WIDTHS), -(-horizon_ms // (NOTES - 1)), ages)
+
+
+Records: TypeAlias = NDArray[np.void]
+
+OPPONENTS: Final = ("persistent_at_prediction", "majority")
+"""Opponents whose answers are fixed when the prediction is made, as the label `opponent` names them."""
+NO_CHANGE, MAJORITY = range(len(OPPONENTS))
+
+SIDES: Final = 2
+HITS, MISSES = range(SIDES)
+"""Sides of a class: first index of what is kept of its kinds."""
+SLOTS: Final = 18
+"""Number of cohorts with a place; at most 17 are alive, because a width is at least a 16th of every age."""
+BOUNDS: Final = 64
+"""Largest number of stretches of prediction time in which leads are summed to confirm a verdict."""
+HALVES: Final = 2
+"""Vectors that hold a number for every age."""
+HELD: Final = 31
+"""Largest number of outcomes of a model that are held."""
+
+OPEN, EARLY, CONFIRMED = range(3)
+"""Status of a verdict: none held, or held by a claim that is not confirmed yet, or by a confirmed one."""
+SETTLED_RULE, FAST_RULE, WHOLE_HORIZON = range(1, 4)
+"""Rules that give a cohort its age: shares of settled outcomes, shares of all predictions, or the horizon."""
+
+LENGTHS: Final = 3
+"""Number of lengths of the sums of cohorts whose differences measure dispersion."""
+_EVIDENCE: Final = (2, len(STAKES))
+
+OUTCOME: Final = np.dtype(
+    [
+        ("at_ms", "i8"),  # clock at which the label came
+        ("waited_ms", "i8"),  # since the prediction
+        ("made", "u4"),
+        ("true_class", "i4"),
+        ("predicted_class", "i4"),
+        ("known", "i4"),  # 2·(label at the prediction + 1), 0 without one; plus 1 if the label is assumed
+    ]
+)
+
+HELD_OUTCOMES: Final = np.dtype(
+    [
+        ("number", "i8"),
+        ("from_ms", "i8"),  # a verdict can change from this clock on …
+        ("more", "i8"),  # … once so many predictions more are made
+        ("made", "i8"),  # than at this outcome, modulo 2³²
+        ("outcomes", OUTCOME, (HELD,)),
+    ]
+)
+"""Outcomes of a model that are not taken in: a kilobyte, of which an outcome touches two lines."""
+
+COHORT: Final = np.dtype(
+    [
+        ("opened_ms", "i8"),
+        ("ended_ms", "i8"),
+        ("age_ms", "i8"),  # A
+        ("made_opened", "i8"),  # number of predictions made before it
+        ("predictions", "i8"),  # n, once it is closed
+        ("rule", "i8"),
+        ("missing", "f8"),  # share of predictions without label at its age, by the fast rule
+        ("scale", "f8"),  # 1/c
+    ]
+)
+
+STRETCH: Final = np.dtype(
+    [
+        ("outcomes", "i8", (len(OPPONENTS),)),  # that the opponent answered
+        ("leads", "i8", (len(OPPONENTS),)),
+        ("lead_squares", "i8", (len(OPPONENTS),)),
+    ]
+)
+
+KIND_SUMS: Final = np.dtype(
+    [
+        ("totals", "f8", (SIDES,)),  # T
+        ("totals_squared", "f8", (SIDES,)),  # TT
+        ("early", "f8", (SIDES, AGES)),  # E
+        ("early_squared", "f8", (SIDES, AGES)),  # EE
+        ("early_totals", "f8", (SIDES, AGES)),  # ET
+    ]
+)
+"""Faded sums of settled outcomes, in the unit of the model's `settled_unit`."""
+
+CLASS: Final = np.dtype(
+    [
+        ("leads", "u4", (SLOTS, SIDES, len(OPPONENTS))),  # outcomes labelled by A whose lead is not 0
+        ("share", "f8", (SLOTS, SIDES)),  # G by cohort, if its rule is the settled one …
+        ("band", "f8", (SLOTS, SIDES)),  # … and by how much it may be wrong
+        ("settled_share", "f8", (SIDES,)),  # the same at the settled age
+        ("settled_band", "f8", (SIDES,)),
+        ("sums", KIND_SUMS),
+        ("unused", "u8", (4,)),  # so that counts of a bucket and side are a cache line
+        ("counts", "u4", (LIVE, SIDES, AGES)),  # outcomes by slot of the bucket, side and bin of delay
+    ]
+)
+"""Hits and misses of a class."""
+
+OPPONENT: Final = np.dtype(
+    [
+        ("started", "i8"),  # whether evidence is kept
+        ("verdict", "i8"),  # 1 better, −1 worse, 0 open
+        ("status", "i8"),
+        ("since_ms", "i8"),  # prediction time from which the verdict holds
+        ("unrenewed", "i8"),  # number of predictions judged since its side was last claimed
+        ("dispersion", "f8"),  # φ; 0 stands for 1
+        ("changes", "i8"),
+        ("retracted", "i8"),
+        ("sums", "f8", _EVIDENCE),  # M
+        ("maxima", "f8", _EVIDENCE),  # C
+        ("starts_ms", "i8", _EVIDENCE),  # opening of the cohort from which C has grown
+        # differences of sums over 1, 4 and 16 cohorts
+        ("parts", "i8", (LENGTHS,)),  # number of cohorts in the current sum
+        ("means", "f8", (LENGTHS,)),  # Σ m/n over them
+        ("variances", "f8", (LENGTHS,)),  # Σ v/n² over them
+        ("wholes", "i8", (LENGTHS,)),  # number of complete sums
+        ("last_means", "f8", (LENGTHS,)),
+        ("last_variances", "f8", (LENGTHS,)),
+        ("spread", "f8", (LENGTHS,)),  # squares of differences, faded
+        ("expected", "f8", (LENGTHS,)),  # what they are expected to be, faded
+        ("weights", "f8", (LENGTHS,)),  # number of differences, faded
+        ("terms", "i8", (LENGTHS,)),
+        # cohorts judged since the verdict last changed
+        ("judged", "i8"),
+        ("predictions", "f8"),  # Σ n
+        ("total", "f8"),  # Σ m
+        ("squares", "f8"),  # Σ v
+        # outcomes of the predictions for which an early verdict was claimed
+        ("from_ms", "i8"),
+        ("to_ms", "i8"),
+        ("claim_outcomes", "f8"),
+        ("claim_total", "f8"),
+        ("claim_squares", "f8"),
+    ]
+)
+"""Lead over one opponent: verdict, evidence, dispersion, and sums that confirm the verdict."""
+
+MODEL: Final = np.dtype(
+    [
+        # what every outcome needs comes first
+        ("observed", "i8"),  # number of outcomes
+        ("clock_ms", "i8"),
+        ("due_ms", "i8"),  # clock at which something may be due next …
+        ("due_made", "i8"),  # … or number of predictions made
+        ("made", "i8"),  # number of predictions made since the first outcome
+        ("last_made", "i8"),  # the same as counted by the join, modulo 2³²
+        ("unit", "f8"),  # what the newest label counts for the leader
+        ("leader", "i8"),  # the most frequent class plus 1; 0 before the first label
+        ("classes", "i8"),  # highest class counted, plus 1
+        ("noted", "i8"),  # leader as noted last, plus 1; 0 before the first note
+        ("noted_ms", "i8"),
+        ("notes", "i8"),  # number of notes of the leader
+        ("bucket_ms", "i8"),  # start of the first bucket that is not settled …
+        ("bucket_slot", "i8"),  # … its slot …
+        ("settles_ms", "i8"),  # … and the clock at which it settles
+        ("bounds", "i8"),  # number of stretches of prediction time
+        ("claims", "i8"),  # number of early verdicts
+        ("first_cohort", "i8"),  # number of the oldest cohort that is not judged …
+        ("first_slot", "i8"),  # … and its slot
+        ("next_cohort", "i8"),
+        ("is_open", "i8"),  # whether the newest cohort is still open …
+        ("closes_ms", "i8"),  # … and from when on it may close
+        ("bucket_outcomes", "u4", (LIVE + 1,)),  # by slot; the last is not used
+        ("window_opened_ms", "f8", (HALVES, AGES // HALVES)),  # of trackers …
+        ("window_ended_ms", "f8", (HALVES, AGES // HALVES)),  # … `UNENDED` until then
+        ("window_labels", "f8", (HALVES, AGES // HALVES)),
+        ("cohorts", COHORT, (SLOTS,)),
+        ("bounds_ms", "i8", (BOUNDS,)),
+        ("stretches", STRETCH, (BOUNDS,)),
+        # trackers
+        ("tracked_ms", "i8"),  # clock at which a tracker may be due next …
+        ("tracked_made", "i8"),  # … or number of predictions made
+        ("tracker_due_ms", "i8", (AGES,)),  # clock from which it ends, or is read
+        ("tracker_made", "i8", (AGES,)),  # `made` at its opening; once it has ended, predictions in it
+        ("tracker_share", "f8", (AGES,)),  # labels in time …
+        ("tracker_total", "f8", (AGES,)),  # … and predictions of all windows read
+        # notes of the leader
+        ("note_ms", "i8", (NOTES,)),
+        ("note_class", "i8", (NOTES,)),
+        # settled buckets
+        ("settled_buckets", "i8"),  # number of buckets settled since the first with an outcome
+        ("settled_number", "f8"),  # number of those with an outcome, faded as these
+        ("settled_unit", "f8"),  # what an outcome of the newest bucket counts in sums
+        ("settled_age", "i8"),  # 1 + age by the settled rule; 0 for none yet
+        ("settled_scale", "f8"),  # 1/c at it
+        ("is_stale", "i8"),  # whether a bucket was settled since the age was chosen
+        ("pooled", KIND_SUMS),
+        ("settled_share", "f8", (SIDES,)),  # G of the pooled kinds at the settled age …
+        ("settled_band", "f8", (SIDES,)),  # … and by how much it may be wrong
+        # cohorts
+        ("share", "f8", (SLOTS, SIDES)),  # the same by cohort, if its rule is the settled one
+        ("band", "f8", (SLOTS, SIDES)),
+        ("fast_age", "i8"),  # 1 + age by the fast rule; 0 for none
+        ("judged", "i8"),  # number of cohorts judged …
+        ("judged_predictions", "i8"),  # … and of their predictions
+        ("last_age_ms", "i8"),  # age of the cohort opened last
+        ("age_changes", "i8"),
+        ("recent", "f8"),  # predictions of the last 30 days, faded
+        ("recent_ms", "i8"),  # clock …
+        ("recent_made", "i8"),  # … and `made` when it was last computed
+        ("opponents", OPPONENT, (len(OPPONENTS),)),
+        ("unused", "u8", (1,)),  # so that the next record begins at a cache line
+    ],
+    align=True,
+)
+
+CHANGE: Final = np.dtype(
+    [
+        ("position", "i8"),  # of the outcome in the batch
+        ("row", "i8"),
+        ("opponent", "i8"),
+        ("kind", "i8"),
+        ("ordinal", "i8"),  # number of changes of the verdict so far
+        ("before", "i8"),
+        ("after", "i8"),
+        ("since_ms", "i8"),
+        ("evidence", "f8"),
+        ("threshold", "f8"),
+        ("judged", "i8"),
+    ]
+)
+CLAIMED, CONFIRMS, RETRACTED, EXPIRED = range(4)
+"""Kinds of changes: a claim, its confirmation or retraction, and the end of a verdict nothing renewed."""
+MOST_CHANGES: Final = 4 * SLOTS
+"""Number of changes that one outcome can make, at most."""
+
+PARAMETERS: Final = np.dtype(
+    [
+        ("horizon_ms", "i8"),
+        ("width_ms", "i8"),
+        ("inverse_width", "f8"),
+        ("delta", "f8"),
+        ("outcomes", "i8"),  # least N
+        ("fixed_age", "i8"),  # index of the only age; −1 if it adapts
+        ("note_ms", "i8"),
+        ("least_predictions", "f8"),  # judged before evidence is kept …
+        ("predictions_by_dispersion", "f8"),  # … and per unit of φ
+        ("by_prediction", "i8"),  # whether outcomes come in the order of predictions
+        ("ages_ms", "i8", (AGES,)),
+        ("ages", "f8", (HALVES, AGES // HALVES)),  # the same
+    ]
+)
+
+
+class State(NamedTuple):
+    """Records of up to so many models; memory is touched only for rows and classes in use."""
+
+    models: Records
+    """`MODEL` (m,)."""
+    classes: Records
+    """`CLASS` (8, m)."""
+    held: Records
+    """`HELD_OUTCOMES` (m,)."""
+    labels: NDArray[np.float64]
+    """Faded counts of labels, (m, classes)."""
+
+
+def empty(capacity: int, max_classes: int) -> State:
+    """Build the state of `capacity` models with up to `max_classes` classes and one for all others."""
+    return State(
+        _zeros(capacity, MODEL),
+        _zeros(CLASSES * capacity, CLASS).reshape(CLASSES, capacity),
+        _zeros(capacity, HELD_OUTCOMES),
+        np.zeros((capacity, max_classes + 1)),
+    )
+
+
+def _zeros(number: int, kind: np.dtype[np.void]) -> Records:
+    """Records that begin at a cache line."""
+    line = 64
+    whole = np.zeros(number * kind.itemsize + line, np.uint8)
+    start = -whole.ctypes.data % line
+    return whole[start : start + number * kind.itemsize].view(kind)

@@ -1,0 +1,268 @@
+"""What cohorts rest on: shares labelled by age, the leading class, leads by stretch of time."""
+
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
+from streamwatch.core.estimators.registers.cohorts.state import AGES, BOUNDS, HALVES, NOTES, OPPONENTS, WHOLE
+from streamwatch.core.estimators.verdicts.leads import MAJORITY_GROWTH
+from streamwatch.core.jit import (
+    bits_at_most,
+    hot,
+    inner,
+    lanes,
+    lanes_of,
+    put_lanes,
+    trailing_zeros,
+    where_at_most,
+)
+
+# Shares of all predictions labelled by each age, counted from the predictions instead of the labels.
+#
+# Each age a has a tracker of consecutive windows of prediction time. A window opens at an outcome, ends at
+# the first outcome at least a later (and a second) that finds 256 predictions in it, and is read at the
+# first outcome that is a further a later: then every prediction of the window has had the time a for its
+# label. Nothing is assumed about predictions without one, so if at least 99 % are labelled by an age,
+# cohorts can be judged at it from the first day on.
+
+
+NEVER = np.iinfo(np.int64).max
+UNENDED = 2.0**62
+"""End of a window that has not ended, and opening of one that there is not."""
+SHORTEST_MS = 1_000
+LEAST_IN_WINDOW = 256
+LEAST_PREDICTIONS = 1_000.0
+LEAST_LABELLED = 0.99
+ERRORS = 2.5
+LEAST_MISSING = 3.0
+"""Number of predictions that may lack a label though none was found to."""
+MOST_PREDICTIONS = 20_000.0
+"""Number of predictions from which the counts are halved."""
+
+
+@inner
+def open_window(m, p, k):
+    """Open a window of age k at the current outcome."""
+    m.window_opened_ms.flat[k] = m.clock_ms
+    m.window_ended_ms.flat[k] = UNENDED
+    m.window_labels.flat[k] = 0.0
+    m.tracker_due_ms[k] = m.clock_ms + max(p.ages_ms[k], SHORTEST_MS)
+    m.tracker_made[k] = m.made
+
+
+@inner
+def advance_trackers(m, p):
+    """End, read and open the windows that are due, and choose the first age by which labels are complete."""
+    is_read = False
+    m.tracked_ms = NEVER
+    m.tracked_made = NEVER
+    for k in range(WHOLE):
+        if m.tracker_due_ms[k] <= m.clock_ms:
+            if m.window_ended_ms.flat[k] < UNENDED:
+                m.tracker_share[k] += m.window_labels.flat[k]
+                m.tracker_total[k] += m.tracker_made[k]
+                m.tracker_share[k] = min(m.tracker_share[k], m.tracker_total[k])
+                if m.tracker_total[k] >= MOST_PREDICTIONS:
+                    m.tracker_share[k] *= 0.5
+                    m.tracker_total[k] *= 0.5
+                open_window(m, p, k)
+                is_read = True
+            elif m.made - m.tracker_made[k] >= LEAST_IN_WINDOW:
+                m.window_ended_ms.flat[k] = m.clock_ms
+                m.tracker_due_ms[k] = m.clock_ms + p.ages_ms[k]
+                m.tracker_made[k] = m.made - m.tracker_made[k]
+            else:
+                m.tracked_made = min(m.tracked_made, m.tracker_made[k] + LEAST_IN_WINDOW)
+                continue
+        m.tracked_ms = min(m.tracked_ms, m.tracker_due_ms[k])
+    if is_read:
+        choose_fast_age(m)
+
+
+@inner
+def choose_fast_age(m):
+    """Set the first age by which labels are as good as complete."""
+    m.fast_age = 0
+    for k in range(WHOLE):
+        total = m.tracker_total[k]
+        if total >= LEAST_PREDICTIONS and m.tracker_share[k] >= LEAST_LABELLED * total:
+            m.fast_age = k + 1
+            break
+
+
+@inner
+def missing_at(m, k):
+    """Upper bound of the share of predictions without a label by age k."""
+    total = m.tracker_total[k]
+    missing = total - m.tracker_share[k]
+    return (missing + ERRORS * sqrt(missing) + LEAST_MISSING) / total
+
+
+@hot
+def count_in_windows(m, p, predicted_ms, delay_ms):
+    """Count a label in the windows of all ages that it came by; return the bin of its delay.
+
+    That is the first age not below the delay, which is at most the horizon. All ages are compared, without a
+    branch: the horizon has no window.
+    """
+    predicted, delay = lanes(float(predicted_ms)), lanes(float(delay_ms))
+    one, none = lanes(1.0), lanes(0.0)
+    in_time = 0
+    for half in range(HALVES):
+        ages = lanes_of(p.ages, half)
+        has_ended = where_at_most(lanes_of(m.window_ended_ms, half), predicted, one, none)
+        has_begun = where_at_most(lanes_of(m.window_opened_ms, half), predicted, one, none)
+        counted = where_at_most(delay, ages, has_begun - has_ended, none)
+        put_lanes(m.window_labels, half, lanes_of(m.window_labels, half) + counted)
+        in_time |= bits_at_most(delay, ages) << (half * (AGES // HALVES))
+    return trailing_zeros(np.uint64(in_time))
+
+
+# The most frequent label, and what it was when a prediction was made.
+#
+# Labels are counted with a fading of .999, and a class takes the lead when its count is larger than that of
+# the leader. From 100 labels on, a new leader is noted with the clock, at most once in a 32nd of the
+# horizon, so that the last 33 notes cover the horizon however often the lead changes. If the first label
+# were noted, and were of a rare class, that class would be the majority for hours, and nearly every model
+# better than it.
+
+
+LEAST_LABELS = 100
+"""Number of labels from which on the leader is noted."""
+
+
+@hot
+def note_leader(m, p):
+    """Note the leader of the labels so far, if it is another than noted last."""
+    # The outcome at hand is observed, and its label not counted yet.
+    if m.leader == m.noted or m.observed <= LEAST_LABELS:
+        return
+    if m.notes == 0 or m.clock_ms >= m.noted_ms + p.note_ms:
+        slot = m.notes % NOTES
+        m.note_ms[slot] = m.clock_ms
+        m.note_class[slot] = m.leader - 1
+        m.noted = m.leader
+        m.noted_ms = m.clock_ms
+        m.notes += 1
+
+
+@hot
+def leader_at(m, time_ms):
+    """Leader as noted at a time up to a horizon ago; −1 before the first note."""
+    return m.noted - 1 if m.noted_ms <= time_ms else earlier_leader(m, time_ms)
+
+
+@inner
+def earlier_leader(m, time_ms):
+    """Leader as noted before the last note."""
+    for number in range(m.notes - 2, max(0, m.notes - NOTES) - 1, -1):
+        slot = number % NOTES
+        if m.note_ms[slot] <= time_ms:
+            return m.note_class[slot]
+    return -1
+
+
+@hot
+def count_for_leader(m, labels, row, true_class):
+    """Count a label of a model."""
+    m.unit *= MAJORITY_GROWTH
+    counted = labels[row, true_class] + m.unit
+    labels[row, true_class] = counted
+    m.classes = max(m.classes, true_class + 1)
+    if m.leader == 0 or counted > labels[row, m.leader - 1]:
+        m.leader = true_class + 1
+    if m.unit > LIMIT:
+        shrink(m, labels, row)
+
+
+@inner
+def shrink(m, labels, row):
+    """Scale label counts back so that their unit is about 1."""
+    m.unit *= SHRINK
+    for k in range(m.classes):
+        labels[row, k] *= SHRINK
+
+
+# Leads by stretch of prediction time, from which early verdicts are confirmed.
+#
+# Every cohort that opens begins a stretch. When there are 64, the older 32 are merged in pairs first: the
+# newest 32 stretches or more are single cohorts, older ones are twice as long again and again, so the list
+# reaches back to the first cohort.
+
+
+MERGED = BOUNDS // 4
+"""Number of pairs that are merged."""
+
+
+@inner
+def begin_stretch(m, time_ms):
+    """Begin a stretch of prediction time."""
+    if m.bounds == BOUNDS:
+        merge_stretches(m)
+    m.bounds_ms[m.bounds] = time_ms
+    m.bounds += 1
+
+
+@inner
+def merge_stretches(m):
+    """Merge the older half of the stretches in pairs."""
+    for i in range(MERGED):
+        m.bounds_ms[i] = m.bounds_ms[2 * i]
+    for i in range(MERGED, BOUNDS):
+        m.bounds_ms[i] = m.bounds_ms[i + MERGED] if i + MERGED < BOUNDS else NEVER
+    for i in range(BOUNDS):
+        t = m.stretches[i]
+        for j in range(len(OPPONENTS)):
+            if i < MERGED:
+                one, other = m.stretches[2 * i], m.stretches[2 * i + 1]
+                t.outcomes[j] = one.outcomes[j] + other.outcomes[j]
+                t.leads[j] = one.leads[j] + other.leads[j]
+                t.lead_squares[j] = one.lead_squares[j] + other.lead_squares[j]
+            elif i + MERGED < BOUNDS:
+                later = m.stretches[i + MERGED]
+                t.outcomes[j] = later.outcomes[j]
+                t.leads[j] = later.leads[j]
+                t.lead_squares[j] = later.lead_squares[j]
+            else:
+                t.outcomes[j] = 0
+                t.leads[j] = 0
+                t.lead_squares[j] = 0
+    m.bounds -= MERGED
+
+
+@hot
+def stretch_of(bounds_ms, time_ms):
+    """Index of the stretch that contains a time; −1 for one before the first.
+
+    A search without unpredictable branches: starts that are not in use are `NEVER`.
+    """
+    found = 0
+    found += 32 * (bounds_ms[found + 31] <= time_ms)
+    found += 16 * (bounds_ms[found + 15] <= time_ms)
+    found += 8 * (bounds_ms[found + 7] <= time_ms)
+    found += 4 * (bounds_ms[found + 3] <= time_ms)
+    found += 2 * (bounds_ms[found + 1] <= time_ms)
+    found += 1 * (bounds_ms[found] <= time_ms)
+    found += 1 * (bounds_ms[found] <= time_ms)
+    return found - 1
+
+
+@inner
+def take_claimed(m, j, since_ms, until_ms):
+    """Begin the sums of the predictions that a claim is about, made from one time to another."""
+    o = m.opponents[j]
+    first = stretch_of(m.bounds_ms, since_ms)
+    last = stretch_of(m.bounds_ms, until_ms - 1)
+    o.from_ms = m.bounds_ms[first]
+    o.to_ms = m.bounds_ms[last + 1] if last + 1 < m.bounds else until_ms
+    o.claim_outcomes = 0.0
+    o.claim_total = 0.0
+    o.claim_squares = 0.0
+    for i in range(first, last + 1):
+        o.claim_outcomes += m.stretches[i].outcomes[j]
+        o.claim_total += m.stretches[i].leads[j]
+        o.claim_squares += m.stretches[i].lead_squares[j]

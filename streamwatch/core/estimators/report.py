@@ -1,0 +1,276 @@
+"""Report of all estimators as series: every measure under every mechanism, read in slices of models.
+
+Undefined values (NaN) give no sample. A report is whole, whatever `max_series` says: what a scrape leaves out
+is chosen when it is rendered (`core.series_budget`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators import catalogue
+from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.folds.report import join_folds, of_stream
+from streamwatch.core.estimators.index import ModelIndex, utility_of
+from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.names import Key, Slice
+from streamwatch.core.estimators.notifying.model_facts import accuracy_misleads, recent_of
+from streamwatch.core.estimators.recovery import read_histograms, read_recoveries
+from streamwatch.core.estimators.registers.kind import Register
+from streamwatch.core.estimators.state import Alarms, EstimatorState, Integers, LabelDelays
+from streamwatch.core.estimators.verdicts.readout import Verdicts
+from streamwatch.core.events import SEPARATOR
+from streamwatch.core.metrics.series import ClassNames, ClassSamples, Family, Sample
+from streamwatch.core.specs import AdwinSpec, MonitorsSpec
+
+
+class SeriesReport:
+    """Collects the series of models slice by slice."""
+
+    def __init__(self, spec: MonitorsSpec) -> None:
+        self._spec = spec
+        self._samples: dict[str, list[Sample]] = {m.name: [] for m in catalogue.metrics()}
+        self._folds = False
+        self._plain: set[str] = set()
+        names = [f.name for f in spec.forgetting]
+        # `forgetting` may be configured without adapting `per_class`, which then falls back to the first
+        # mechanism.
+        self._per_class = spec.per_class if spec.per_class in names or not spec.per_class else names[0]
+        self._of_classes = {measure.name: ClassSamples(self._per_class) for measure in catalogue.PER_CLASS}
+
+    def add_registers(self, chosen: Sequence[Slice], registers: Iterable[Register]) -> None:
+        """Add the series of registers (state outside the kernel's table) for some models."""
+        for register in registers:
+            for name, samples in register.series(chosen).items():
+                self._samples[name] += samples
+
+    def add_alarm_times(
+        self, chosen: Sequence[Slice], detectors: Sequence[str], alarms: Alarms, first: int
+    ) -> None:
+        """Add the latest alarm times of a register's detectors; `first` is the index of the first of them."""
+        rows = np.array([c.row for c in chosen], np.int64)
+        for index, name in enumerate(detectors, first):
+            keys = _keys([c.model for c in chosen], name)
+            self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
+
+    def add(
+        self, chosen: Sequence[Slice], table: ModelTable, delays: LabelDelays, alarms: Alarms
+    ) -> Generator[None]:
+        """Add the series of some models, yielding after each mechanism: none of them may change meanwhile."""
+        models = [c.model for c in chosen]
+        folds = np.array([SEPARATOR in model for model in models], np.bool_)
+        self._folds = self._folds or bool(folds.any())
+        shared = folds & self._spec.folds_share_stream
+        self._plain.update(models)
+        plain = _keys(models)
+        rows = np.array([c.row for c in chosen], np.int64)
+        self._put("outcomes_total", plain, table.outcomes(rows))
+        self._put("errors_total", plain, table.errors(rows))
+        for index, forgetting in enumerate(self._spec.forgetting):
+            totals = of_stream(table.totals(rows, index), shared)
+            keys = self._add_measures(forgetting.name, models, totals)
+            if forgetting.name == self._per_class:
+                self._add_per_class(chosen, totals)
+            if isinstance(forgetting, AdwinSpec):
+                self._put("adwin_window_outcomes", keys, table.adwin_width(rows, index))
+            yield
+        self._add_imbalance(models, shared, rows, table)
+        self._add_weighted(models, rows, table)
+        self._add_detectors(models, rows, table, alarms)
+        self._add_recoveries(models, rows, table)
+        unfolded = np.flatnonzero(~folds).tolist()
+        self._add_verdicts([models[i] for i in unfolded], table.verdicts(rows[~folds]), table.opponents)
+        self._put("last_label_timestamp_seconds", plain, delays.latest_seconds(rows))
+        self._samples["label_delay_seconds"] += zip(plain, delays.histograms(rows), strict=True)
+
+    def families(self) -> list[Family]:
+        """Build the report."""
+        if self._folds:
+            several = len(self._spec.drift_weighted) > 1
+            prefixed = {name: int(several and name.startswith("drift_weighted")) for name in self._samples}
+            join_folds(self._samples, catalogue.metrics(), prefixed)
+            for samples in self._of_classes.values():
+                samples.join_folds()
+        weighted = ("drift_weighted",) if len(self._spec.drift_weighted) > 1 else ()
+        return [
+            Family(
+                name=m.name,
+                kind=m.kind,
+                help=m.help,
+                labels=(*(weighted if m.name.startswith("drift_weighted") else ()), *m.labels),
+                samples=self._of_classes.get(m.name, self._samples[m.name]),
+                bounds=m.bounds,
+            )
+            for m in catalogue.metrics()
+        ]
+
+    def _put(self, name: str, keys: Sequence[Key], values: NDArray[np.generic]) -> None:
+        """Add a sample for each key whose value is defined."""
+        self._samples[name] += _defined(keys, values.tolist())
+
+    def _add_measures(self, forgetting: str, models: list[str], totals: Totals) -> list[Key]:
+        """Add all measures and baselines under one mechanism, and return the keys of their series."""
+        keys = _keys(models, forgetting)
+        for measure in catalogue.MEASURES:
+            self._put(measure.name, keys, measure.of(totals))
+        self._put("effective_sample_size", keys, totals.n_eff)
+        for bound in catalogue.BOUNDS:
+            named = _keys(models, bound.name, forgetting)
+            self._put("accuracy_bound_ratio", named, bound.of(totals, self._spec.confidence_delta))
+        for baseline in catalogue.BASELINES:
+            named = _keys(models, baseline.name, forgetting)
+            self._put("baseline_accuracy_ratio", named, baseline.of(totals))
+        return keys
+
+    def _add_per_class(self, chosen: Sequence[Slice], totals: Totals) -> None:
+        """Add the series of all classes."""
+        shown: list[ClassNames] = []
+        for measure in catalogue.PER_CLASS:
+            values = measure.of(totals)
+            width = values.shape[1]
+            shown = shown or [
+                ClassNames(each.classes.names(folded=width > each.classes.limit), each.classes)
+                for each in chosen
+            ]
+            for one, names, row in zip(chosen, shown, values, strict=True):
+                # A class known from scores only has not been counted and may be beyond the end of the row.
+                self._of_classes[measure.name].add(one.model, names, row[: len(names.names)])
+
+    def _add_imbalance(
+        self, models: list[str], shared: NDArray[np.bool_], rows: Integers, table: ModelTable
+    ) -> None:
+        """Add the models judged by accuracy although it misleads, under the mechanism for recent values."""
+        recent = recent_of(self._spec)
+        if recent is None:
+            return
+        flags = accuracy_misleads(of_stream(table.totals(rows, recent), shared)).tolist()
+        self._samples["accuracy_misleads"] += [
+            ((model,), 1.0)
+            for model, flag in zip(models, flags, strict=True)
+            if flag and SEPARATOR not in model and utility_of(self._spec, model).kind == "accuracy"
+        ]
+
+    def _add_weighted(self, models: list[str], rows: Integers, table: ModelTable) -> None:
+        several = len(self._spec.drift_weighted) > 1
+        for index, drift_weighted in enumerate(self._spec.drift_weighted):
+            keys = _keys(models, drift_weighted.name) if several else _keys(models)
+            accuracy, n_eff = table.weighted(rows, index)
+            self._put("drift_weighted_accuracy_ratio", keys, accuracy)
+            self._put("drift_weighted_effective_sample_size", keys, n_eff)
+
+    def _add_detectors(self, models: list[str], rows: Integers, table: ModelTable, alarms: Alarms) -> None:
+        for index, detector in enumerate(self._spec.detectors):
+            keys = _keys(models, detector.name)
+            statistic, threshold, count = table.detector_state(rows, index)
+            self._put("detector_statistic", keys, statistic)
+            self._put("detector_threshold", keys, threshold)
+            if catalogue.entry(detector).warns:
+                self._put("detector_warning", keys, table.warned(rows, index).astype(np.float64))
+            self._put("alarms_total", keys, count)
+            self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
+
+    def _add_recoveries(self, models: list[str], rows: Integers, table: ModelTable) -> None:
+        """Drifts and what became of them; histograms of models that have had any."""
+        records = table.recoveries(rows)
+        if not len(records):
+            return
+        said = read_recoveries(records)
+        for stage, counts in (
+            ("begun", said.begun),
+            ("recovered", said.recovered),
+            ("not_recovered", said.not_recovered),
+        ):
+            self._put("drifts_total", [(model, stage) for model in models], counts)
+        keys = _keys(models)
+        self._put("recovering", keys, said.recovering)
+        self._put("recovery_depth", keys, said.depth)
+        self._put("recovery_outcomes", keys, said.outcomes)
+        drifted = np.flatnonzero(said.begun > 0)
+        depths, lengths = read_histograms(records[drifted])
+        drifted_keys = [keys[i] for i in drifted.tolist()]
+        self._samples["drift_depth"] += zip(drifted_keys, depths, strict=True)
+        self._samples["drift_outcomes"] += zip(drifted_keys, lengths, strict=True)
+
+    def add_folds(self, model: str, rows: Sequence[int], table: ModelTable) -> None:
+        """Add the verdict on a model that predicts in folds.
+
+        Its other series are joined from those of the folds.
+        """
+        if model not in self._plain:
+            self._add_verdicts([model], table.fold_verdicts(rows), table.opponents)
+
+    def _add_verdicts(self, models: list[str], said: Verdicts, opponents: Sequence[str]) -> None:
+        for index, opponent in enumerate(opponents):
+            keys = [(m, opponent) for m in models]
+            self._put("verdict", keys, said.verdict[index])
+            self._put("verdict_since_timestamp_seconds", keys, said.since_seconds[index])
+            self._put("verdict_since_outcome", keys, said.since[index])
+            self._put("lead", keys, said.lead[index])
+            self._put("lead_lower", keys, said.lower[index])
+            self._put("lead_upper", keys, said.upper[index])
+            self._put("lead_dispersion", keys, said.dispersion[index])
+            for side, values in (("better", said.better), ("worse", said.worse)):
+                self._put("verdict_evidence", [(*key, side) for key in keys], values[index])
+
+
+def _keys(models: Iterable[str], *before: str) -> list[Key]:
+    """Keys of one series per model; `before` are the values of labels that sort before `model`."""
+    return [(*before, m) for m in models]
+
+
+def _defined(keys: Sequence[Key], values: Sequence[float]) -> list[Sample]:
+    """Build a sample for each key whose value is not NaN."""
+    return [(key, v) for key, v in zip(keys, values, strict=True) if v == v]  # noqa: PLR0124 - false for NaN
+
+
+# Report of all models in slices, each small enough not to block an event loop for long.
+
+
+_MODELS: Final = 50
+"""Number of models in a slice, at most."""
+_CELLS: Final = 10_000
+"""Number of models in a slice times their largest number of classes, at most."""
+
+
+def families_in_slices(state: EstimatorState) -> Generator[None, None, list[Family]]:
+    """Collect the series of all models, yielding between slices of models, and within them.
+
+    Models that retire before their slice begins are left out; those of the slice at hand may not change.
+    """
+    report, index = SeriesReport(state.spec), state.index
+    folds = sorted(index.folds)
+    names = sorted(index.models)
+    while names:
+        chosen, names = _next_slice(index, names)
+        if chosen:
+            yield from report.add(chosen, state.table, state.delays, state.alarms)
+            yield
+            report.add_registers(chosen, state.registers)
+            first = len(state.spec.detectors) + 1
+            for register in state.raising:
+                report.add_alarm_times(chosen, register.detectors, state.alarms, first)
+                first += len(register.detectors)
+        yield
+    for model in folds:
+        if model in index.folds:
+            report.add_folds(model, index.rows_of_folds(model), state.table)
+    return report.families()
+
+
+def _next_slice(index: ModelIndex, names: list[str]) -> tuple[list[Slice], list[str]]:
+    """Choose the next models to report; also return the remaining names."""
+    chosen: list[Slice] = []
+    widest = 1
+    for taken, name in enumerate(names):
+        slot = index.models.get(name)
+        if slot is None:
+            continue
+        widest = max(widest, len(slot.classes))
+        if chosen and (len(chosen) >= _MODELS or (len(chosen) + 1) * widest > _CELLS):
+            return chosen, names[taken:]
+        chosen.append(Slice(name, slot.row, slot.classes))
+    return chosen, []

@@ -1,0 +1,167 @@
+"""Activity of models in a join, and release of the names that nobody uses any more."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.counted import OtherRecords
+from streamwatch.core.join.counters import PENDING
+from streamwatch.core.join.folding import end_streams
+from streamwatch.core.join.layout import ACTIVITY, PLACED, REFUSED, UNPLACED, Arrays, Records, one_record
+from streamwatch.core.join.models import JoinModels, JoinModelsState
+from streamwatch.core.join.names import JoinNames
+from streamwatch.core.join.prediction_order import PredictionOrder
+from streamwatch.core.join.table import FREE
+from streamwatch.core.outcomes import SEGMENTS_FROM
+
+# Models of a compiled join: which have a place, and when each was last active.
+
+
+_LEAST_ROOM = 16
+
+
+def with_room_for_models(arrays: Arrays, models: int) -> Arrays:
+    """Return arrays whose `activity` has a record for each of `models` model numbers."""
+    activity = arrays.activity
+    missing = models - len(activity)
+    if missing <= 0:
+        return arrays
+    fresh = np.zeros(max(missing, len(activity), _LEAST_ROOM), ACTIVITY)
+    fresh["last_label"] = fresh["last_event_ms"] = -1
+    return arrays._replace(activity=np.concatenate([activity, fresh]))
+
+
+def place_model(arrays: Arrays, names: JoinNames, join_models: JoinModels, row: np.void) -> None:
+    """Decide whether the model of a row gets a place, and record the decision."""
+    number = int(row["model"])
+    place = join_models.place(names.models.names[number], int(row["record_ms"]))
+    activity = arrays.activity
+    if place is None:
+        activity["place"][number] = REFUSED
+        return
+    activity["place"][number] = PLACED
+    activity["last_ms"][number] = place.last_ms
+    arrays.totals["next_idle_check_s"] = join_models.next_look_s
+
+
+def update_models(arrays: Arrays, names: JoinNames, join_models: JoinModels) -> None:
+    """Update `join_models` from the arrays."""
+    models = join_models.models
+    numbers = [names.models[name] for name in models]
+    labels = names.classes.names
+    rows = arrays.activity[numbers]
+    for model, row in zip(models.values(), rows.tolist(), strict=True):
+        _, model.pending, model.last_ms, model.last_event_ms, model.joined, model.left, label, before = row
+        model.before = before
+        model.last_label = None if label < 0 else labels[label]
+
+
+def retire(
+    arrays: Arrays, names: JoinNames, join_models: JoinModels, others: OtherRecords, clock_ms: int
+) -> list[str]:
+    """Remove the models that are idle at `clock_ms`, and return their names; `join_models` is up to date."""
+    idle = join_models.retire(clock_ms)
+    activity = arrays.activity
+    for name in idle:
+        reset_activity(activity, names.models[name])
+    others.forget(idle)
+    if idle:
+        end_streams(arrays)
+        activity["place"][activity["place"] == REFUSED] = UNPLACED
+    arrays.totals["next_idle_check_s"] = join_models.next_look_s
+    arrays.counters["models_retired"] += len(idle)
+    return idle
+
+
+def reset_activity(activity: NDArray[np.void], number: int) -> None:
+    """Reset the activity of the model with this number."""
+    activity[number] = one_record(ACTIVITY, last_label=-1, last_event_ms=-1)[0]
+
+
+def restored_activity(names: JoinNames, state: JoinModelsState) -> NDArray[np.void]:
+    """Build the activity of the models in a state; models without a number get one."""
+    numbers = [names.models[model.name] for model in state.models]
+    activity = np.zeros(max(len(names.models.names), _LEAST_ROOM), ACTIVITY)
+    activity["last_label"] = activity["last_event_ms"] = -1
+    for number, model in zip(numbers, state.models, strict=True):
+        label = -1 if model.last_label is None else names.classes[model.last_label]
+        fields = (model.last_ms, model.last_event_ms, model.joined, model.left, label, model.before)
+        activity[number] = (PLACED, model.pending, *fields)
+    return activity
+
+
+# Release of the numbers of unused names once there are many.
+
+
+def release_names(
+    arrays: Arrays, names: JoinNames, outside: ColdEntries | None, order: PredictionOrder
+) -> None:
+    """Release the unused names of each kind that has many.
+
+    Parameters
+    ----------
+    arrays
+        Arrays of the join.
+    names
+        Names of the join.
+    outside
+        Entries outside the table; None if there cannot be any.
+    order
+        Outcomes held for the order of predictions.
+    """
+    if names.classes.crowded:
+        _release_classes(arrays, names, outside, order)
+    if names.models.crowded:
+        placed = np.flatnonzero(arrays.activity["place"] == PLACED).astype(np.int32)
+        awaited = np.flatnonzero(arrays.partners["known_since"] >= 0).astype(np.int32)
+        cold = [] if outside is None else outside.models()
+        held = order.records()["model"], order.pairs()[:, 1]
+        needed = [used_entries(arrays)["model"], *held, placed, awaited, *cold]
+        if len(arrays.owners):  # with folds, the models that they belong to
+            used = np.unique(np.concatenate(needed))
+            needed.append(arrays.owners[used[used >= 0]])
+        for number in names.models.release_all_but(needed).tolist():
+            reset_activity(arrays.activity, number)
+    if names.segments.crowded:
+        entries = used_entries(arrays)
+        waiting = entries["true_or_scores"][entries["state"] == PENDING] - SEGMENTS_FROM
+        scored = np.array(list(names.scores.segments.values()), np.int32)
+        cold = [] if outside is None else outside.segments()
+        names.segments.release_all_but((waiting, scored, order.segments(), *cold))
+
+
+def _release_classes(
+    arrays: Arrays, names: JoinNames, outside: ColdEntries | None, order: PredictionOrder
+) -> None:
+    entries = used_entries(arrays)
+    pending = entries["state"] == PENDING
+    last = arrays.activity["last_label"].astype(np.int32)
+    assumed = arrays.limits["assume"].astype(np.int32)
+    trues, known = entries["true_or_scores"][~pending], entries["label_at_prediction"][pending]
+    if arrays.limits["numbered"][0]:
+        known = np.empty(0, np.int32)
+    cold = [] if outside is None else outside.classes()
+    held = order.records()
+    of_held = [held[name] for name in ("true_class", "predicted_class", "label_at_prediction")]
+    of_held.append(order.pairs()[:, 2])
+    streams = arrays.streams["label"], arrays.streams["before"]
+    revised = [held["last_class"] - 1, *(column - 1 for column in classes_beside(arrays))]
+    needed = (entries["predicted_class"], trues, known, last, assumed, *streams, *of_held, *revised, *cold)
+    names.classes.release_all_but(needed)
+
+
+def classes_beside(arrays: Arrays) -> list[NDArray[np.int32]]:
+    """Side columns of classes, of pending predictions."""
+    last_class = int(arrays.limits["last_class"][0])
+    if last_class < 0:
+        return []
+    pending = arrays.entries["state"][: int(arrays.totals["top"][0])] == PENDING
+    return [arrays.side[: len(pending), last_class][pending]]
+
+
+def used_entries(arrays: Arrays) -> Records:
+    """Entries of the table that are in use."""
+    entries = arrays.entries[: int(arrays.totals["top"][0])]
+    return entries[entries["state"] != FREE]

@@ -1,0 +1,236 @@
+"""Everything outside the table of a compiled join: entries in runs, their scores, and counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Name, segments_of
+from streamwatch.core.join.cold.block import PACKED_ENTRY
+from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.cold.moving import WAITING_QUEUES, Table
+from streamwatch.core.join.cold.run import DEDUP_ENTRIES
+from streamwatch.core.join.cold.store import SCORES, ColdChanges, ColdDamaged, ColdSpec, RunStore, key_of
+from streamwatch.core.join.counters import PENDING, UNMATCHED
+from streamwatch.core.join.layout import NEVER_MS, PREDICTIONS, RETAINED_LABELS, Records
+from streamwatch.core.join.names import HeldScores, NumberedSegments
+from streamwatch.core.outcomes import SEGMENTS_FROM
+
+# Scores and segments of predictions outside the table: one value per prediction, by arrival.
+#
+# If a prediction has segments but no scores, the number of its segments is in the run.
+
+
+SCORED: Final = 0
+"""Value outside the table for the number of scores."""
+_HALF: Final = 32
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(dict[Name, float] | tuple[dict[Name, float], str])
+
+StoredScores: TypeAlias = tuple[dict[str, float], str]
+"""Scores, and the text of the same prediction's segments (empty without any)."""
+
+
+class OutsideScores:
+    """Scores of predictions outside the table, by arrival.
+
+    Parameters
+    ----------
+    store
+        Store of the scores of earlier commits.
+    """
+
+    __slots__ = ("_fresh", "_gone", "_store")
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self._fresh: dict[bytes, bytes] = {}
+        self._gone: set[bytes] = set()
+
+    def put(self, packed: Records, held: HeldScores, segments: NumberedSegments) -> None:
+        """Store the scores of predictions that leave the table, and mark predictions that have some."""
+        scored = _scored(packed)
+        numbers: list[int] = packed["true_or_scores"][scored].tolist()
+        segment_numbers = [held.segments.get(number, -1) for number in numbers]
+        for arrival, scores, segment in zip(
+            packed["arrival"][scored].tolist(), held.take(numbers).values(), segment_numbers, strict=True
+        ):
+            stored = scores if segment < 0 else (scores, segments.names[segment])
+            self._fresh[score_key(arrival)] = _ENCODER.encode(stored)
+        packed["true_or_scores"][scored] = SCORED
+
+    def read(self, packed: Records) -> list[StoredScores]:
+        """Read the scores of those among these predictions that have some, in order; may run in a thread.
+
+        Raises
+        ------
+        ColdDamaged
+            If some are missing or cannot be read.
+        """
+        keys = [score_key(arrival) for arrival in packed["arrival"][_scored(packed)].tolist()]
+        asked = [key for key in keys if key not in self._fresh]
+        found = dict(zip(asked, self._store.get_all(asked), strict=True)) if asked else {}
+        read: list[StoredScores] = []
+        for key in keys:
+            value = self._fresh.get(key) or found.get(key)
+            if value is None:
+                raise ColdDamaged(f"scores of a cold prediction are missing: there is no value {key.hex()}")
+            try:
+                decoded = _DECODER.decode(value)
+            except msgspec.DecodeError as error:
+                raise ColdDamaged(f"scores under {key.hex()} are not readable: {error}") from error
+            read.append((decoded, "") if isinstance(decoded, dict) else decoded)
+        return read
+
+    def drop(self, packed: Records) -> None:
+        """Drop the scores of these predictions, which are in the table or no longer needed."""
+        for arrival in packed["arrival"][_scored(packed)].tolist():
+            key = score_key(arrival)
+            if self._fresh.pop(key, None) is None:
+                self._gone.add(key)
+
+    def add_changes(self, changes: ColdChanges) -> None:
+        """Add to the changes what a commit must write."""
+        changes.put.update(dict.fromkeys(self._gone))
+        changes.put.update(self._fresh)  # some replace what is gone
+        self._fresh, self._gone = {}, set()
+
+
+def with_numbers(
+    packed: Records, stored: list[StoredScores], held: HeldScores, segments: NumberedSegments
+) -> None:
+    """Assign numbers in the table to scores that were read, in place."""
+    packed["true_or_scores"][_scored(packed)] = [
+        held.add(scores, segments.number(segments_of(text)) if text else -1) for scores, text in stored
+    ]
+
+
+def score_key(arrival: int) -> bytes:
+    """Key of the scores of the prediction with this arrival."""
+    return key_of(SCORES, arrival >> _HALF, arrival & (1 << _HALF) - 1)
+
+
+def _scored(packed: Records) -> NDArray[np.intp]:
+    carried = packed["true_or_scores"]
+    return np.flatnonzero((packed["state"] == PENDING) & (carried >= 0) & (carried < SEGMENTS_FROM))
+
+
+class OutsideContents:
+    """Entries in runs, the scores of the predictions among them, and the number of dedup entries.
+
+    Parameters
+    ----------
+    store
+        Store of the runs.
+    spec
+        Sizes of the runs.
+    clean
+        Whether to remove what was never committed.
+
+    Raises
+    ------
+    ColdDamaged
+        If the store's contents are not what was written.
+    """
+
+    __slots__ = ("cold", "scores", "settled")
+
+    def __init__(self, store: RunStore, spec: ColdSpec, *, clean: bool) -> None:
+        self.cold = ColdEntries(store, spec, clean=clean)
+        self.scores = OutsideScores(store)
+        self.settled: dict[int, int] = {}
+        """Number of dedup entries by generation."""
+
+    def changes(self) -> ColdChanges:
+        """Changes of runs and scores for a commit."""
+        changes = self.cold.changes()
+        self.scores.add_changes(changes)
+        return changes
+
+    def drop_generations(self, floor: int) -> None:
+        """Drop the dedup entries of generations before `floor`."""
+        self.cold.floor = floor
+        for generation in [generation for generation in self.settled if generation < floor]:
+            del self.settled[generation]
+
+    def update_oldest_ms(self, table: Table) -> None:
+        """Tell the table the times of the oldest entries outside, by queue."""
+        cold_ms = table.arrays.totals["cold_ms"][0]
+        for queue in WAITING_QUEUES:
+            oldest_ms = self.cold.oldest_ms(queue)
+            cold_ms[queue] = NEVER_MS if oldest_ms is None else oldest_ms
+
+
+# Reading of all entries outside the table, for the inspection of a state.
+
+
+def entries_outside(store: RunStore, floor: int) -> Iterator[tuple[int, Records]]:
+    """Iterate over queue and living entries, `PACKED_ENTRY` (n,), run by run, some thousands at a time.
+
+    Parameters
+    ----------
+    store
+        Store of the runs; nothing is written to it.
+    floor
+        Oldest generation of dedup entries that is not dropped.
+
+    Raises
+    ------
+    ColdDamaged
+        If a run is not what was written.
+    """
+    cold = ColdEntries(store, clean=False)
+    cold.floor = floor
+    return cold.all_living()
+
+
+@dataclass(slots=True)
+class Examined:
+    """Counts of the entries read, and the faults found."""
+
+    by_queue: Counter[int] = field(default_factory=Counter[int])
+    unmatched: int = 0
+    settled: Counter[int] = field(default_factory=Counter[int])
+    """Number of dedup entries by generation."""
+    faults: list[str] = field(default_factory=list[str])
+
+
+def examine(store: RunStore, floor: int) -> Examined:
+    """Read every living entry, and check that its id finds it and that its scores exist.
+
+    Raises
+    ------
+    ColdDamaged
+        If a run is not what was written.
+    """
+    found = Examined()
+    cold = ColdEntries(store, clean=False)
+    cold.floor = floor
+    scores = OutsideScores(store)
+    for queue, entries in cold.all_living():
+        found.by_queue[queue] += len(entries)
+        if queue == RETAINED_LABELS:
+            found.unmatched += int((entries["state"] == UNMATCHED).sum())
+        elif queue == DEDUP_ENTRIES:
+            generations, counts = np.unique(entries["generation"], return_counts=True)
+            found.settled.update(dict(zip(generations.tolist(), counts.tolist(), strict=True)))
+        elif queue == PREDICTIONS:
+            scores.read(entries)
+        ids = np.unique(entries[["low", "high"]])
+        low, high = ids["low"].copy(), ids["high"].copy()
+        looked_up = cold.look_up(low, high).entries
+        missing = ~np.isin(_as_bytes(entries), _as_bytes(looked_up))
+        for entry in entries[missing][:1]:
+            digest = int(entry["high"]).to_bytes(8, "big") + int(entry["low"]).to_bytes(8, "big")
+            found.faults.append(f"a look-up of id {digest.hex()} does not find its cold entry")
+    return found
+
+
+def _as_bytes(entries: Records) -> Records:
+    return np.ascontiguousarray(entries).view(f"V{PACKED_ENTRY.itemsize}")

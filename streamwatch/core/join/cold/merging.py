@@ -1,0 +1,278 @@
+"""Runs that are made: of entries that leave the table, and of several runs."""
+
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.jit import detached
+from streamwatch.core.join.cold.block import WORDS
+from streamwatch.core.join.cold.finding import Living, read_living
+from streamwatch.core.join.cold.run import NO_ID, Positions, Run, RunWriter, count_ids, sorted_entries
+from streamwatch.core.join.cold.store import ColdSpec, RunStore
+
+# Eviction of entries to a new run: planned and finished by the loop, built in a thread.
+
+
+class Eviction:
+    """Entries to be written as a run.
+
+    Parameters
+    ----------
+    store
+        Store for blocks, fences and filter.
+    spec
+        Sizes of blocks and filter.
+    number
+        Number of the run.
+    queue
+        Queue of all entries.
+    entries
+        `PACKED_ENTRY` (n,), in any order, at least one.
+    side
+        Their side columns, (n, columns).
+    names
+        Names of these.
+    floor
+        Oldest generation of dedup entries that is not dropped.
+    """
+
+    def __init__(
+        self,
+        store: RunStore,
+        spec: ColdSpec,
+        number: int,
+        queue: int,
+        entries: NDArray[np.void],
+        side: NDArray[np.int32],
+        names: tuple[str, ...],
+        floor: int,
+    ) -> None:
+        self._entries = entries
+        self._side = side
+        self._names = names
+        self._store = store
+        self._spec = spec
+        self._number = number
+        self._queue = queue
+        self._floor = floor
+        self.run_made: Run | None = None
+        """The new run; None until `run` has ended."""
+
+    def run(self) -> None:
+        """Sort and write the entries; to be called in a thread. The result may be discarded."""
+        words = sorted_entries(self._entries, self._side)
+        ids = max(1, int(count_ids(words, *NO_ID)))
+        writer = RunWriter(self._store, self._spec, self._number, self._queue, ids, self._floor, self._names)
+        writer.add(words)
+        self.run_made = writer.finish()
+
+
+# Choice of the runs to merge next.
+
+
+_MOST_TIMES = 4
+"""Largest number of runs merged at once, as a multiple of the fan-out."""
+
+
+def runs_to_merge(runs: Collection[Run], spec: ColdSpec, floor: int) -> list[Run]:
+    """Choose the runs of one queue to be merged; empty if nothing is due.
+
+    A tier of runs of similar size is merged once it has as many as the fan-out, the smallest first. So an
+    entry is written once per tier, and a look-up tests few filters. If no tier is full, a run that is half
+    dead is rewritten.
+    """
+    tiers: defaultdict[tuple[int, int], list[tuple[int, Run]]] = defaultdict(list)
+    for run in runs:
+        alive = run.estimate(floor)
+        tiers[_tier(alive, spec), run.manifest.queue].append((alive, run))
+    for _, members in sorted(tiers.items()):
+        if len(members) < spec.fanout:
+            continue
+        chosen: list[Run] = []
+        total = 0
+        for alive, run in sorted(members, key=lambda each: (each[0], each[1].number)):
+            total += alive
+            if total > spec.most_entries or len(chosen) == _MOST_TIMES * spec.fanout:
+                break
+            chosen.append(run)
+        if len(chosen) > 1:
+            return chosen
+    for members in tiers.values():
+        for alive, run in members:
+            if 2 * alive < run.manifest.count:
+                return [run]
+    return []
+
+
+def _tier(alive: int, spec: ColdSpec) -> int:
+    tier, size = 0, spec.first_entries * spec.fanout
+    while alive >= size:
+        tier, size = tier + 1, size * spec.fanout
+    return tier
+
+
+# Merge of several runs into one, without dead entries: planned and finished by the loop, run in a thread.
+
+
+NOWHERE: Final = -1
+"""Position in the new run of an entry that was dead when the merge began."""
+_SHARE: Final = 4
+"""Divisor of the chunk size for each run, as a merge reads several runs side by side."""
+
+
+@detached
+def merge_entries(words, positions, heads, counts, offsets, start, out, moved):
+    """Merge until `out` is full or the entries of a run are used up; return the number of entries written.
+
+    Parameters
+    ----------
+    words, positions
+        uint64 (k, n, words), int64 (k, n): living entries of each run.
+    heads, counts
+        int64 (k,): first entry not merged yet, and number of entries, 0 for a run that has ended.
+    offsets, moved
+        int64 (k,), int32 (all entries of all runs,): start of each run in `moved`; new positions, output.
+    start
+        Position of the first entry in the new run.
+    out
+        uint64 (n, words), output.
+    """
+    n = 0
+    runs = words.shape[0]
+    while n < out.shape[0]:
+        best, best_low = -1, np.uint64(0)
+        for k in range(runs):
+            if counts[k] == 0:
+                continue
+            if heads[k] == counts[k]:
+                return n
+            low = words[k, heads[k], 0]
+            if best < 0 or low < best_low:
+                best, best_low = k, low
+        if best < 0:
+            return n
+        head = heads[best]
+        for w in range(out.shape[1]):
+            out[n, w] = words[best, head, w]
+        moved[offsets[best] + positions[best, head]] = start + n
+        heads[best] = head + 1
+        n += 1
+    return n
+
+
+class Merge:
+    """Merge of runs in their state when it is planned.
+
+    Parameters
+    ----------
+    store
+        Store of their blocks, and of those of the new run.
+    spec
+        Sizes of blocks and filter.
+    number
+        Number of the new run.
+    runs
+        Runs to merge, of one queue.
+    side
+        Names of the side columns that are read of their entries.
+    floor
+        Oldest generation of dedup entries that is not dropped.
+    """
+
+    def __init__(
+        self,
+        store: RunStore,
+        spec: ColdSpec,
+        number: int,
+        runs: list[Run],
+        side: tuple[str, ...],
+        floor: int,
+    ) -> None:
+        self._store = store
+        self._spec = spec
+        self._number = number
+        self._floor = floor
+        self._side = side
+        self.runs = runs
+        self._dead = [run.dead.copy() for run in runs]
+        self._ids = sum(run.most_ids for run in runs)
+        self._offsets = np.cumsum([0, *(run.manifest.count for run in runs)])
+        self._moved = np.zeros(0, np.int32)
+        self.run_made: Run | None = None
+        """The new run; None if no entry is alive, or `run` has not ended yet."""
+        self.cancelled = False
+        """Set if the result is no longer needed: `run` ends soon, and must not be finished."""
+
+    def run(self) -> None:
+        """Read, merge and write; to be called in a thread. The result may be discarded.
+
+        Raises
+        ------
+        ColdDamaged
+            If a block is not what was written.
+        """
+        spec, runs = self._spec, self.runs
+        each = [run.manifest.block_entries for run in runs]
+        room = max(*each, spec.chunk_blocks * spec.block_entries // _SHARE)
+        self._moved = np.full(int(self._offsets[-1]), NOWHERE, np.int32)
+        queue = runs[0].manifest.queue
+        writer = RunWriter(self._store, spec, self._number, queue, max(1, self._ids), self._floor, self._side)
+        sources = [
+            read_living(self._store, run, dead, self._floor, room // block_entries)
+            for run, dead, block_entries in zip(runs, self._dead, each, strict=True)
+        ]
+        width = WORDS + len(self._side)
+        words = np.empty((len(runs), room, width), np.uint64)
+        positions = np.empty((len(runs), room), np.int64)
+        heads, counts = np.zeros(len(runs), np.int64), np.zeros(len(runs), np.int64)
+        out = np.empty((spec.chunk_blocks * spec.block_entries, width), np.uint64)
+        written = held = 0
+        for k, source in enumerate(sources):
+            self._refill(source, k, words, positions, heads, counts)
+        while counts.any():
+            if self.cancelled:
+                return
+            count: int = merge_entries(
+                words, positions, heads, counts, self._offsets, written, out[held:], self._moved
+            )
+            written += count
+            held += count
+            if held == len(out):
+                writer.add(out)
+                held = 0
+            for k in np.flatnonzero((heads == counts) & (counts > 0)).tolist():
+                self._refill(sources[k], k, words, positions, heads, counts)
+        writer.add(out[:held])
+        self.run_made = writer.finish()
+
+    @staticmethod
+    def _refill(
+        source: Iterator[Living],
+        k: int,
+        words: NDArray[np.uint64],
+        positions: NDArray[np.int64],
+        heads: NDArray[np.int64],
+        counts: NDArray[np.int64],
+    ) -> None:
+        heads[k] = counts[k] = 0
+        for each in source:
+            if len(each.positions):
+                counts[k] = len(each.positions)
+                words[k, : counts[k]] = each.words
+                positions[k, : counts[k]] = each.positions
+                return
+
+    def died_since(self) -> Positions:
+        """Positions in the new run of entries that died in the old ones since the merge was planned."""
+        died: list[NDArray[np.int32]] = []
+        for run, before, offset in zip(self.runs, self._dead, self._offsets.tolist(), strict=False):
+            fresh = np.unpackbits((run.dead & ~before).view(np.uint8), bitorder="little")
+            died.append(self._moved[offset + np.flatnonzero(fresh)])
+        positions = np.concatenate(died)
+        return positions[positions != NOWHERE].astype(np.uint32)

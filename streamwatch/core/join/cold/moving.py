@@ -1,0 +1,285 @@
+"""Compiled moves of entries into the table and out of it."""
+
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+import numpy as np
+
+from streamwatch.core.jit import entry, hot, prefetch
+from streamwatch.core.join.counters import PENDING, RESOLVED
+from streamwatch.core.join.layout import (
+    EARLY_LABELS,
+    FRONT,
+    NO_TIME,
+    PLACE_MASK,
+    PREDICTIONS,
+    RETAINED_LABELS,
+    UNWRITTEN,
+    Arrays,
+)
+from streamwatch.core.join.names import HeldScores, NumberedSegments
+from streamwatch.core.join.table import (
+    UPPER,
+    allocate_entry,
+    dequeue,
+    find_slot,
+    first_of,
+    free_entry,
+    unchain,
+)
+
+_AHEAD = 16
+
+
+@hot
+def has_room(slots, entries, totals):
+    """Tell whether one more entry fits into the table."""
+    return totals.chains < slots.shape[0] // 8 * 5 and (totals.free >= 0 or totals.top < entries.shape[0])
+
+
+@hot
+def unpacked(entries, totals, side, packed, values, k):
+    """Allocate an entry with the contents of `packed`, in no chain and no queue, and return its index.
+
+    Its side columns are row k of `values`, which has no columns for labels.
+    """
+    x = allocate_entry(entries, totals)
+    e = entries[x]
+    e.low = packed.low
+    e.high = packed.high
+    e.record_ms = packed.record_ms
+    e.timestamp_ms = packed.timestamp_ms
+    e.model = packed.model
+    e.predicted_class = packed.predicted_class
+    e.true_or_scores = packed.true_or_scores
+    e.label_at_prediction = packed.label_at_prediction
+    e.state = packed.state
+    e.topic = packed.generation if packed.state < RESOLVED else 0
+    e.later = -1
+    e.earlier_or_generation = packed.generation
+    for column in range(values.shape[1]):
+        side[x, column] = values[k, column]
+    return x
+
+
+@hot
+def insert_in_chain(slots, entries, totals, places, x, shift):
+    """Insert an entry from outside into its chain, before the first prediction that never left the table."""
+    e = entries[x]
+    i = find_slot(slots, entries, e.low, e.high, shift)
+    before = -1
+    behind = first_of(slots[i])
+    while behind >= 0:
+        place = places[behind]
+        if entries[behind].state == PENDING and place >= 0 and place < FRONT:
+            break
+        before = behind
+        behind = entries[behind].next + 0
+    e.next = behind
+    if before >= 0:
+        entries[before].next = x
+        return
+    if behind < 0:
+        totals.chains += 1
+    slots[i] = (e.low & UPPER) | np.uint64(x + 1)
+
+
+@entry
+def add_guests(slots, entries, totals, places, side, packed, values, start, at, shift):
+    """Insert guests into their chains from `start` on while there is room; return the next one.
+
+    Parameters
+    ----------
+    slots, entries, totals, places, side
+        Fields of `Arrays`.
+    packed, values
+        `PACKED_ENTRY` (n,), those of one id by arrival; their side columns, (n, columns).
+    start
+        Guest to start from.
+    at
+        int64 (n,), output: indices of their entries.
+    shift
+        See `loop.join_rows`.
+    """
+    t = totals[0]
+    for k in range(start, packed.shape[0]):
+        if not has_room(slots, entries, t):
+            return k
+        if k + _AHEAD < packed.shape[0]:
+            prefetch(slots, slots.itemsize * np.int64(packed[k + _AHEAD].low >> shift))
+        x = unpacked(entries, t, side, packed[k], values, k)
+        places[x] = -1 - k
+        insert_in_chain(slots, entries, t, places, x, shift)
+        at[k] = x
+    return packed.shape[0]
+
+
+@entry
+def remove_guests(slots, entries, totals, places, at, shift):
+    """Remove guests from the table; those with entry -1 in `at` are gone already."""
+    t = totals[0]
+    for k in range(at.shape[0]):
+        x = at[k]
+        if x >= 0:
+            places[x] = UNWRITTEN
+            unchain(slots, entries, t, x, shift)
+            free_entry(entries, t, x)
+
+
+@entry
+def bring_to_front(slots, entries, totals, places, side, packed, values, start, queue, shift):
+    """Insert entries into their queue after those that came back before, and before all others.
+
+    Returns the position of the next entry if there is no more room. Parameters as for `add_guests`; `packed`
+    is ordered by arrival.
+    """
+    t = totals[0]
+    before = -1
+    behind = t.first[queue]
+    while behind >= 0 and places[behind] >= FRONT:
+        before = behind
+        behind = entries[behind].later + 0
+    for k in range(start, packed.shape[0]):
+        if not has_room(slots, entries, t):
+            return k
+        x = unpacked(entries, t, side, packed[k], values, k)
+        places[x] = FRONT
+        insert_in_chain(slots, entries, t, places, x, shift)
+        entries[x].later = behind
+        entries[x].earlier_or_generation = before
+        if before >= 0:
+            entries[before].later = x
+        else:
+            t.first[queue] = x
+        if behind >= 0:
+            entries[behind].earlier_or_generation = x
+        else:
+            t.last[queue] = x
+        t.front[queue] += 1
+        t.cold[queue] -= 1
+        before = x
+    return packed.shape[0]
+
+
+@entry
+def pack_chosen(entries, chosen, arrival, packed):
+    """Write entries of the table as `PACKED_ENTRY`, with arrivals from `arrival` on."""
+    for k in range(chosen.shape[0]):
+        if k + _AHEAD < chosen.shape[0]:
+            prefetch(entries, entries.itemsize * chosen[k + _AHEAD])
+        e = entries[chosen[k]]
+        p = packed[k]
+        p.low = e.low
+        p.high = e.high
+        p.record_ms = e.record_ms
+        p.timestamp_ms = e.timestamp_ms
+        p.arrival = arrival + k
+        p.model = e.model
+        p.predicted_class = e.predicted_class
+        p.true_or_scores = e.true_or_scores
+        p.label_at_prediction = e.label_at_prediction
+        p.state = e.state
+        p.generation = e.topic
+
+
+@entry
+def pack_settled(entries, chosen, arrival, packed):
+    """Write dedup entries of the table as `PACKED_ENTRY`, with their generation and without times."""
+    for k in range(chosen.shape[0]):
+        if k + _AHEAD < chosen.shape[0]:
+            prefetch(entries, entries.itemsize * chosen[k + _AHEAD])
+        e = entries[chosen[k]]
+        p = packed[k]
+        p.low = e.low
+        p.high = e.high
+        p.record_ms = 0
+        p.timestamp_ms = NO_TIME
+        p.arrival = arrival + k
+        p.model = e.model
+        p.predicted_class = e.predicted_class
+        p.true_or_scores = e.true_or_scores
+        p.label_at_prediction = -1
+        p.state = e.state
+        p.generation = e.earlier_or_generation
+
+
+@entry
+def oldest_of(entries, totals, places, queue, found):
+    """Find the oldest entries of a queue that never left it, at most as many as `found` holds.
+
+    Return the number.
+    """
+    x = totals[0]["first"][queue]
+    while x >= 0 and places[x] >= FRONT:
+        x = entries[x]["later"] + 0
+    n = 0
+    while x >= 0 and n < found.shape[0]:
+        found[n] = x
+        n += 1
+        x = entries[x]["later"] + 0
+    return n
+
+
+@entry
+def remove_waiting(slots, entries, totals, places, obsolete_places, queue, chosen, shift):
+    """Remove entries from their queue and the table, and note that what commits wrote of them is obsolete."""
+    t = totals[0]
+    for k in range(chosen.shape[0]):
+        x = chosen[k]
+        place = places[x]
+        if place & PLACE_MASK != 0:
+            obsolete_places[t.obsolete] = place
+            t.obsolete += 1
+        places[x] = UNWRITTEN
+        dequeue(entries, t, queue, x)
+        unchain(slots, entries, t, x, shift)
+        free_entry(entries, t, x)
+        t.cold[queue] += 1
+
+
+@entry
+def remove_settled(slots, entries, totals, chosen, shift):
+    """Remove dedup entries from the table; their lists must be empty already."""
+    t = totals[0]
+    for k in range(chosen.shape[0]):
+        unchain(slots, entries, t, chosen[k], shift)
+        free_entry(entries, t, chosen[k])
+
+
+# Table of a compiled join, as what is outside of it sees it.
+
+
+WAITING_QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS)
+
+
+class Table(Protocol):
+    """Interface of the join that its overflow uses."""
+
+    @property
+    def arrays(self) -> Arrays:
+        """Arrays that the loop reads and changes."""
+        ...
+
+    @arrays.setter
+    def arrays(self, arrays: Arrays) -> None: ...
+
+    @property
+    def scores(self) -> HeldScores:
+        """Scores of the predictions in the table."""
+        ...
+
+    @property
+    def segments(self) -> NumberedSegments:
+        """Numbers of the predictions' segments."""
+        ...
+
+    @property
+    def shift(self) -> np.uint64:
+        """64 minus the binary logarithm of the number of slots."""
+        ...
+
+    def grow(self) -> None:
+        """Make room for more entries."""
+        ...

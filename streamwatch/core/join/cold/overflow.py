@@ -1,0 +1,370 @@
+"""Overflow of a compiled join: entries leave the table when it is full, and come back when needed.
+
+Reading and writing of runs is returned as work for a thread (`Work`); the join must not be used until it is
+done.
+"""
+
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.jit import entry
+from streamwatch.core.join.cold.block import PACKED_ENTRY
+from streamwatch.core.join.cold.contents import OutsideContents, StoredScores, with_numbers
+from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.cold.guests import Guests, Work, yield_to_loop
+from streamwatch.core.join.cold.moving import (
+    WAITING_QUEUES,
+    Table,
+    bring_to_front,
+    oldest_of,
+    pack_chosen,
+    pack_settled,
+    remove_settled,
+    remove_waiting,
+)
+from streamwatch.core.join.cold.run import DEDUP_ENTRIES
+from streamwatch.core.join.cold.store import ColdChanges, ColdSpec, RunStore
+from streamwatch.core.join.counters import UNMATCHED
+from streamwatch.core.join.layout import GENERATIONS_KEPT, NEVER_MS, PREDICTIONS, Arrays, Records
+from streamwatch.core.join.table import deadline, find_dedup
+from streamwatch.core.specs import JoinSpec
+
+# Sizes of a compiled join's table and of what is outside.
+
+
+@dataclass(frozen=True, slots=True)
+class OverflowSpec:
+    """Limits of the table, and sizes of what is outside."""
+
+    entries: int
+    """Number of entries between two batches above which the oldest leave the table."""
+    loaded_at_once: int = 65_536
+    """Number of oldest entries that are loaded at once when they are about to fall due."""
+    cold: ColdSpec = ColdSpec()  # noqa: RUF009 - it is frozen
+
+
+# Predictions that fall due while rows are joined, and whose partners must be in the table then.
+
+
+@entry
+def find_due(entries, totals, horizon_ms, limit_s, found):
+    """Find the first predictions of the queue that are due by `limit_s`; return their number."""
+    x = np.int64(totals[0]["first"][PREDICTIONS])
+    n = 0
+    while x >= 0 and n < found.shape[0] and deadline(entries[x]["record_ms"], horizon_ms) <= limit_s:
+        found[n] = x
+        n += 1
+        x = np.int64(entries[x]["later"])
+    return n
+
+
+def due_predictions(table: Table, rows: Records, most: int) -> Records:
+    """Return entries that fall due while these rows are joined, at most about `most`; tell the table how far.
+
+    None are returned if what expires can have no pairs.
+    """
+    arrays = table.arrays
+    totals, limits = arrays.totals, arrays.limits[0]
+    totals["partners_ms"] = NEVER_MS
+    if not (limits["compares"] and limits["assume"] >= 0 and len(rows)):
+        return arrays.entries[:0]
+    limit_s = int(rows["record_ms"][-1]) // 1000
+    while True:
+        found = np.empty(most, np.int64)
+        due = found[: find_due(arrays.entries, totals, limits["horizon_ms"], limit_s, found)]
+        entries = arrays.entries[due]
+        if len(due) < most:
+            return entries
+        if entries["record_ms"][-1] > entries["record_ms"][0]:
+            totals["partners_ms"] = entries["record_ms"][-1] - 1  # of the last time there may be more
+            return entries
+        most *= 2
+
+
+# Loading of the oldest entries back into the table, before they fall due.
+
+
+def load_oldest(contents: OutsideContents, table: Table, queue: int, most: int) -> Iterator[Work]:
+    """Load the oldest entries of a queue, at most `most`, into a table without guests."""
+    search = contents.cold.plan_oldest_search(queue, most)
+    yield search.run
+    packed, side = contents.cold.finish_oldest_search(search)
+    if queue == PREDICTIONS and packed["true_or_scores"].max(initial=-1) >= 0:
+        scores: list[StoredScores] = []
+        yield lambda: scores.extend(contents.scores.read(packed))
+        contents.scores.drop(packed)
+        with_numbers(packed, scores, table.scores, table.segments)
+    totals = table.arrays.totals
+    totals["cold_unmatched"] -= int((packed["state"] == UNMATCHED).sum())
+    start = 0
+    while start < len(packed):
+        arrays = table.arrays
+        start = bring_to_front(
+            arrays.slots,
+            arrays.entries,
+            totals,
+            arrays.places,
+            arrays.side,
+            packed,
+            side,
+            start,
+            queue,
+            table.shift,
+        )
+        if start < len(packed):
+            table.grow()
+    contents.update_oldest_ms(table)
+
+
+# Eviction of entries from a full table: the oldest of the kind with most entries first.
+
+
+AT_ONCE: Final = 65_536
+"""Number of entries moved before other tasks may run."""
+_KEPT_SHARE: Final = 0.75
+"""Share of a full table that stays in it when entries are evicted."""
+
+
+class TableEviction:
+    """Moves entries from a table to runs.
+
+    Parameters
+    ----------
+    contents
+        Everything outside the table.
+    limit
+        Number of entries above which the table is full.
+    """
+
+    def __init__(self, contents: OutsideContents, limit: int) -> None:
+        self._outside = contents
+        self._limit = limit
+        self._arrival = contents.cold.next_arrival
+        self.dedup_moved_out = False
+        """Whether all dedup entries were moved out of the table since this was last set to False."""
+
+    def is_full(self, table: Table) -> bool:
+        """Tell whether entries have to leave the table."""
+        return int(table.arrays.totals["used"][0]) > self._limit
+
+    def evict_if_full(self, table: Table) -> Iterator[Work]:
+        """Evict the oldest entries of a full table, from the kind with most entries first."""
+        totals = table.arrays.totals[0]
+        if not self.is_full(table):
+            return
+        skipped = set[int]()
+        while totals["used"] > _KEPT_SHARE * self._limit:
+            sizes = self._sizes(table)
+            queue = max(
+                (queue for queue in sizes if queue not in skipped), key=sizes.__getitem__, default=None
+            )
+            if queue is None or not sizes[queue]:
+                return
+            before = int(totals["used"])
+            if queue == DEDUP_ENTRIES:
+                yield from self._evict_settled(table)
+            else:
+                yield from self._evict(table, queue, max(1, min(AT_ONCE, sizes[queue] // 2)))
+            if int(totals["used"]) == before:
+                skipped.add(queue)
+
+    def _sizes(self, table: Table) -> dict[int, int]:
+        """Number of entries in the table that may leave it, by queue."""
+        t = table.arrays.totals[0]
+        waiting = (t["pending"], t["early"], t["retained"])
+        sizes = {
+            queue: int(count - t["cold"][queue] - t["front"][queue])
+            for queue, count in zip(WAITING_QUEUES, waiting, strict=True)
+        }
+        sizes[DEDUP_ENTRIES] = self._dedup_entries(table)
+        return sizes
+
+    def _dedup_entries(self, table: Table) -> int:
+        """Number of dedup entries in the table."""
+        t = table.arrays.totals[0]
+        self._outside.drop_generations(int(t["floor"]))
+        return int(t["closed_entries"] + t["open_entries"]) - sum(self._outside.settled.values())
+
+    def _evict(self, table: Table, queue: int, count: int) -> Iterator[Work]:
+        arrays, cold = table.arrays, self._outside.cold
+        found = np.empty(count, np.int64)
+        chosen = found[: oldest_of(arrays.entries, arrays.totals, arrays.places, queue, found)]
+        if not len(chosen):
+            return
+        packed = self._packed(pack_chosen, arrays, chosen)
+        self._outside.scores.put(packed, table.scores, table.segments)
+        side = arrays.side[chosen] if queue == PREDICTIONS and arrays.side.shape[1] else None
+        eviction = cold.plan_eviction(queue, packed, side)
+        yield eviction.run
+        cold.finish_eviction(eviction)
+        remove_waiting(
+            arrays.slots,
+            arrays.entries,
+            arrays.totals,
+            arrays.places,
+            arrays.obsolete_places,
+            queue,
+            chosen,
+            table.shift,
+        )
+        arrays.totals["cold_unmatched"] += int((packed["state"] == UNMATCHED).sum())
+        self._outside.update_oldest_ms(table)
+
+    def _evict_settled(self, table: Table) -> Iterator[Work]:
+        """Evict all dedup entries; their values in the store hold one generation each, and go as a whole."""
+        arrays, cold, settled = table.arrays, self._outside.cold, self._outside.settled
+        totals, generations = arrays.totals, arrays.generations
+        found = np.empty(self._dedup_entries(table), np.int32)
+        ends = np.empty((GENERATIONS_KEPT + 1, 2), np.int64)
+        parts: int = find_dedup(arrays.entries, totals, generations, 0, -1, found, ends)
+        counts = np.diff(ends[:parts, 1], prepend=0)
+        for generation, count in zip(ends[:parts, 0].tolist(), counts.tolist(), strict=True):
+            settled[generation] = settled.get(generation, 0) + count
+        packed = self._packed(pack_settled, arrays, found)
+        eviction = cold.plan_eviction(DEDUP_ENTRIES, packed)
+        yield eviction.run
+        cold.finish_eviction(eviction)
+        for ends_of_list in ("first", "last"):
+            generations[ends_of_list] = -1
+            totals[f"open_{ends_of_list}"] = -1
+        for start in range(0, len(found), AT_ONCE):
+            if start:
+                yield yield_to_loop
+            part = found[start : start + AT_ONCE]
+            remove_settled(arrays.slots, arrays.entries, totals, part, table.shift)
+        self.dedup_moved_out = True
+
+    def _packed(
+        self, write: Callable[..., None], arrays: Arrays, chosen: NDArray[np.int64] | NDArray[np.int32]
+    ) -> Records:
+        """Pack entries for a run, numbered by arrival."""
+        packed = np.empty(len(chosen), PACKED_ENTRY)
+        write(arrays.entries, chosen, self._arrival, packed)
+        self._arrival += len(chosen)
+        return packed
+
+
+class Overflow:
+    """Entries outside the table.
+
+    Parameters
+    ----------
+    store
+        Store of the runs.
+    spec
+        Limits and sizes.
+    clean
+        Whether to remove what was never committed.
+
+    Raises
+    ------
+    ColdDamaged
+        If the store's contents are not what was written.
+    """
+
+    def __init__(self, store: RunStore, spec: OverflowSpec, *, clean: bool = True) -> None:
+        self._spec = spec
+        self._contents = OutsideContents(store, spec.cold, clean=clean)
+        self._eviction = TableEviction(self._contents, spec.entries)
+        self._guests = Guests(self._contents)
+        self._came_back = False
+
+    @property
+    def cold(self) -> ColdEntries:
+        """Entries in runs."""
+        return self._contents.cold
+
+    @property
+    def settled(self) -> dict[int, int]:
+        """Number of dedup entries outside the table by generation."""
+        return self._contents.settled
+
+    def keep_side(self, columns: tuple[str, ...], spec: JoinSpec) -> None:
+        """Store these side columns with entries outside, as `ColdEntries.keep_side` says."""
+        self.cold.keep_side(columns, spec)
+
+    def begin(self, table: Table, settled: dict[int, int], unmatched: int) -> None:
+        """Continue after a start, with the counts of entries outside from the last commit."""
+        totals = table.arrays.totals
+        self._contents.settled = dict(settled)
+        self.cold.floor = int(totals["floor"][0])
+        for queue in WAITING_QUEUES:
+            totals["cold"][0, queue] = self.cold.alive(queue)
+        totals["cold_unmatched"] = unmatched
+        self._contents.update_oldest_ms(table)
+
+    def changes(self) -> ColdChanges:
+        """Changes of runs and scores for a commit."""
+        return self._contents.changes()
+
+    def take_came_back(self) -> bool:
+        """Tell whether entries have come back into the table since the last call."""
+        came_back, self._came_back = self._came_back, False
+        return came_back
+
+    def take_dedup_moved_out(self) -> bool:
+        """Tell whether all dedup entries were moved out of the table since the last call."""
+        moved_out, self._eviction.dedup_moved_out = self._eviction.dedup_moved_out, False
+        return moved_out
+
+    def is_needed(self, table: Table) -> bool:
+        """Tell whether entries are outside the table, or have to leave it."""
+        return self.cold.runs > 0 or self._eviction.is_full(table)
+
+    def entries(self, table: Table) -> int:
+        """Number of entries outside the table, to be asked between two batches; changes nothing."""
+        totals = table.arrays.totals[0]
+        floor = int(totals["floor"])
+        settled = sum(count for generation, count in self.settled.items() if generation >= floor)
+        return int(totals["cold"].sum()) + settled
+
+    def evict_if_full(self, table: Table) -> Iterator[Work]:
+        """Evict the oldest entries of a full table, from the kind with most entries first."""
+        return self._eviction.evict_if_full(table)
+
+    def load_oldest(self, table: Table, queue: int) -> Iterator[Work]:
+        """Load the oldest entries of a queue back into the table; no guests may be in it."""
+        yield from load_oldest(self._contents, table, queue, self._spec.loaded_at_once)
+        self._came_back = True
+
+    def load_oldest_prediction(self, table: Table) -> Iterator[Work]:
+        """Load the oldest pending prediction into the table, so that its age is known."""
+        t = table.arrays.totals[0]
+        if t["cold"][PREDICTIONS] > 0 and t["front"][PREDICTIONS] == 0:
+            yield from self.load_oldest(table, PREDICTIONS)
+
+    def load_guests(self, table: Table, rows: Records) -> Iterator[Work]:
+        """Load all entries of the ids of these rows into the table, as guests.
+
+        Also those of the ids that fall due meanwhile, if what expires may have pairs.
+        """
+        due = due_predictions(table, rows, self._spec.loaded_at_once)
+        return self._guests.load(table, rows, due)
+
+    def record_guest_changes(self, table: Table) -> None:
+        """Record in the runs which guests are gone, and which labels were matched."""
+        self._guests.record_changes(table)
+
+    def unload_guests(self, table: Table) -> None:
+        """Remove the guests from the table."""
+        self._guests.unload(table)
+
+
+# Counts of entries outside the table that commits write in addition to the runs.
+
+
+class OutsideCounts(msgspec.Struct, frozen=True):
+    """Counts of entries outside the table that are stored nowhere else."""
+
+    settled: dict[int, int] = {}
+    """Number of dedup entries by generation."""
+    unmatched: int = 0
+    """Number of labels without a model that have met no prediction."""

@@ -1,0 +1,1 @@
+"""What a join writes at commits, and how it is read back."""

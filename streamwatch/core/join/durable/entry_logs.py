@@ -1,0 +1,509 @@
+"""Waiting entries and dedup entries as commits write them, with what changed while they waited."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Name
+from streamwatch.core.join.counters import PENDING
+from streamwatch.core.join.durable.packed import CHANGED as CHANGED_KEY
+from streamwatch.core.join.durable.packed import (
+    DEDUP,
+    OBSOLETE,
+    SCORES,
+    SIDE,
+    WAITING,
+    DedupRows,
+    ObsoletePlaces,
+    PackedError,
+    key_of,
+    pack_columns,
+    pack_dedup,
+    pack_obsolete,
+    pack_times,
+    pack_waiting,
+    unpack_columns,
+    unpack_dedup,
+    unpack_times,
+)
+from streamwatch.core.join.layout import CHANGED, FRONT, PLACE_BITS, PLACE_MASK, Arrays, Records, Side
+from streamwatch.core.join.names import HeldScores
+from streamwatch.core.join.table import DedupMark, unwritten_dedup
+from streamwatch.core.outcomes import SEGMENTS_FROM
+from streamwatch.core.records import taken
+
+# Side columns of waiting entries, as commits write them: names and packed columns.
+
+
+_STORED: Final = msgspec.msgpack.Decoder(tuple[tuple[Name, ...], bytes])
+
+
+def pack_side(names: tuple[str, ...], side: Side) -> bytes:
+    """Pack the values of entries; empty if there are none."""
+    if not side.any():
+        return b""
+    return msgspec.msgpack.encode((names, pack_columns(list(side.T.astype(np.int64)))))
+
+
+def unpack_side(value: bytes, rows: int) -> Mapping[str, NDArray[np.int64]]:
+    """Unpack a value of `pack_side` that is not empty: columns of this many rows by name.
+
+    Raises
+    ------
+    PackedError
+        If it cannot be such a value.
+    """
+    try:
+        names, packed = _STORED.decode(value)
+    except msgspec.DecodeError as error:
+        raise PackedError(f"expected names and side columns: {error}") from error
+    columns = unpack_columns(packed, len(names))
+    if any(len(column) != rows or column.dtype != np.int64 for column in columns):
+        raise PackedError(f"expected side columns of {rows} entries")
+    for name, column in zip(names, columns, strict=True):
+        if len(column) and not (int(column.min()) >= 0 and int(column.max()) < 2**31):
+            raise PackedError(f"expected values of side column {name} from 0 on, got {column.min()}")
+    return {name: column.astype(np.int64) for name, column in zip(names, columns, strict=True)}
+
+
+# Predictions that changed while they waited, as commits write them: the place of each, and what it is now.
+#
+# What never changes of a prediction (its id, model, record time and topic) is at its place.
+
+
+_COLUMNS: Final = 6
+_MOST_PLACES: Final = 2**47
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, dict[int, dict[Name, float]], bytes])
+
+
+class ChangedRows(NamedTuple):
+    """Predictions that changed, as columns of equal length."""
+
+    place: NDArray[np.int64]
+    """Places, ascending."""
+    timestamp_ms: NDArray[np.int64]
+    """`NO_TIME` without a time."""
+    predicted_class: NDArray[np.int64]
+    label_at_prediction: NDArray[np.int64]
+    segments: NDArray[np.int64]
+    """Number of the segments; -1 without any."""
+    scores: dict[int, dict[str, float]]
+    """Scores by index."""
+    side: bytes
+    """Side columns (`side.pack_side`); empty without values."""
+
+
+def pack_changed(
+    places: NDArray[np.int64],
+    entries: Records,
+    segments: NDArray[np.int64],
+    scores: dict[int, dict[str, float]],
+    side: bytes,
+) -> bytes:
+    """Pack pending predictions (`ENTRY`) at these places, ascending; see `ChangedRows`."""
+    columns = (
+        np.diff(places, prepend=np.int64(0)),
+        *pack_times(entries["timestamp_ms"], np.zeros(len(entries), np.int64)),
+        entries["predicted_class"].astype(np.int64),
+        entries["label_at_prediction"].astype(np.int64),
+        segments,
+    )
+    return _ENCODER.encode((pack_columns(columns), scores, side))
+
+
+def unpack_changed(value: bytes) -> ChangedRows:
+    """Unpack the result of `pack_changed`.
+
+    Raises
+    ------
+    PackedError
+        If it cannot be such a result.
+    """
+    try:
+        packed, scores, side = _DECODER.decode(value)
+    except msgspec.DecodeError as error:
+        raise PackedError(f"expected changed predictions: {error}") from error
+    columns = unpack_columns(packed, _COLUMNS)
+    if any(column.dtype != np.int64 for column in columns):
+        raise PackedError("expected small numbers, got digests")
+    steps, timed, own_ms, predicted, label, segments = (column.astype(np.int64) for column in columns)
+    places = np.cumsum(steps)
+    count = len(places)
+    if not (
+        count and int(steps[1:].min(initial=1)) > 0 and 0 <= int(steps[0]) <= int(places[-1]) < _MOST_PLACES
+    ):
+        raise PackedError("expected ascending places of changed predictions")
+    if not (int(segments.min()) >= -1 and int(segments.max()) < SEGMENTS_FROM):
+        raise PackedError(f"expected numbers of segments, got {segments.min()} to {segments.max()}")
+    if not all(0 <= index < count for index in scores):
+        raise PackedError(f"expected scores of {count} changed predictions, got {max(scores)}")
+    timestamp_ms = unpack_times(timed, own_ms, np.zeros(count, np.int64))
+    return ChangedRows(places, timestamp_ms, predicted, label, segments, scores, side)
+
+
+# Waiting entries as commits write them: a log of runs, whose oldest are rewritten when many are dead.
+#
+# Every written entry has a place, numbered across runs. A commit writes a run of the entries that began to
+# wait, and the places of entries written before that no longer wait. A run without waiting entries is
+# deleted. When the log is more than twice as large as what waits, the entries of its oldest runs that still
+# wait are written again at its end. So the log is only ever cut at its start, and the places of removed
+# entries need not be stored for longer.
+#
+# A prediction that changes while it waits keeps its place, and with it its turn: a commit writes the place
+# and what is there now, in a value that lasts as long as one of removed entries (`changed`).
+#
+# Entries are ordered by record time; within a millisecond by how often they were written, more often first,
+# and then by place, since entries that arrived earlier are also rewritten earlier.
+
+
+OF_FRONT: Final = FRONT >> PLACE_BITS
+"""Added to the number of times written of an entry that came back to the front of its queue."""
+MOST_REWRITTEN: Final = (CHANGED >> PLACE_BITS) - 1
+RUN_ROWS: Final = 8_192
+"""Largest number of entries of one run."""
+SLACK_ROWS: Final = 131_072
+"""Size below which a log is not rewritten."""
+ROWS_OF_A_VALUE: Final = 4
+"""Fixed cost of a value, in entries."""
+SCANNED: Final = 16_384
+"""Places examined per commit for rewriting the start of the log, plus twice the number of added entries."""
+
+Changes = dict[bytes, bytes | None]
+"""New values by key; None for a key to remove."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run of entries written as one value."""
+
+    first: int
+    """Place of its first entry."""
+    count: int
+    scored: bool
+    """Whether some entries have scores, which are stored separately."""
+    sided: bool
+    """Whether some entries have values in side columns, which are stored separately."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Places that one commit noted as obsolete or changed."""
+
+    kind: bytes
+    """Kind of its key."""
+    commit: int
+    newest: int
+    """Largest of them: once the log starts after it, the note is obsolete."""
+    count: int
+
+
+class WaitingLog:
+    """Runs in the store, and the entry of the join at each place.
+
+    Parameters
+    ----------
+    runs, notes
+        Those in the store, oldest first.
+    holders
+        int32: entry at every place from the first run on; -1 if it no longer waits.
+    """
+
+    __slots__ = ("_holders", "_notes", "_offset", "_rows", "_runs", "next")
+
+    def __init__(
+        self,
+        runs: Sequence[Run] = (),
+        notes: Sequence[Note] = (),
+        holders: NDArray[np.int32] | None = None,
+    ) -> None:
+        self._runs = deque(runs)
+        self._notes = deque(notes)
+        self._offset = runs[0].first if runs else 0  # place of the first holder
+        self.next = runs[-1].first + runs[-1].count if runs else 0
+        """Place of the next entry."""
+        self._holders = np.full(1_024, -1, np.int32) if holders is None or not len(holders) else holders
+        self._rows = sum(map(_size_of_run, runs)) + sum(map(_size_of_note, notes))
+
+    @property
+    def first(self) -> int:
+        """Place at which the log starts."""
+        return self._runs[0].first if self._runs else self.next
+
+    def write(
+        self,
+        commit: int,
+        arrays: Arrays,
+        fresh: NDArray[np.int32],
+        scores: HeldScores,
+        columns: tuple[str, ...],
+        changes: Changes,
+    ) -> None:
+        """Add to the changes what commit `commit` writes of waiting entries.
+
+        Parameters
+        ----------
+        commit
+            Number of the commit.
+        arrays
+            Arrays of the join; the places of written entries are set, and `obsolete_places` is emptied.
+        fresh
+            Entries that began to wait since the last commit, queue by queue, each in its order.
+        scores
+            Scores of pending predictions.
+        columns
+            Names of the side columns.
+        changes
+            Changes to add to.
+        """
+        dead, matched = self._take_obsolete(arrays)
+        still_waiting = self._take_oldest(arrays, len(fresh), changes)
+        first = self.first
+        obsolete = ObsoletePlaces(np.sort(dead[dead >= first]), np.sort(matched[matched >= first]))
+        if len(obsolete.dead) or len(obsolete.matched):
+            newest = max(int(places[-1]) for places in obsolete if len(places))
+            self._add_note(Note(OBSOLETE, commit, newest, len(obsolete.dead) + len(obsolete.matched)))
+            changes[key_of(OBSOLETE, commit)] = pack_obsolete(obsolete)
+        self._write_changed(commit, arrays, scores, columns, changes)
+        for chosen in (still_waiting, fresh):
+            for start in range(0, len(chosen), RUN_ROWS):
+                self._write_run(arrays, chosen[start : start + RUN_ROWS], scores, columns, changes)
+        while self._notes and self._notes[0].newest < self.first:
+            note = self._notes.popleft()
+            self._rows -= _size_of_note(note)
+            changes[key_of(note.kind, note.commit)] = None
+
+    def _take_obsolete(self, arrays: Arrays) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        count = int(arrays.totals["obsolete"][0])
+        noted = arrays.obsolete_places[:count]
+        arrays.totals["obsolete"] = 0
+        dead, matched = (noted[noted > 0] & PLACE_MASK) - 1, (-noted[noted < 0] & PLACE_MASK) - 1
+        self._holders[dead - self._offset] = -1
+        return dead, matched
+
+    def _take_oldest(self, arrays: Arrays, fresh: int, changes: Changes) -> NDArray[np.int32]:
+        """Remove runs from the start while the log is too large; return their entries that still wait."""
+        totals = arrays.totals[0]
+        waiting = int(totals["pending"] + totals["early"] + totals["retained"] - totals["cold"].sum())
+        budget = SCANNED + 2 * fresh
+        oldest: list[NDArray[np.int32]] = []
+        rewritten = 0
+        while self._runs:
+            run = self._runs[0]
+            start = run.first - self._offset
+            holders = self._holders[start : start + run.count]
+            living = holders[holders >= 0]
+            if len(living):
+                crowded = self._rows + rewritten > 2 * waiting + SLACK_ROWS
+                if not crowded or budget < 0:
+                    break
+            budget -= run.count if len(living) else 0
+            rewritten += len(living)
+            oldest.append(living.copy())
+            self._runs.popleft()
+            self._rows -= _size_of_run(run)
+            changes[key_of(WAITING, run.first)] = None
+            if run.scored:
+                changes[key_of(SCORES, run.first)] = None
+            if run.sided:
+                changes[key_of(SIDE, run.first)] = None
+        return np.concatenate(oldest) if oldest else np.empty(0, np.int32)
+
+    def _write_changed(
+        self, commit: int, arrays: Arrays, scores: HeldScores, columns: tuple[str, ...], changes: Changes
+    ) -> None:
+        """Write what the predictions are now that changed at places that stay."""
+        count = int(arrays.totals["changed"][0])
+        if not count:
+            return
+        arrays.totals["changed"] = 0
+        noted = arrays.changed[:count]
+        places = arrays.places[noted]
+        changed = noted[(places > 0) & (places & CHANGED != 0)]  # others have left meanwhile
+        arrays.places[changed] &= ~CHANGED
+        places = (arrays.places[changed] & PLACE_MASK) - 1
+        lasting = places >= self.first
+        chosen, places = changed[lasting], places[lasting]
+        if not len(chosen):
+            return
+        order = np.argsort(places)
+        chosen, places = chosen[order], places[order]
+        entries = taken(arrays.entries, chosen)
+        segments, held = _carried(entries, scores)
+        side = pack_side(columns, arrays.side[chosen]) if columns else b""
+        changes[key_of(CHANGED_KEY, commit)] = pack_changed(places, entries, segments, held, side)
+        self._add_note(Note(CHANGED_KEY, commit, int(places[-1]), len(places)))
+
+    def _write_run(
+        self,
+        arrays: Arrays,
+        chosen: NDArray[np.int32],
+        scores: HeldScores,
+        columns: tuple[str, ...],
+        changes: Changes,
+    ) -> None:
+        entries, first, count = taken(arrays.entries, chosen), self.next, len(chosen)
+        before = arrays.places[chosen]
+        # The number of times written must stay below the bit that marks entries that came back.
+        most = np.where(before >= FRONT, OF_FRONT + MOST_REWRITTEN, MOST_REWRITTEN)
+        times = (before & ~CHANGED) >> PLACE_BITS
+        rewritten = np.where(before & PLACE_MASK == 0, times, np.minimum(times + 1, most))
+        arrays.places[chosen] = np.arange(first + 1, first + 1 + count) | rewritten << PLACE_BITS
+        segments, held = _carried(entries, scores)
+        has_segments = bool((segments >= 0).any())
+        changes[key_of(WAITING, first)] = pack_waiting(entries, rewritten, segments if has_segments else None)
+        if held:
+            changes[key_of(SCORES, first)] = _ENCODER.encode(held)
+        side = b""
+        if columns:
+            values = arrays.side[chosen]
+            values[entries["state"] != PENDING] = 0
+            side = pack_side(columns, values)
+        if side:
+            changes[key_of(SIDE, first)] = side
+        self._hold(chosen)
+        run = Run(first, count, bool(held), bool(side))
+        self._runs.append(run)
+        self._rows += _size_of_run(run)
+
+    def _hold(self, chosen: NDArray[np.int32]) -> None:
+        """Store the entries of the next places, and drop those before the log."""
+        if self.next - self._offset + len(chosen) > len(self._holders):
+            kept = self._holders[self.first - self._offset : self.next - self._offset]
+            self._offset = self.next - len(kept)
+            self._holders = np.full(max(1_024, 3 * (len(kept) + len(chosen)) // 2), -1, np.int32)
+            self._holders[: len(kept)] = kept
+        start = self.next - self._offset
+        self._holders[start : start + len(chosen)] = chosen
+        self.next += len(chosen)
+
+    def _add_note(self, note: Note) -> None:
+        self._notes.append(note)
+        self._rows += _size_of_note(note)
+
+
+def _carried(entries: Records, scores: HeldScores) -> tuple[NDArray[np.int64], dict[int, dict[str, float]]]:
+    """Number of the segments of each entry, -1 without any, and the scores by index of the entry."""
+    carried = np.where(entries["state"] == PENDING, entries["true_or_scores"], -1)
+    scored = np.flatnonzero((carried >= 0) & (carried < SEGMENTS_FROM)).tolist()
+    segments = np.where(carried >= SEGMENTS_FROM, carried - SEGMENTS_FROM, -1).astype(np.int64)
+    numbers: list[int] = carried[scored].tolist()
+    if numbers and scores.segments:
+        segments[scored] = [scores.segments.get(number, -1) for number in numbers]
+    return segments, {index: scores[number] for index, number in zip(scored, numbers, strict=True)}
+
+
+def _size_of_run(run: Run) -> int:
+    return run.count + ROWS_OF_A_VALUE
+
+
+def _size_of_note(note: Note) -> int:
+    return (note.count if note.kind == CHANGED_KEY else note.count // 8) + ROWS_OF_A_VALUE
+
+
+# Dedup entries as commits write them: values of one generation each, removed together with it.
+#
+# Small values are merged: sixteen of one size, written in succession, become one of the next size.
+
+
+SIZES: Final = (256, 4_096)
+"""Bounds of the sizes: values with fewer entries than a bound are merged."""
+MERGED: Final = 16
+"""Number of values of one size that are merged into one."""
+
+
+@dataclass(slots=True)
+class DedupValue:
+    """Dedup entries of one value in the store."""
+
+    number: int
+    count: int
+    value: bytes | None
+    """The value, as long as it may still be merged."""
+
+
+class DedupLog:
+    """Values of dedup entries in the store, by generation.
+
+    Parameters
+    ----------
+    values
+        Values in the store by generation, in the order of their numbers.
+    mark
+        The dedup entry written last.
+    """
+
+    __slots__ = ("_mark", "_next", "_values")
+
+    def __init__(
+        self, values: Mapping[int, Sequence[DedupValue]] | None = None, mark: DedupMark | None = None
+    ) -> None:
+        self._values = {generation: list(each) for generation, each in (values or {}).items()}
+        numbers = [each.number for of_generation in self._values.values() for each in of_generation]
+        self._next = max(numbers, default=-1) + 1
+        self._mark = mark or DedupMark()
+
+    def write(self, arrays: Arrays, changes: Changes) -> None:
+        """Add to the changes the dedup entries made since the last commit, and remove dropped generations."""
+        floor = int(arrays.totals["floor"][0])
+        for generation in [generation for generation in self._values if generation < floor]:
+            for each in self._values.pop(generation):
+                changes[key_of(DEDUP, generation, each.number)] = None
+        runs, self._mark = unwritten_dedup(arrays, self._mark)
+        for generation, chosen in runs:
+            self._write_run(generation, arrays, chosen, changes)
+
+    def remove_all(self, changes: Changes) -> None:
+        """Remove all values in the changes, as all dedup entries left the table."""
+        for generation, values in self._values.items():
+            for each in values:
+                changes[key_of(DEDUP, generation, each.number)] = None
+        self._values.clear()
+        self._mark = DedupMark()
+
+    def _write_run(
+        self, generation: int, arrays: Arrays, chosen: NDArray[np.int32], changes: Changes
+    ) -> None:
+        value = pack_dedup(taken(arrays.entries, chosen))
+        values = self._values.setdefault(generation, [])
+        values.append(DedupValue(self._next, len(chosen), value))
+        changes[key_of(DEDUP, generation, self._next)] = value
+        self._next += 1
+        for size in SIZES:
+            self._merge(generation, size, changes)
+        if values[-1].count >= SIZES[-1]:
+            values[-1].value = None
+
+    def _merge(self, generation: int, size: int, changes: Changes) -> None:
+        """Merge the last values if at least `MERGED` of them are smaller than `size`."""
+        values = self._values[generation]
+        count = 0
+        while count < len(values) and values[-1 - count].count < size:
+            count += 1
+        if count < MERGED:
+            return
+        merged = values[-count:]
+        del values[-count:]
+        rows = [unpack_dedup(each.value) for each in merged if each.value is not None]
+        value = pack_columns([np.concatenate(column) for column in zip(*rows, strict=True)])
+        values.append(DedupValue(merged[0].number, sum(each.count for each in merged), value))
+        changes[key_of(DEDUP, generation, merged[0].number)] = value
+        for each in merged[1:]:
+            key = key_of(DEDUP, generation, each.number)
+            if each.number == self._next - 1:  # not in the store yet
+                changes.pop(key, None)
+            else:
+                changes[key] = None
+
+
+def dedup_value(number: int, value: bytes, rows: DedupRows) -> DedupValue:
+    """Describe a value that is in the store."""
+    count = len(rows.low)
+    return DedupValue(number, count, value if count < SIZES[-1] else None)

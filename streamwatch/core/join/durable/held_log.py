@@ -1,0 +1,281 @@
+"""Outcomes held for the order of predictions, as commits write them.
+
+A commit writes a run of the outcomes that began to be held and are still held. A run is deleted when all of
+its outcomes were released. Which of them were is not stored: all that were held when the clock last moved,
+and whose prediction is not newer than the newest one released then (`OrderTotals`). When the runs contain
+more than twice as many outcomes as are held, those of the oldest runs are written again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Name, is_sampling
+from streamwatch.core.join.durable.entry_logs import Changes
+from streamwatch.core.join.durable.packed import (
+    HELD,
+    HELD_PAIRS,
+    HELD_SCORES,
+    PackedError,
+    has_names,
+    key_of,
+    pack_columns,
+    unpack_columns,
+)
+from streamwatch.core.join.names import JoinNames
+from streamwatch.core.join.prediction_order import (
+    HeldRows,
+    OrderTotals,
+    PredictionOrder,
+    joined_rows,
+)
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, Pairs
+
+RUN_ROWS: Final = 8_192
+"""Largest number of outcomes of one run."""
+SLACK_ROWS: Final = 65_536
+"""Number of outcomes in runs below which none is written again."""
+_NUMBERS: Final = (
+    "event_ms",
+    "delay_ms",
+    "model",
+    "true_class",
+    "predicted_class",
+    "label_at_prediction",
+    "assumed",
+)
+_COLUMNS: Final = 2 + len(_NUMBERS) + 7
+_PAIR_COLUMNS: Final = 3
+_MOST_NUMBER: Final = 2**31 - 1
+_ENCODER = msgspec.msgpack.Encoder()
+_SCORES = msgspec.msgpack.Decoder(dict[int, dict[Name, float]])
+_NEVER: Final = OrderTotals().overflow
+
+
+@dataclass(slots=True)
+class StoredRun:
+    """Run in the store."""
+
+    written: int
+    held: int
+    scored: bool
+    paired: bool
+
+
+@dataclass(slots=True)
+class HeldValues:
+    """Values of a store: runs, their scores and their pairs, by number."""
+
+    runs: dict[int, bytes] = field(default_factory=dict[int, bytes])
+    scores: dict[int, bytes] = field(default_factory=dict[int, bytes])
+    pairs: dict[int, bytes] = field(default_factory=dict[int, bytes])
+
+
+class HeldLog:
+    """Runs in the store."""
+
+    __slots__ = ("_next", "_runs")
+
+    def __init__(self) -> None:
+        self._runs: dict[int, StoredRun] = {}
+        self._next = 0
+
+    def note_released(self, runs: NDArray[np.int64]) -> None:
+        """Note that an outcome of each of these runs was released; -1 stands for none."""
+        numbers, counts = np.unique(runs[runs >= 0], return_counts=True)
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+            self._runs[number].held -= count
+
+    def write(self, order: PredictionOrder, changes: Changes) -> None:
+        """Add to the changes what a commit writes of the outcomes held."""
+        of_heap = order.runs()
+        fresh = of_heap < 0
+        stored = sum(run.written for run in self._runs.values())
+        for number, run in list(self._runs.items()):
+            if run.held:
+                if stored <= 2 * len(order) + SLACK_ROWS:
+                    continue
+                fresh |= of_heap == number
+            stored -= run.written
+            self._remove(number, changes)
+        if not fresh.any():
+            return
+        slots, rows = order.rows(fresh)
+        for start in range(0, len(slots), RUN_ROWS):
+            part = rows.at(np.arange(start, min(start + RUN_ROWS, len(slots))))
+            scores, segments = order.carried(part.outcomes)
+            number, self._next = self._next, self._next + 1
+            changes[key_of(HELD, number)] = _packed(part, segments)
+            if scores:
+                changes[key_of(HELD_SCORES, number)] = _ENCODER.encode(scores)
+            paired = len(part.pairs) > 0
+            if paired:
+                changes[key_of(HELD_PAIRS, number)] = pack_columns([*part.pairs.astype(np.int64).T])
+            order.set_run(slots[start : start + RUN_ROWS], number)
+            self._runs[number] = StoredRun(len(part.sequence), len(part.sequence), bool(scores), paired)
+
+    def _remove(self, number: int, changes: Changes) -> None:
+        run = self._runs.pop(number)
+        changes[key_of(HELD, number)] = None
+        if run.scored:
+            changes[key_of(HELD_SCORES, number)] = None
+        if run.paired:
+            changes[key_of(HELD_PAIRS, number)] = None
+
+    def restore(
+        self, values: HeldValues, totals: OrderTotals, names: JoinNames, order: PredictionOrder
+    ) -> None:
+        """Continue from the values of a store, and hold in `order` what it held.
+
+        Raises
+        ------
+        PackedError
+            If the values are not what commits write.
+        """
+        if values.scores.keys() - values.runs.keys():
+            raise PackedError("expected scores of runs of held outcomes, got some of no run")
+        if values.pairs.keys() - values.runs.keys():
+            raise PackedError("expected pairs of runs of held outcomes, got some of no run")
+        parts: list[HeldRows] = []
+        scores: dict[int, dict[str, float]] = {}
+        count = 0
+        self._runs = {}
+        self._next = max(values.runs, default=-1) + 1
+        for number, value in values.runs.items():
+            part = _unpacked(value, number)
+            if number in values.pairs:
+                part = part._replace(pairs=_unpacked_pairs(values.pairs[number], len(part.sequence)))
+            alive = np.flatnonzero(_is_held(part, totals))
+            if number in values.scores:
+                of_run = _SCORES.decode(values.scores[number])
+                if not all(0 <= position < len(part.sequence) for position in of_run):
+                    raise PackedError(f"expected scores of {len(part.sequence)} outcomes, got {max(of_run)}")
+                scores |= {
+                    count + k: of_run[position]
+                    for k, position in enumerate(alive.tolist())
+                    if position in of_run
+                }
+            parts.append(part.at(alive))
+            stored = number in values.scores, number in values.pairs
+            self._runs[number] = StoredRun(len(part.sequence), len(alive), *stored)
+            count += len(alive)
+        rows = joined_rows(parts or [_NO_ROWS])
+        _check_names(rows, names)
+        by_sequence = np.argsort(rows.sequence)
+        if (np.diff(rows.sequence[by_sequence]) <= 0).any() or (rows.sequence >= totals.sequence).any():
+            raise PackedError(f"expected different sequences below {totals.sequence} of held outcomes")
+        position_of = {position: k for k, position in enumerate(by_sequence.tolist())}
+        rows = rows.at(by_sequence)
+        order.restore(totals, rows, {position_of[at]: each for at, each in scores.items()})
+        if totals.overflow != _NEVER:
+            # Which of them left because there were too many is only known under the settings of then.
+            self._make_whole(order)
+
+    def _make_whole(self, order: PredictionOrder) -> None:
+        """Let the next commit write the runs again of which some outcomes were released."""
+        of_heap = order.runs()
+        for number, run in self._runs.items():
+            if run.held < run.written:
+                slots, _ = order.rows(of_heap == number)
+                order.set_run(slots, -1)
+                run.held = 0
+
+
+_NO_ROWS: Final = HeldRows(
+    np.zeros(0, OUTCOME),
+    np.zeros((0, 3), np.int32),
+    *(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)),
+)
+
+
+def _packed(rows: HeldRows, segments: NDArray[np.int64]) -> bytes:
+    outcomes = rows.outcomes
+    numbers = (outcomes[name].astype(np.int64) for name in _NUMBERS)
+    resolved_ms = outcomes["resolved_ms"]
+    more = (
+        outcomes["made"].astype(np.int64),
+        resolved_ms - outcomes["event_ms"],
+        outcomes["waited_ms"] - outcomes["delay_ms"],
+        segments,
+        rows.prediction_ms,
+        rows.opened_ms - resolved_ms,
+        rows.sequence,
+    )
+    last, sampling = (outcomes[name].astype(np.int64) for name in ("last_class", "sampling"))
+    some = (last, sampling) if sampling.any() else (last,) if last.any() else ()
+    return pack_columns((outcomes["low"], outcomes["high"], *numbers, *more, *some))
+
+
+def _unpacked(value: bytes, number: int) -> HeldRows:
+    further = max(0, min(2, value[1] - _COLUMNS)) if len(value) > 1 else 0
+    low, high, *columns = unpack_columns(value, _COLUMNS + further)
+    if low.dtype != np.uint64 or high.dtype != np.uint64 or any(c.dtype != np.int64 for c in columns):
+        raise PackedError("expected two columns of digests and then small numbers of held outcomes")
+    outcomes = np.zeros(len(low), OUTCOME)
+    outcomes["low"], outcomes["high"] = low, high
+    for name, column in zip(_NUMBERS, columns, strict=False):
+        outcomes[name] = column
+    made, after_event, beyond_delay, segments, prediction_ms, after_resolution, sequence, *last = (
+        c.astype(np.int64) for c in columns[len(_NUMBERS) :]
+    )
+    if len(made) and not 0 <= int(made.min()) <= int(made.max()) < 2**32:
+        raise PackedError(f"expected numbers of predictions below 2³² of held outcomes, got {made.max()}")
+    outcomes["made"], outcomes["resolved_ms"] = made, outcomes["event_ms"] + after_event
+    outcomes["waited_ms"] = outcomes["delay_ms"] + beyond_delay
+    opened_ms = outcomes["resolved_ms"] + after_resolution
+    if further:
+        if not 0 <= int(last[0].min(initial=0)) <= int(last[0].max(initial=0)) < 2**31:
+            raise PackedError(f"expected classes predicted last of held outcomes, got {last[0].min()}")
+        outcomes["last_class"] = last[0]
+    if further > 1:
+        if not is_sampling(last[1]):
+            raise PackedError("expected probabilities of labels of held outcomes, got others")
+        outcomes["sampling"] = last[1]
+    if len(segments) and not (int(segments.min()) >= -1 and int(segments.max()) < SEGMENTS_FROM):
+        raise PackedError(f"expected numbers of segments of held outcomes, got {segments.max()}")
+    outcomes["scores"] = np.where(segments >= 0, segments + SEGMENTS_FROM, -1)
+    runs = np.full(len(low), number, np.int64)
+    return HeldRows(outcomes, _NO_ROWS.pairs, prediction_ms, opened_ms, sequence, runs)
+
+
+def _unpacked_pairs(value: bytes, outcomes: int) -> Pairs:
+    pairs = np.stack(unpack_columns(value, _PAIR_COLUMNS), axis=1).astype(np.int64)
+    position = pairs[:, 0]
+    if not len(pairs) or (np.diff(position) < 0).any() or position[0] < 0 or position[-1] >= outcomes:
+        raise PackedError(f"expected pairs of {outcomes} held outcomes in their order")
+    if int(pairs.min()) < 0 or int(pairs.max()) > _MOST_NUMBER:
+        raise PackedError("expected numbers of models and classes in the pairs of held outcomes")
+    return pairs.astype(np.int32)
+
+
+def _is_held(rows: HeldRows, totals: OrderTotals) -> NDArray[np.bool_]:
+    """Tell which outcomes of a run have not been released."""
+    at, sequence = rows.prediction_ms, rows.sequence
+
+    def is_after(ms: int, other: int) -> NDArray[np.bool_]:
+        return (at > ms) | ((at == ms) & (sequence > other))
+
+    return np.where(sequence < totals.held_since, is_after(*totals.bound), is_after(*totals.overflow))
+
+
+def _check_names(rows: HeldRows, names: JoinNames) -> None:
+    """Raise PackedError if outcomes or their pairs use numbers without a name."""
+    outcomes = rows.outcomes
+    segments = outcomes["scores"] - np.int64(SEGMENTS_FROM)
+    of_classes = ("true_class", "predicted_class", "label_at_prediction")
+    columns = [(names.models, outcomes["model"]), (names.segments, segments)]
+    columns += [(names.classes, outcomes[name]) for name in of_classes]
+    columns += [(names.models, rows.pairs[:, 1]), (names.classes, rows.pairs[:, 2])]
+    columns.append((names.classes, outcomes["last_class"] - 1))
+    least = (
+        min((int(outcomes[name].min()) for name in ("model", *of_classes[:2])), default=0)
+        if len(outcomes)
+        else 0
+    )
+    if least < 0 or not all(has_names(named, numbers) for named, numbers in columns):
+        raise PackedError("expected numbers of names in held outcomes, got one without a name")

@@ -1,0 +1,355 @@
+"""Reading of the values that commits wrote of a compiled join; each value is validated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Name, segments_of
+from streamwatch.core.join.cold.overflow import OutsideCounts
+from streamwatch.core.join.counters import PENDING, RETAINED, UNMATCHED
+from streamwatch.core.join.durable.entry_logs import (
+    ChangedRows,
+    DedupValue,
+    Note,
+    Run,
+    dedup_value,
+    unpack_changed,
+    unpack_side,
+)
+from streamwatch.core.join.durable.held_log import HeldValues
+from streamwatch.core.join.durable.packed import (
+    CHANGED,
+    CLASS,
+    DEDUP,
+    HELD,
+    HELD_PAIRS,
+    HELD_SCORES,
+    MODEL,
+    OBSOLETE,
+    OUTSIDE,
+    SCORES,
+    SEGMENTS,
+    SIDE,
+    TOPIC,
+    ObsoletePlaces,
+    PackedError,
+    parts_of,
+    unpack_dedup,
+    unpack_obsolete,
+    unpack_waiting,
+)
+from streamwatch.core.join.layout import PLACE_BITS, Records
+from streamwatch.core.join.table import NUMBERS
+
+Number = TypeVar("Number", bound=np.generic)
+_OUTSIDE: Final = msgspec.msgpack.Decoder(OutsideCounts)
+_SCORES: Final = msgspec.msgpack.Decoder(dict[int, dict[Name, float]])
+
+
+class WaitingRun(NamedTuple):
+    """Waiting entries of one value, still packed to save memory, and the columns that give their order."""
+
+    first: int
+    """Place of the first entry."""
+    value: bytes
+    record_ms: NDArray[np.int64]
+    rewritten: NDArray[np.int32]
+    """How often each entry was written before."""
+    model: NDArray[np.int32]
+    state: NDArray[np.int8]
+    has_segments: bool
+
+
+@dataclass(slots=True)
+class ColumnValues:
+    """Values of a store by kind, in the order of their keys."""
+
+    models: dict[int, str] = field(default_factory=dict[int, str])
+    classes: dict[int, str] = field(default_factory=dict[int, str])
+    segments: dict[int, str] = field(default_factory=dict[int, str])
+    topics: dict[int, str] = field(default_factory=dict[int, str])
+    dedup: dict[int, list[tuple[DedupValue, bytes]]] = field(
+        default_factory=dict[int, list[tuple[DedupValue, bytes]]]
+    )
+    """Dedup entries by generation: each value's description, and the packed value."""
+    obsolete: list[tuple[int, ObsoletePlaces]] = field(default_factory=list[tuple[int, ObsoletePlaces]])
+    """Entries that stopped waiting, or were matched, by commit."""
+    changed: list[tuple[int, ChangedRows]] = field(default_factory=list[tuple[int, ChangedRows]])
+    """Predictions that changed, by commit."""
+    side: dict[int, bytes] = field(default_factory=dict[int, bytes])
+    """Side columns by place of the first entry of their run."""
+    scores: dict[int, dict[str, float]] = field(default_factory=dict[int, dict[str, float]])
+    """Scores by place of the entry."""
+    scored: set[int] = field(default_factory=set[int])
+    """Places of the first entries of runs with scores."""
+    held: HeldValues = field(default_factory=HeldValues)
+    """Outcomes held for the order of predictions."""
+    outside: OutsideCounts = OutsideCounts()  # noqa: RUF009 - it is frozen
+    waiting: list[WaitingRun] = field(default_factory=list[WaitingRun])
+
+    def add(self, key: bytes, value: bytes) -> None:
+        """Add one value; raises PackedError or ValueError if it is not valid."""
+        kind, first, second = parts_of(key)
+        named = {MODEL: self.models, CLASS: self.classes, SEGMENTS: self.segments, TOPIC: self.topics}
+        as_it_is = {
+            HELD: self.held.runs,
+            HELD_SCORES: self.held.scores,
+            HELD_PAIRS: self.held.pairs,
+            SIDE: self.side,
+        }
+        if kind in named:
+            if not value:
+                raise PackedError("expected a name, got an empty one")
+            named[kind][first] = value.decode()
+            if kind == SEGMENTS:
+                segments_of(self.segments[first])
+        elif kind in as_it_is:
+            as_it_is[kind][first] = value
+        elif kind == DEDUP:
+            rows = unpack_dedup(value)
+            self.dedup.setdefault(first, []).append((dedup_value(second, value, rows), value))
+        elif kind == OUTSIDE:
+            self.outside = _OUTSIDE.decode(value)
+        elif kind == OBSOLETE:
+            self.obsolete.append((first, unpack_obsolete(value)))
+        elif kind == CHANGED:
+            self.changed.append((first, unpack_changed(value)))
+        elif kind == SCORES:
+            self.scored.add(first)
+            held = _SCORES.decode(value)
+            self.scores.update((first + position, scores) for position, scores in held.items())
+        else:
+            self.waiting.append(_waiting_run(first, value))
+
+
+def _waiting_run(first: int, value: bytes) -> WaitingRun:
+    rows = unpack_waiting(value)
+    return WaitingRun(
+        first,
+        value,
+        rows.record_ms,
+        rows.rewritten.astype(np.int32),
+        rows.model.astype(np.int32),
+        rows.state.astype(np.int8),
+        bool((rows.segments >= 0).any()),
+    )
+
+
+def read_values(items: Iterable[tuple[bytes, bytes]]) -> ColumnValues:
+    """Read all values of a store.
+
+    Raises
+    ------
+    PackedError
+        If one of them is not what a commit writes; the message names its key.
+    """
+    values = ColumnValues()
+    for key, value in items:
+        try:
+            values.add(key, value)
+        except ValueError as error:
+            raise PackedError(f"the value under {key.hex()} cannot be read: {error}") from error
+    return values
+
+
+class WaitingEntries:
+    """Waiting entries, in order of arrival.
+
+    Parameters
+    ----------
+    values
+        Values of the store.
+
+    Raises
+    ------
+    PackedError
+        If runs are not contiguous, or a changed entry was never written.
+    """
+
+    def __init__(self, values: ColumnValues) -> None:
+        self.runs = [
+            Run(run.first, len(run.record_ms), run.first in values.scored, run.first in values.side)
+            for run in values.waiting
+        ]
+        if values.side.keys() - {run.first for run in self.runs}:
+            raise PackedError("expected side columns of runs of entries, got some of no run")
+        for one, other in zip(self.runs, self.runs[1:], strict=False):
+            if one.first + one.count != other.first:
+                raise PackedError(
+                    f"expected a run of entries from {one.first + one.count}, got {other.first}"
+                )
+        self.first = self.runs[0].first if self.runs else 0
+        self._count = sum(run.count for run in self.runs)
+        self._read = values.waiting
+        self._record_ms = _joined([run.record_ms for run in self._read], np.int64)
+        self._rewritten = _joined([run.rewritten for run in self._read], np.int32)
+        self._model = _joined([run.model for run in self._read], np.int32)
+        self._state = _joined([run.state for run in self._read], np.int8)
+        self.notes: list[Note] = []
+        dead = np.zeros(self._count, np.bool_)
+        for commit, obsolete in values.obsolete:
+            newest = max(int(places[-1]) for places in obsolete if len(places))
+            if newest >= self.first + self._count:
+                raise PackedError(f"commit {commit} notes entry {newest} that was not written")
+            self.notes.append(Note(OBSOLETE, commit, newest, len(obsolete.dead) + len(obsolete.matched)))
+            dead[obsolete.dead[obsolete.dead >= self.first] - self.first] = True
+            matched = obsolete.matched[obsolete.matched >= self.first] - self.first
+            self._state[matched] = np.where(self._state[matched] == UNMATCHED, RETAINED, self._state[matched])
+        self._positions = self._in_order(np.flatnonzero(~dead))
+        self._scores = dict(values.scores)
+        self._side = values.side
+        self._changed = self._lasting(values.changed)
+        self.notes.sort(key=lambda note: note.commit)
+
+    def _lasting(
+        self, changed: Sequence[tuple[int, ChangedRows]]
+    ) -> list[tuple[ChangedRows, NDArray[np.intp]]]:
+        """Changed predictions, and which of them have their place in the runs; takes over their scores."""
+        found: list[tuple[ChangedRows, NDArray[np.intp]]] = []
+        for commit, rows in changed:
+            newest = int(rows.place[-1])
+            if newest >= self.first + self._count:
+                raise PackedError(f"commit {commit} notes entry {newest} that was not written")
+            self.notes.append(Note(CHANGED, commit, newest, len(rows.place)))
+            lasting = np.flatnonzero(rows.place >= self.first)
+            if (self._state[rows.place[lasting] - self.first] != PENDING).any():
+                raise PackedError(f"expected changes of predictions in commit {commit}, got some of others")
+            for index in lasting.tolist():
+                place = int(rows.place[index])
+                self._scores.pop(place, None)
+                if index in rows.scores:
+                    self._scores[place] = rows.scores[index]
+            found.append((rows, lasting))
+        return found
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def pending(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Model numbers and record times (ms) of pending predictions."""
+        at = self._positions[self._state[self._positions] == PENDING]
+        return self._model[at].astype(np.int64), self._record_ms[at]
+
+    def _in_order(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        chosen = (positions, -self._rewritten[positions], self._record_ms[positions])
+        return positions[np.lexsort(chosen)]
+
+    def fill(self, entries: Records, places: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Write the entries to the start of the arrays; return the entry of each place, -1 for none."""
+        at, count = self._positions, len(self._positions)
+        holders = np.full(self._count, -1, np.int32)
+        holders[at] = np.arange(count, dtype=np.int32)
+        places[:count] = (at + self.first + 1) | self._rewritten[at].astype(np.int64) << PLACE_BITS
+        entries["state"][:count] = self._state[at]
+        entries["model"][:count] = self._model[at]
+        entries["record_ms"][:count] = self._record_ms[at]
+        for run, chosen, x in self._living(holders):
+            rows = unpack_waiting(run.value)
+            pending = rows.state[chosen] == PENDING
+            named = rows.named[chosen]
+            entries["low"][x], entries["high"][x] = rows.low[chosen], rows.high[chosen]
+            entries["timestamp_ms"][x] = rows.timestamp_ms[chosen]
+            entries["predicted_class"][x] = np.where(pending, named, -1)
+            entries["true_or_scores"][x] = np.where(pending, -1, named)
+            entries["label_at_prediction"][x] = rows.label_at_prediction[chosen]
+            entries["topic"][x] = rows.topic[chosen]
+        for rows, chosen, x in self._changes(holders):
+            entries["timestamp_ms"][x] = rows.timestamp_ms[chosen]
+            entries["predicted_class"][x] = rows.predicted_class[chosen]
+            entries["label_at_prediction"][x] = rows.label_at_prediction[chosen]
+        return holders
+
+    def _changes(
+        self, holders: NDArray[np.int32]
+    ) -> Iterator[tuple[ChangedRows, NDArray[np.intp], NDArray[np.int32]]]:
+        """Iterate over changes of predictions that still wait: changes, indices in them, and entries."""
+        for rows, lasting in self._changed:
+            held = holders[rows.place[lasting] - self.first]
+            yield rows, lasting[held >= 0], held[held >= 0]
+
+    def side(self, holders: NDArray[np.int32]) -> dict[str, NDArray[np.int64]]:
+        """Side columns of the waiting entries by name, in the order of `fill`; 0 without a value.
+
+        Raises
+        ------
+        PackedError
+            If they are not what commits write.
+        """
+        found: dict[str, NDArray[np.int64]] = {}
+
+        def put(value: bytes, rows: int, chosen: NDArray[np.intp], x: NDArray[np.int32]) -> None:
+            for name, column in unpack_side(value, rows).items():
+                found.setdefault(name, np.zeros(len(self), np.int64))[x] = column[chosen]
+
+        for run, chosen, x in self._living(holders):
+            if run.first in self._side:
+                put(self._side[run.first], len(run.record_ms), chosen, x)
+        for rows, chosen, x in self._changes(holders):
+            for column in found.values():
+                column[x] = 0
+            if rows.side:
+                put(rows.side, len(rows.place), chosen, x)
+        return found
+
+    def _living(
+        self, holders: NDArray[np.int32]
+    ) -> Iterator[tuple[WaitingRun, NDArray[np.intp], NDArray[np.int32]]]:
+        """Iterate over the runs with entries that still wait: run, indices in it, and entries of the join."""
+        start = 0
+        for run in self._read:
+            held = holders[start : start + len(run.record_ms)]
+            start += len(held)
+            chosen = np.flatnonzero(held >= 0)
+            if len(chosen):
+                yield run, chosen, held[chosen]
+
+    def segments(self, holders: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Number of the segments of each waiting entry, in the order of `fill`; -1 without any."""
+        segments = np.full(len(self._positions), -1, np.int64)
+        for run, chosen, x in self._living(holders):
+            if run.has_segments:
+                segments[x] = unpack_waiting(run.value).segments[chosen]
+        for rows, chosen, x in self._changes(holders):
+            segments[x] = rows.segments[chosen]
+        return segments
+
+    def scores(self, holders: NDArray[np.int32]) -> Iterable[tuple[int, dict[str, float]]]:
+        """Entries with scores, and their scores; raises PackedError if scores have no place."""
+        for place, scores in self._scores.items():
+            if not 0 <= place - self.first < self._count:
+                raise PackedError(f"expected scores of places from {self.first} on, got {place}")
+            x = int(holders[place - self.first])
+            if x >= 0:
+                yield x, scores
+
+
+def _joined(columns: Sequence[NDArray[Number]], kind: type[Number]) -> NDArray[Number]:
+    return np.concatenate([np.zeros(0, kind), *columns])
+
+
+def fill_dedup(
+    entries: Records, start: int, values: Mapping[int, Sequence[tuple[DedupValue, bytes]]]
+) -> dict[int, tuple[int, int]]:
+    """Write dedup entries from `start` on; return (first, end) index by generation."""
+    ends: dict[int, tuple[int, int]] = {}
+    for generation, dedup_values in sorted(values.items()):
+        first = start
+        for _, value in dedup_values:
+            rows = unpack_dedup(value)
+            part = entries[start : start + len(rows.low)]
+            part["low"], part["high"], part["model"] = rows.low, rows.high, rows.model
+            part["predicted_class"], part["true_or_scores"] = rows.predicted_class, rows.true_class
+            part["state"], part["label_at_prediction"] = rows.state, -1
+            part["earlier_or_generation"] = generation & NUMBERS
+            start += len(part)
+        entries["later"][first:start] = np.arange(first + 1, start + 1)
+        if start > first:
+            entries["later"][start - 1] = -1
+        ends[generation] = first, start
+    return ends

@@ -1,0 +1,456 @@
+"""Record layouts of the compiled join: entries, rows, outcomes, totals.
+
+An entry takes one cache line. The entries of one id form a chain (`next`) in order of arrival. Entries that
+wait are in a queue per kind, in order of arrival; since the clock never goes back and all entries of a kind
+wait equally long, this is also the order in which they fall due. Dedup entries are in the list of their
+generation.
+"""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import fields
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.join.counters import JoinCounters, LabelCounters
+from streamwatch.core.outcomes import OUTCOME
+from streamwatch.core.records import MOST_TOPICS
+from streamwatch.core.specs import JoinSpec
+
+# Large arrays whose memory is used only when touched, and returned to the system when freed.
+
+
+_LEAST_BYTES: Final = 1 << 17
+"""Smaller arrays are not worth pages of their own."""
+_HUGE_BYTES: Final = 1 << 22
+"""From this size on, pages of 2 MB are requested, as numpy does."""
+
+
+def lazy_zeros(count: int, kind: np.dtype[Any]) -> NDArray[Any]:
+    """Allocate an array of zeros, shape (count,), without using memory yet.
+
+    numpy's zeros can come from the C library's heap, where reused memory must be cleared and is thereby
+    touched.
+
+    Raises
+    ------
+    MemoryError
+        If the system refuses to map that much.
+    """
+    size = count * kind.itemsize
+    if size < _LEAST_BYTES:
+        return np.zeros(count, kind)
+    try:
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as refused:  # no file is concerned, as which others would take it
+        raise MemoryError(f"unable to map {size:,} bytes for {count:,} entries") from refused
+    if size >= _HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, kind)
+
+
+Records = NDArray[np.void]
+
+ENTRY: Final = np.dtype(
+    [
+        ("low", np.uint64),
+        ("high", np.uint64),
+        ("record_ms", np.int64),
+        ("timestamp_ms", np.int64),
+        ("model", np.int32),
+        ("predicted_class", np.int32),
+        ("true_or_scores", np.int32),
+        ("label_at_prediction", np.int32),
+        ("state", np.int16),
+        ("topic", np.int16),
+        ("next", np.int32),
+        ("later", np.int32),
+        ("earlier_or_generation", np.int32),
+    ],
+    align=True,
+)
+"""Entry of the join in 64 bytes; -1 stands for None, and for the end of a chain, queue or list.
+
+`low`, `high`: digest of the id. `true_or_scores`: for a pending prediction, the number of its scores, or,
+from `outcomes.SEGMENTS_FROM` on, of its segments if it has no scores; otherwise the true class. `topic`:
+number of the topic of an entry that waits, 0 for none; undefined for a dedup entry. `later`: next entry in
+its queue or list. `earlier_or_generation`: for an entry that waits, the one before it in its queue; for a
+dedup entry its generation, modulo 2³¹.
+"""
+
+NO_TIME: Final = np.iinfo(np.int64).min
+"""Timestamp of an event without a time of its own."""
+
+PREDICTION, LABEL, WITHDRAWAL, NOTHING, ACCEPTED = range(5)
+"""Values of `side`; rows after WITHDRAWAL only move the clock.
+
+When the loop accepts a prediction it changes the side of its row to ACCEPTED, so that the caller can see
+which predictions were accepted.
+"""
+
+ROW: Final = np.dtype(
+    [
+        ("low", np.uint64),
+        ("high", np.uint64),
+        ("record_ms", np.int64),
+        ("timestamp_ms", np.int64),
+        ("model", np.int32),
+        ("class", np.int32),
+        ("scores", np.int32),
+        ("side", np.int16),
+        ("topic", np.int16),
+        ("sampling", np.int32),
+        ("unused", np.int32),
+    ],
+    align=True,
+)
+"""Event in the form the loop takes; names are numbers.
+
+-1 stands for None, `NO_TIME` for no time, topic 0 for an unknown topic. `sampling`: number of
+`core.label_sampling` of a prediction, 0 without one.
+"""
+
+PREDICTIONS, EARLY_LABELS, RETAINED_LABELS = range(3)
+"""Queues of entries that wait."""
+
+TOTALS: Final = np.dtype(
+    [
+        ("free", np.int64),
+        ("top", np.int64),
+        ("chains", np.int64),
+        ("pending", np.int64),
+        ("early", np.int64),
+        ("unmatched", np.int64),
+        ("retained", np.int64),
+        ("first", np.int64, (3,)),
+        ("last", np.int64, (3,)),
+        ("generation", np.int64),
+        ("floor", np.int64),
+        ("open_entries", np.int64),
+        ("open_newest_ms", np.int64),
+        ("open_first", np.int64),
+        ("open_last", np.int64),
+        ("opened_ms", np.int64),
+        ("dedup_clock_ms", np.int64),
+        ("closed_start", np.int64),
+        ("closed", np.int64),
+        ("closed_entries", np.int64),
+        ("dead_first", np.int64),
+        ("dead_last", np.int64),
+        ("passed_ms", np.int64),
+        ("next_idle_check_s", np.int64),
+        ("outcomes", np.int64),
+        ("discarded", np.int64),
+        ("obsolete", np.int64),
+        ("changed", np.int64),
+        ("cold", np.int64, (3,)),
+        ("front", np.int64, (3,)),
+        ("cold_ms", np.int64, (3,)),
+        ("cold_unmatched", np.int64),
+        ("needed", np.int64),
+        ("used", np.int64),
+        ("settled", np.int64),
+        ("clock_ms", np.int64),
+        ("pairs", np.int64),
+        ("pairs_needed", np.int64),
+        ("pair_generation", np.int64),
+        ("known_models", np.int64),
+        ("open_partners", np.int64),
+        ("partners_ms", np.int64),
+    ]
+)
+"""Heads of all queues and lists, and totals.
+
+`free`: first of the freed entries; `top`: number of entries ever used. `chains`: number of ids in the table.
+`first`, `last`: ends of the queues. `generation` … `opened_ms`: the open generation of dedup entries;
+`closed…`: the others, in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generations that
+are not freed yet. `passed_ms`: time up to which due entries have been processed. `next_idle_check_s`: time at
+which a model may be idle. `outcomes`, `discarded`: numbers written since they were last handed over.
+`obsolete`, `changed`: numbers of places and of entries noted since the last commit. `cold`: number of entries
+of each queue outside the table, guests included; `cold_unmatched`: those of them that are labels without a
+match; `cold_ms`: lower
+bound of their record times. `front`: number of entries at the start of each queue that came back from
+outside, older than all that are still there. `needed`: queue whose oldest entries must be loaded. `used`:
+number of entries of the table in use. `settled`: number of entries noted since the last commit; -1 once there
+were too many. `clock_ms`: record time of the last row. `pairs`: number written since they were last handed
+over; `pairs_needed`: room that one record needs. `pair_generation`: generation in which `PARTNER` is up to
+date, -1 at first; `known_models`: number of models known then; `open_partners`: as `partners` of a closed
+generation. `partners_ms`: record time up to which what is pending has the other entries of its ids in the
+table; see `pass_time`.
+"""
+
+NEVER_MS: Final = 2**62
+"""Time that is never reached."""
+PARTNERS: Final = 3
+"""Value of `needed` if what must be loaded is the other entries of the ids that fall due."""
+
+SETTLED_NOTED: Final = 1 << 16
+"""Length of `Arrays.settled`: more than a commit usually brings, unless very many entries expire at once."""
+
+UNWRITTEN: Final = 0
+"""Value in `Arrays.places` of an entry that no commit has written as waiting."""
+FRONT_BIT: Final = 62
+FRONT: Final = 1 << FRONT_BIT
+"""Bit in `Arrays.places` of an entry that came back to the front of its queue."""
+CHANGED: Final = 1 << FRONT_BIT - 1
+"""Bit in `Arrays.places` of a prediction that changed since a commit wrote it."""
+PLACE_BITS: Final = 47
+"""Number of bits of 1 + place in `Arrays.places`; above them is the number of times it was written before."""
+PLACE_MASK: Final = 2**PLACE_BITS - 1
+"""Mask of 1 + place in `Arrays.places`."""
+UNCHANGED, GONE, MATCHED, MATCH_STORED, REVISED = range(5)
+"""Values of `Arrays.guests`: unchanged; gone; a label that was matched; such a label, stored in a run; a
+prediction that was revised."""
+
+
+GENERATION: Final = np.dtype(
+    [
+        ("number", np.int64),
+        ("count", np.int64),
+        ("newest_ms", np.int64),
+        ("first", np.int64),
+        ("last", np.int64),
+        ("partners", np.int64),
+    ]
+)
+"""Closed generation of dedup entries.
+
+`partners`: number of compared models that its entries wait for, to be resolved on their ids, too.
+"""
+
+GENERATIONS_KEPT: Final = 64
+"""Length of the ring: at most 15 are closed when full, and a dozen by age, before one is dropped."""
+
+UNPLACED, PLACED, REFUSED = range(3)
+"""Values of `place`: undecided, so that the loop stops at the model's next prediction; placed; refused."""
+
+ACTIVITY: Final = np.dtype(
+    [
+        ("place", np.int64),
+        ("pending", np.int64),
+        ("last_ms", np.int64),
+        ("last_event_ms", np.int64),
+        ("joined", np.int64),
+        ("left", np.int64),
+        ("last_label", np.int64),
+        ("before", np.int64),
+    ]
+)
+"""`ModelActivity` by model number; 64 bytes."""
+
+PARTNER: Final = np.dtype([("known_since", np.int64), ("expected", np.int32), ("listed", np.int32)])
+"""What pairs need of a model, by model number.
+
+`known_since`: first generation that waits for it, -1 for none. `expected`: number of partners that an entry
+of the open generation waits for, -1 if not counted yet. `listed`: not of this model, but the number of the
+nth one that is known; there are `known_models`.
+"""
+
+STREAM: Final = np.dtype([("low", np.uint64), ("high", np.uint64), ("label", np.int32), ("before", np.int32)])
+"""`fold_streams.Stream`, by the number of the folds' model: id and label that were resolved last, -1 without
+any, and the label before."""
+
+LABEL_COLUMNS: Final = tuple(each.name for each in fields(LabelCounters))
+PREDICTIONS_ACCEPTED: Final = len(LABEL_COLUMNS)
+PREDICTIONS_JOINED: Final = PREDICTIONS_ACCEPTED + 1
+"""Columns of `topics` in `COUNTERS` after those of labels."""
+WITH_MODEL, WITHOUT_MODEL = range(2)
+PLAIN_COUNTERS: Final = tuple(each.name for each in fields(JoinCounters) if each.type == "int")
+COUNTERS: Final = np.dtype(
+    [
+        *((name, np.int64) for name in PLAIN_COUNTERS),
+        ("labels", np.int64, (2, len(LABEL_COLUMNS))),
+        ("topics", np.int64, (MOST_TOPICS, PREDICTIONS_JOINED + 1)),
+    ]
+)
+"""`JoinCounters`: single numbers, `LabelCounters` of both forms of labels, and counters by topic number."""
+
+LIMITS: Final = np.dtype(
+    [
+        ("horizon_ms", np.int64),
+        ("early_horizon_ms", np.int64),
+        ("dedup_horizon_ms", np.int64),
+        ("max_pending", np.int64),
+        ("max_labels", np.int64),
+        ("max_dedup_entries", np.int64),
+        ("retain_unmatched", np.int64),
+        ("assume", np.int64),
+        ("start_ms", np.int64),
+        ("numbered", np.int64),
+        ("compares", np.int64),
+        ("folds", np.int64),
+        ("shares_stream", np.int64),
+        ("conflicts", np.int64),
+        ("last_class", np.int64),
+        ("sampling", np.int64),
+    ]
+)
+"""`JoinSpec`; `assume` is the number of the class, -1 without one; `start_ms` is `NO_TIME` without one.
+
+`compares` is 1 if models are compared; `folds` if models may predict in folds; `shares_stream` if the
+previous label of a fold's outcome is that of its model. `conflicts` is one of `FIRST`, `LAST` and `BOTH`;
+`last_class` and `sampling` are the numbers of these side columns, -1 without them.
+
+`numbered` is 1 if labels of a model may be matched elsewhere, so that this join does not know the last one.
+Then `label_at_prediction` holds the number of the prediction among all accepted ones, modulo 2³¹, and
+`assumed` of an outcome that is not assumed holds `RESOLVED_FROM` plus the row that resolved it.
+"""
+
+FIRST, LAST, BOTH = range(3)
+"""Values of `conflicts`: the first prediction counts; the last one; the first, the last class beside it."""
+
+NUMBER_BITS: Final = 2**31 - 1
+"""Mask of the number of an accepted prediction; numbers start at 1."""
+RESOLVED_FROM: Final = 2
+
+
+TIMING: Final = np.dtype([("prediction_ms", np.int64), ("clock_ms", np.int64)])
+"""Times of an outcome for the order of predictions.
+
+`prediction_ms`: own time of the prediction. `clock_ms`: time of the row that resolved it; of an outcome that
+was assumed, time of the last row before its deadline.
+"""
+
+
+class Arrays(NamedTuple):
+    """Arrays that the loop reads and changes."""
+
+    entries: Records
+    """Dtype `ENTRY`, (capacity,)."""
+    side: NDArray[np.int32]
+    """Side columns, see `side`: values of pending predictions by entry, (capacity, columns), or (0, 0)."""
+    slots: NDArray[np.uint64]
+    """Shape (2^k,): upper half of an id's `low` in the upper 32 bits, 1 + its first entry in the lower."""
+    totals: Records
+    """Dtype `TOTALS`, (1,)."""
+    counters: Records
+    """Dtype `COUNTERS`, (1,)."""
+    generations: Records
+    """Dtype `GENERATION`, (`GENERATIONS_KEPT`,)."""
+    activity: Records
+    """Dtype `ACTIVITY`, (models,)."""
+    limits: Records
+    """Dtype `LIMITS`, (1,)."""
+    outcomes: Records
+    """Dtype `OUTCOME`, (room,)."""
+    timing: Records
+    """Dtype `TIMING`, (room,); (0,) unless outcomes are put into the order of predictions."""
+    discarded: NDArray[np.int32]
+    """Numbers of scores that are not needed any more; room for one per row and per outcome."""
+    places: NDArray[np.int64]
+    """Shape (capacity,): 1 + place at which a commit last wrote the entry, `UNWRITTEN` otherwise.
+
+    `FRONT` is added for an entry that came back to the front of its queue.
+
+    For a guest, -1 minus its number: it belongs to the entries outside the table and is in the table only
+    while its id is processed. Without durable state nothing is written here, and no memory is used.
+    """
+    obsolete_places: NDArray[np.int64]
+    """Former `places` of entries that stopped waiting since the last commit; negative for matched labels.
+
+    Shape (2 × capacity,), as a place may be noted once for each; memory is touched as it is used.
+    """
+    changed: NDArray[np.int32]
+    """Shape (capacity,): written entries that changed since the last commit and are marked `CHANGED`."""
+    guests: NDArray[np.int8]
+    """Shape (guests,): state of each guest."""
+    settled: NDArray[np.int32]
+    """Shape (`SETTLED_NOTED`,): entries that settled since the last commit, in order."""
+    pairs: NDArray[np.int32]
+    """Columns `outcomes.Pairs`, (room, 3)."""
+    relations: NDArray[np.uint64]
+    """Shape (models, 2, words), or empty: bits of the groups that a model leads, and that it follows."""
+    partners: Records
+    """Dtype `PARTNER`, (models,), or empty."""
+    owners: NDArray[np.int32]
+    """Number of the model that a fold belongs to, or of the model itself, (models,), or empty."""
+    streams: Records
+    """Dtype `STREAM`, (models,), or empty."""
+
+
+def allocate_entries(capacity: int) -> Records:
+    """Allocate entries; memory is touched as they are used."""
+    return lazy_zeros(capacity, ENTRY)
+
+
+def allocate_slots(count: int) -> NDArray[np.uint64]:
+    """Allocate empty slots, a power of two; memory is touched as they are used."""
+    return lazy_zeros(count, np.dtype(np.uint64))
+
+
+def allocate_places(capacity: int) -> NDArray[np.int64]:
+    """Allocate places, all `UNWRITTEN`; memory is touched as they are written."""
+    return lazy_zeros(capacity, np.dtype(np.int64))
+
+
+def allocate_numbers(capacity: int) -> NDArray[np.int32]:
+    """Allocate room for numbers of entries; memory is touched as they are written."""
+    return lazy_zeros(capacity, np.dtype(np.int32))
+
+
+def allocate_outcomes(room: int) -> Records:
+    """Allocate room for outcomes."""
+    return np.zeros(room, OUTCOME)
+
+
+def one_record(layout: np.dtype[Any], **values: int) -> Records:
+    """Build one record with these values, 0 elsewhere."""
+    record = np.zeros(1, layout)
+    for name, value in values.items():
+        record[name] = value
+    return record
+
+
+# Side columns: what some settings keep of every waiting prediction, beside its entry.
+#
+# Entries are full at one cache line, so a value that only some settings need is not in them. It is in a
+# column of `Arrays.side`, in the row with the entry's number: moved when the table grows, written with the
+# entry to the logs and to the runs outside the table, and restored with it. Settings choose the columns;
+# without any, the array is empty. Every value is an int32, and 0 stands for none, so that a column that was
+# not there before begins without values.
+#
+# Columns are stored by name. A stored column that the settings of now do not use is dropped, or what it
+# means is carried out once and for all (`renamed`), when the state is opened.
+
+
+LAST_CLASS: Final = "last_class"
+"""1 + number of the class that was predicted last, beside the first (`join.conflicts: both`); 0 if never
+revised."""
+SAMPLING: Final = "sampling"
+"""Number of `core.label_sampling`: with which probability the label is asked for, and whether it was."""
+OF_CLASSES: Final = (LAST_CLASS,)
+"""Columns whose values are 1 + number of a class."""
+REPLACES_CLASS: Final = "replaces_class"
+"""Name of a stored column whose classes count now instead of those predicted, where there are some."""
+UNUSED: Final = ""
+"""Name of a stored column that is not read any more."""
+
+Side = NDArray[np.int32]
+"""Values of entries, shape (n, columns)."""
+
+
+def side_columns(spec: JoinSpec) -> tuple[str, ...]:
+    """Names of the columns that these settings use, in order."""
+    wanted = {LAST_CLASS: spec.conflicts == "both", SAMPLING: spec.labels_sampled}
+    return tuple(name for name, is_wanted in wanted.items() if is_wanted)
+
+
+def renamed(stored: tuple[str, ...], spec: JoinSpec) -> tuple[str, ...]:
+    """Names under which stored columns go on with these settings.
+
+    Of predictions that `join.conflicts: both` kept, the last class counts from then on with `last`, and is
+    dropped with `first`.
+    """
+    used = {*side_columns(spec), REPLACES_CLASS}
+    unused = {LAST_CLASS: REPLACES_CLASS} if spec.conflicts == "last" else {}
+    return tuple(name if name in used else unused.get(name, UNUSED) for name in stored)
+
+
+def allocate_side(capacity: int, columns: int) -> Side:
+    """Allocate rows without values; memory is touched as they are used, and none without columns."""
+    if not columns:
+        return np.zeros((0, 0), np.int32)
+    return lazy_zeros(capacity * columns, np.dtype(np.int32)).reshape(capacity, columns)

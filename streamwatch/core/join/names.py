@@ -1,0 +1,219 @@
+"""Numbers of names of models and classes, valid as long as an entry or a model uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import others_of, segments_text
+from streamwatch.core.records import MOST_TOPICS
+
+MIN_NAMES = 65_536
+"""Number of names up to which unused ones are not released."""
+MOST_SEGMENTS: Final = 262_144
+"""Most distinct combinations of segment values of waiting predictions; further ones are `segments.OTHER`."""
+
+
+class NumberedNames(dict[str, int]):
+    """Number of each name, assigned when first looked up, and reused after its release.
+
+    So a stream of ever new names takes no more memory than the entries that carry them.
+    """
+
+    __slots__ = ("_changed", "_crowded", "_free", "assigned", "names", "version")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._free: list[int] = []
+        self._crowded = MIN_NAMES
+        self._changed: set[int] = set()
+        self.names: list[str] = []
+        """Names by number; replaced by a new list when numbers change their names."""
+        self.version = 0
+        """How many times numbers were released."""
+        self.assigned: list[int] = []
+        """Numbers assigned since `version` changed, in order; released ones are reused in any order."""
+
+    def __missing__(self, name: str) -> int:
+        if self._free:
+            number = self._free.pop()
+            self.names[number] = name
+        else:
+            number = len(self.names)
+            self.names.append(name)
+        self[name] = number
+        self._changed.add(number)
+        self.assigned.append(number)
+        return number
+
+    def take_changed(self) -> dict[int, str | None]:
+        """Numbers assigned since the last call with their names, and None for released numbers."""
+        changed = {number: self.names[number] for number in sorted(self._changed)}
+        self._changed.clear()
+        return {number: name if self.get(name) == number else None for number, name in changed.items()}
+
+    def mark_all_changed(self) -> None:
+        """Make the next `take_changed` return every name."""
+        self._changed = set(self.values())
+
+    def restore(self, names: Mapping[int, str]) -> None:
+        """Assign these numbers to these names, and no others.
+
+        Raises
+        ------
+        ValueError
+            If a name has several numbers.
+        """
+        self.clear()
+        self.names = [names.get(number, "") for number in range(max(names, default=-1) + 1)]
+        self.update((name, number) for number, name in names.items())
+        if len(self) < len(names):
+            raise ValueError(f"expected each name once, got {len(names)} numbers of {len(self)} names")
+        self._free = [number for number in range(len(self.names)) if number not in names]
+        self._changed.clear()
+        self.version += 1
+        self.assigned.clear()
+
+    def assigned_since(self, version: int, count: int) -> list[int]:
+        """Numbers assigned after the first `count` ones of a version; all numbers if it is another by now."""
+        return self.assigned[count:] if version == self.version else list(self.values())
+
+    @property
+    def crowded(self) -> bool:
+        """Tell whether names should be released: there are over twice as many as needed last time."""
+        return len(self) > self._crowded
+
+    def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:
+        """Release the numbers that are in none of these columns, and return them.
+
+        Negative numbers are ignored.
+        """
+        kept = np.zeros(len(self.names), np.bool_)
+        for column in needed:
+            kept[column[column >= 0]] = True
+        kept[self._free] = True
+        released = np.flatnonzero(~kept)
+        self.names = list(self.names)
+        for number in released.tolist():
+            del self[self.names[number]]
+        self._changed.update(released.tolist())
+        self._free += released.tolist()
+        self._crowded = max(MIN_NAMES, 2 * len(self))
+        self.version += 1
+        self.assigned.clear()
+        return released
+
+
+class NumberedTopics(NumberedNames):
+    """Number of each topic, at most 255 ever; 0 for no topic, and for topics beyond the limit."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.restore({})
+
+    def __missing__(self, name: str) -> int:
+        return super().__missing__(name) if len(self.names) < MOST_TOPICS else 0
+
+    def mark_all_changed(self) -> None:
+        """Make the next `take_changed` return every topic, without number 0."""
+        super().mark_all_changed()
+        self._changed.discard(0)
+
+    def restore(self, names: Mapping[int, str]) -> None:
+        """Assign these numbers to these topics, and no others.
+
+        Raises
+        ------
+        ValueError
+            If a topic has several numbers, there are too many, or 0 is one of them.
+        """
+        if names and not (min(names) > 0 and max(names) < MOST_TOPICS and "" not in names.values()):
+            raise ValueError(f"expected numbers of topics from 1 to {MOST_TOPICS - 1}, got {sorted(names)}")
+        super().restore({0: "", **names})
+
+
+class NumberedSegments(NumberedNames):
+    """Number of each combination of a prediction's segment values, as `segments_text` writes them.
+
+    Parameters
+    ----------
+    most
+        Largest number of distinct combinations; None for `MOST_SEGMENTS`.
+    """
+
+    __slots__ = ("_most", "_refused", "over_limit")
+
+    def __init__(self, most: int | None = None) -> None:
+        super().__init__()
+        self._most = MOST_SEGMENTS if most is None else most
+        self._refused = 0
+        self.over_limit = 0
+        """How many times values were replaced by `segments.OTHER` as no number was left."""
+
+    def number(self, segments: Mapping[str, str]) -> int:
+        """Number of these values; at the limit, the number of `OTHER` for each of these segments."""
+        text = segments_text(segments)
+        if text not in self and len(self) >= self._most:
+            self.over_limit += 1
+            self._refused += 1
+            text = segments_text(others_of(segments))
+        return self[text]
+
+    @property
+    def crowded(self) -> bool:
+        """Tell whether numbers should be released, as for names; refused values count as needed."""
+        return len(self) + self._refused > self._crowded
+
+    def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:
+        """Release the numbers that are in none of these columns, as for names."""
+        self._refused = 0
+        return super().release_all_but(needed)
+
+
+class HeldScores(dict[int, dict[str, float]]):
+    """Scores of pending predictions by number."""
+
+    __slots__ = ("_free", "segments")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._free: list[int] = []
+        self.segments: dict[int, int] = {}
+        """Number of the segments of the same prediction, by number of its scores."""
+
+    def add(self, scores: dict[str, float], segments: int = -1) -> int:
+        """Store scores, with the number of the prediction's segments, and return their number."""
+        number = self._free.pop() if self._free else len(self)
+        self[number] = scores
+        if segments >= 0:
+            self.segments[number] = segments
+        return number
+
+    def take(self, numbers: list[int]) -> dict[int, dict[str, float]]:
+        """Remove and return the scores with these numbers, which become free."""
+        taken = {number: self.pop(number) for number in numbers}
+        if self.segments:
+            for number in numbers:
+                self.segments.pop(number, None)
+        self._free += numbers
+        return taken
+
+
+class JoinNames(NamedTuple):
+    """All names and scores that a join numbers."""
+
+    models: NumberedNames
+    classes: NumberedNames
+    segments: NumberedSegments
+    topics: NumberedTopics
+    scores: HeldScores
+
+
+def new_names() -> JoinNames:
+    """Build the names of an empty join."""
+    return JoinNames(NumberedNames(), NumberedNames(), NumberedSegments(), NumberedTopics(), HeldScores())

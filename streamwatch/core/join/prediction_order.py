@@ -1,0 +1,785 @@
+"""`PredictionOrder`: puts outcomes back into the order of their predictions (`join.order: prediction_time`).
+
+Numbers that depend on order (κ_per, every detector) live in the order in which outcomes are evaluated. A
+label dump sorted by class turns the order of resolution into nonsense; predictions come in the order in which
+the model worked.
+
+An outcome opens a window of `join.reorder_window` when it is resolved. When the clock reaches the end of the
+window, the outcome is released together with everything held whose prediction is not newer. So nothing waits
+longer than its window, and what is resolved within one window leaves in the order of predictions, ties in the
+order of resolution. One that is resolved after newer ones have left goes when the clock next moves. Beyond
+`join.max_reordered` the outcomes of the oldest predictions leave at once.
+
+Pairs are made when an outcome is resolved; it keeps them while it is held.
+"""
+
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.jit import entry, hot, inner, without_refcount
+from streamwatch.core.join.layout import Records, lazy_zeros
+from streamwatch.core.join.names import HeldScores
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, Pairs, pairs_at
+from streamwatch.core.records import copied, joined, taken
+
+# Compiled half of `PredictionOrder`: outcomes held, and their release.
+#
+# Outcomes lie in slots; a binary heap orders the slots by (prediction time, sequence), and a ring keeps the
+# windows, which end in the order in which they were opened. A window is left out if one that ends no later
+# is of a newer prediction, as it would change nothing. The pairs of an outcome are a chain in a pool. An
+# outcome without a model (-1) is held elsewhere: it only opens its window.
+
+
+NEVER: Final = -(2**62)
+NO_RUN: Final = -1
+
+MS, SEQUENCE, LAST = range(3)
+"""Columns of `heap`, whose last is a slot, and of `windows`, whose last is the end of the window."""
+
+PARTNER, ANSWER, NEXT = range(3)
+"""Columns of the pool of pairs: model and class of the partner, and the next pair, -1 for none."""
+
+TOTALS: Final = np.dtype(
+    [
+        ("count", np.int64),
+        ("top", np.int64),
+        ("free", np.int64),
+        ("assumed", np.int64),
+        ("first_window", np.int64),
+        ("windows", np.int64),
+        ("sequence", np.int64),
+        ("bound_ms", np.int64),
+        ("bound_sequence", np.int64),
+        ("clock_ms", np.int64),
+        ("held_since", np.int64),
+        ("overflow_ms", np.int64),
+        ("overflow_sequence", np.int64),
+        ("releasing", np.int64),
+        ("early", np.int64),
+        ("pairs", np.int64),
+        ("pairs_top", np.int64),
+        ("pairs_free", np.int64),
+    ]
+)
+"""State of the order besides the outcomes it holds.
+
+`count`, `assumed`: numbers of outcomes held, and of those that were assumed at expiry. `top`, `free`: number
+of slots ever used, and the first of those free again. `bound…`: the newest (prediction time, sequence) whose
+window is over. `clock_ms`: the clock at which outcomes were last released; `held_since`: the sequence of the
+first outcome held after that; `overflow…`: the newest (prediction time, sequence) that left since then
+because there were too many. `releasing`: 1 while outcomes are left to release at `clock_ms`. `early`: number
+of outcomes that left because there were too many, since it was read last. `pairs`, `pairs_top`,
+`pairs_free`: number of places of the pool that are in use, of those ever used, and the first that is free
+again.
+"""
+
+
+class Held(NamedTuple):
+    """Arrays of the outcomes held; all but `pairs` and `totals` have room for equally many."""
+
+    outcomes: Records
+    """Dtype `OUTCOME`, by slot."""
+    opened_ms: NDArray[np.int64]
+    """Time at which the window of the outcome was opened, by slot."""
+    run: NDArray[np.int64]
+    """Number of the stored run that contains the outcome, by slot; -1 for none. For free slots, the next."""
+    pair: NDArray[np.int32]
+    """First pair of the outcome in the pool, by slot; -1 for none."""
+    heap: NDArray[np.int64]
+    """Shape (slots, 3): prediction time, sequence and slot."""
+    windows: NDArray[np.int64]
+    """Ring, shape (slots, 3): prediction time, sequence and end, all ascending."""
+    pairs: NDArray[np.int32]
+    """Pool, shape (room, 3): partner, its answer and the next pair of the outcome."""
+    totals: Records
+    """Dtype `TOTALS`, (1,)."""
+
+
+class Released(NamedTuple):
+    """Room for outcomes that are released, shape (room,) each."""
+
+    outcomes: Records
+    """Dtype `OUTCOME`."""
+    runs: NDArray[np.int64]
+    """Number of the stored run that contains each, -1 for none."""
+    pair: NDArray[np.int32]
+    """First pair of each in the pool, which stays there until `free_pairs`; -1 for none."""
+    early: NDArray[np.bool_]
+    """Whether each left because there were too many."""
+
+
+@inner
+def without_refcounts(h):
+    """Arrays whose references are not counted at every call."""
+    return Held(
+        without_refcount(h.outcomes),
+        without_refcount(h.opened_ms),
+        without_refcount(h.run),
+        without_refcount(h.pair),
+        without_refcount(h.heap),
+        without_refcount(h.windows),
+        without_refcount(h.pairs),
+        without_refcount(h.totals),
+    )
+
+
+@inner
+def without_refcounts_of(released):
+    """Arrays whose references are not counted at every call."""
+    return Released(
+        without_refcount(released.outcomes),
+        without_refcount(released.runs),
+        without_refcount(released.pair),
+        without_refcount(released.early),
+    )
+
+
+@hot
+def is_before(ms, sequence, other_ms, other_sequence):
+    """Compare two outcomes by prediction time, then sequence."""
+    return (ms < other_ms) | ((ms == other_ms) & (sequence < other_sequence))
+
+
+@hot
+def sift_up(heap, i, ms, sequence, slot):
+    """Put an outcome at a place of the heap that is free, or above it."""
+    while i > 0:
+        parent = (i - 1) >> 1
+        if is_before(heap[parent, MS], heap[parent, SEQUENCE], ms, sequence):
+            break
+        heap[i, MS] = heap[parent, MS]
+        heap[i, SEQUENCE] = heap[parent, SEQUENCE]
+        heap[i, LAST] = heap[parent, LAST]
+        i = parent
+    heap[i, MS], heap[i, SEQUENCE], heap[i, LAST] = ms, sequence, slot
+
+
+@hot
+def pop(heap, count):
+    """Remove the first outcome of a heap of `count`, and return its slot.
+
+    The free place sinks to the bottom first, where most outcomes belong that the last place held.
+    """
+    slot = heap[0, LAST]
+    last = count - 1
+    i = 0
+    child = 1
+    while child < last:
+        other = child + 1
+        # Without a branch: which of the two it is cannot be predicted.
+        child += (other < last) & is_before(
+            heap[other, MS], heap[other, SEQUENCE], heap[child, MS], heap[child, SEQUENCE]
+        )
+        heap[i, MS] = heap[child, MS]
+        heap[i, SEQUENCE] = heap[child, SEQUENCE]
+        heap[i, LAST] = heap[child, LAST]
+        i = child
+        child = 2 * i + 1
+    sift_up(heap, i, heap[last, MS], heap[last, SEQUENCE], heap[last, LAST])
+    return slot
+
+
+@inner
+def open_window(h, prediction_ms, sequence, end_ms):
+    """Open the window of an outcome, unless it would change nothing."""
+    totals, windows = h.totals[0], h.windows
+    while totals.windows > 0:  # those that change nothing any more
+        w = totals.first_window
+        if is_before(totals.bound_ms, totals.bound_sequence, windows[w, MS], windows[w, SEQUENCE]):
+            break
+        totals.first_window = (w + 1) % windows.shape[0]
+        totals.windows -= 1
+    newest_ms, newest = totals.bound_ms, totals.bound_sequence
+    if totals.windows > 0:
+        w = (totals.first_window + totals.windows - 1) % windows.shape[0]
+        newest_ms, newest = windows[w, MS], windows[w, SEQUENCE]
+    if is_before(newest_ms, newest, prediction_ms, sequence):
+        w = (totals.first_window + totals.windows) % windows.shape[0]
+        windows[w, MS], windows[w, SEQUENCE], windows[w, LAST] = prediction_ms, sequence, end_ms
+        totals.windows += 1
+
+
+@hot
+def end_of_pairs(pairs, first, outcome):
+    """Row behind the pairs of an outcome, the first of which, if it has any, is row `first`."""
+    while first < pairs.shape[0] and pairs[first, 0] == outcome:
+        first += 1
+    return first
+
+
+@hot
+def chain_pairs(h, pairs, first, end):
+    """Put rows `first` to `end` of pairs into the pool, which has room; return the first place, or -1."""
+    totals = h.totals[0]
+    chained = -1
+    for k in range(end - 1, first - 1, -1):
+        place = totals.pairs_free
+        if place >= 0:
+            totals.pairs_free = h.pairs[place, NEXT]
+        else:
+            place = totals.pairs_top
+            totals.pairs_top += 1
+        h.pairs[place, PARTNER] = pairs[k, 1]
+        h.pairs[place, ANSWER] = pairs[k, 2]
+        h.pairs[place, NEXT] = chained
+        chained = place
+    totals.pairs += end - first
+    return chained
+
+
+@inner
+def hold(h, outcome, pair, prediction_ms, opened_ms, window_ms):
+    """Hold an outcome, whose pairs are in the pool; there must be a free slot."""
+    totals = h.totals[0]
+    slot = totals.free
+    if slot >= 0:
+        totals.free = h.run[slot]
+    else:
+        slot = totals.top
+        totals.top += 1
+    h.outcomes[slot] = outcome
+    h.opened_ms[slot] = opened_ms
+    h.run[slot] = NO_RUN
+    h.pair[slot] = pair
+    sequence = totals.sequence
+    sift_up(h.heap, totals.count, prediction_ms, sequence, slot)
+    open_window(h, prediction_ms, sequence, opened_ms + window_ms)
+    totals.sequence += 1
+    totals.count += 1
+    totals.assumed += outcome.assumed
+
+
+@inner
+def let_go(h, released, count, early):
+    """Move the outcome of the oldest prediction to the released ones; return their number."""
+    totals = h.totals[0]
+    slot = pop(h.heap, totals.count)
+    released.outcomes[count] = h.outcomes[slot]
+    released.runs[count] = h.run[slot]
+    released.pair[count] = h.pair[slot]
+    released.early[count] = early
+    totals.count -= 1
+    totals.assumed -= h.outcomes[slot].assumed
+    h.run[slot] = totals.free
+    totals.free = slot
+    return count + 1
+
+
+@inner
+def release(h, clock_ms, released, count):
+    """Release what may leave at this clock, as far as there is room; return the number released.
+
+    What was held since this clock was reached waits until the clock moves.
+    """
+    totals = h.totals[0]
+    if not totals.releasing and clock_ms > totals.clock_ms:
+        while totals.windows > 0:
+            w = totals.first_window
+            if h.windows[w, LAST] > clock_ms:
+                break
+            if is_before(totals.bound_ms, totals.bound_sequence, h.windows[w, MS], h.windows[w, SEQUENCE]):
+                totals.bound_ms, totals.bound_sequence = h.windows[w, MS], h.windows[w, SEQUENCE]
+            totals.first_window = (w + 1) % h.windows.shape[0]
+            totals.windows -= 1
+        totals.clock_ms = clock_ms
+        totals.releasing = 1
+    while totals.releasing:
+        if totals.count == 0 or is_before(
+            totals.bound_ms, totals.bound_sequence, h.heap[0, MS], h.heap[0, SEQUENCE]
+        ):
+            totals.releasing = 0
+            totals.held_since = totals.sequence
+            totals.overflow_ms = NEVER
+        elif count == released.runs.shape[0]:
+            break
+        else:
+            count = let_go(h, released, count, False)
+    return count
+
+
+@inner
+def release_excess(h, most, released, count):
+    """Release the outcomes of the oldest predictions beyond `most`, as far as there is room."""
+    totals = h.totals[0]
+    while totals.count > most and count < released.runs.shape[0]:
+        ms, sequence = h.heap[0, MS], h.heap[0, SEQUENCE]
+        if is_before(totals.bound_ms, totals.bound_sequence, ms, sequence):
+            totals.bound_ms, totals.bound_sequence = ms, sequence
+        if is_before(totals.overflow_ms, totals.overflow_sequence, ms, sequence):
+            totals.overflow_ms, totals.overflow_sequence = ms, sequence
+        totals.early += 1
+        count = let_go(h, released, count, True)
+    return count
+
+
+@entry
+def put_in_order(h, outcomes, timing, pairs, start, clock_ms, window_ms, most, released):
+    """Hold outcomes from `start` on, and release those whose turn it is, up to the clock after them.
+
+    Stops when there is no room for further released outcomes.
+
+    Parameters
+    ----------
+    h
+        `Held`, with free slots for all outcomes, and room for all pairs.
+    outcomes, timing
+        Records `OUTCOME` and `TIMING`, (n,), in the order in which they were resolved.
+    pairs
+        `Pairs` of the outcomes from `start` on.
+    start
+        Outcome at which to start or continue.
+    clock_ms
+        Clock at the end of the outcomes.
+    window_ms, most
+        `join.reorder_window` in milliseconds and `join.max_reordered`.
+    released
+        Output: `Released`.
+
+    Returns
+    -------
+    tuple[int, int]
+        Outcome at which to continue, n + 1 when nothing is left to do; and the number released.
+    """
+    h, outcomes, timing = without_refcounts(h), without_refcount(outcomes), without_refcount(timing)
+    released, room = without_refcounts_of(released), released.runs.shape[0]
+    count = release_excess(h, most, released, 0)
+    paired = 0
+    for i in range(start, outcomes.shape[0]):
+        if count == room:
+            return i, count
+        t = timing[i]
+        count = release(h, t.clock_ms, released, count)
+        if h.totals[0].releasing or count == room:
+            return i, count
+        o = outcomes[i]
+        # A window never ends before one that was opened earlier, not even when settings have changed.
+        opened_ms = max(t.clock_ms, o.event_ms) if o.assumed == 1 else t.clock_ms
+        if o.model < 0:
+            open_window(h, t.prediction_ms, h.totals[0].sequence, opened_ms + window_ms)
+            h.totals[0].sequence += 1
+            continue
+        end = end_of_pairs(pairs, paired, i)
+        hold(h, o, chain_pairs(h, pairs, paired, end), t.prediction_ms, opened_ms, window_ms)
+        paired = end
+        count = release_excess(h, most, released, count)
+        if h.totals[0].count > most:
+            return i + 1, count
+    if count == room:
+        return outcomes.shape[0], count
+    count = release(h, clock_ms, released, count)
+    return outcomes.shape[0] + (not h.totals[0].releasing), count
+
+
+@entry
+def release_any(h, released):
+    """Release outcomes in the order of predictions, whatever the clock; return their number."""
+    h, released = without_refcounts(h), without_refcounts_of(released)
+    totals = h.totals[0]
+    count = 0
+    while totals.count > 0 and count < released.runs.shape[0]:
+        ms, sequence = h.heap[0, MS], h.heap[0, SEQUENCE]
+        if is_before(totals.bound_ms, totals.bound_sequence, ms, sequence):
+            totals.bound_ms, totals.bound_sequence = ms, sequence
+        count = let_go(h, released, count, False)
+    if totals.count == 0:
+        totals.windows = 0
+        totals.held_since = totals.sequence
+        totals.overflow_ms = NEVER
+        totals.releasing = 0
+    return count
+
+
+@entry
+def hold_again(h, outcomes, pairs, prediction_ms, opened_ms, sequences, runs, window_ms):
+    """Hold what a state held, in the order of the sequences; the totals but for the counts are set.
+
+    `prediction_ms`, `opened_ms`, `sequences` and `runs` have the shape (n,), as `outcomes`, whose `Pairs` are
+    `pairs`; there is room for all of it.
+    """
+    totals = h.totals[0]
+    paired = 0
+    for i in range(outcomes.shape[0]):
+        h.outcomes[i] = outcomes[i]
+        h.opened_ms[i] = opened_ms[i]
+        h.run[i] = runs[i]
+        end = end_of_pairs(pairs, paired, i)
+        h.pair[i] = chain_pairs(h, pairs, paired, end)
+        paired = end
+        sift_up(h.heap, i, prediction_ms[i], sequences[i], i)
+        open_window(h, prediction_ms[i], sequences[i], opened_ms[i] + window_ms)
+        totals.assumed += outcomes[i].assumed
+    totals.count = totals.top = outcomes.shape[0]
+
+
+@entry
+def open_again(h, windows, window_ms):
+    """Open these windows in place of all: prediction time, sequence, time of opening, (n, 3), in order."""
+    h.totals[0].windows = h.totals[0].first_window = 0
+    for i in range(windows.shape[0]):
+        open_window(h, windows[i, MS], windows[i, SEQUENCE], windows[i, LAST] + window_ms)
+
+
+@entry
+def count_pairs(h, first):
+    """Count the pairs of chains that begin at these places of the pool, int32 (n,), -1 for none."""
+    count = 0
+    for i in range(first.shape[0]):
+        place = first[i]
+        while place >= 0:
+            count += 1
+            place = h.pairs[place, NEXT]
+    return count
+
+
+@entry
+def read_pairs(h, first, pairs):
+    """Write the pairs of these chains, with the number of the chain, into `pairs`, which has room."""
+    count = 0
+    for i in range(first.shape[0]):
+        place = first[i]
+        while place >= 0:
+            pairs[count, 0] = i
+            pairs[count, 1] = h.pairs[place, PARTNER]
+            pairs[count, 2] = h.pairs[place, ANSWER]
+            count += 1
+            place = h.pairs[place, NEXT]
+
+
+@entry
+def free_pairs(h, first):
+    """Free the places of these chains."""
+    totals = h.totals[0]
+    for i in range(first.shape[0]):
+        place = first[i]
+        while place >= 0:
+            following = h.pairs[place, NEXT]
+            h.pairs[place, NEXT] = totals.pairs_free
+            totals.pairs_free = place
+            totals.pairs -= 1
+            place = following
+
+
+ROOM: Final = 4_096
+"""Largest number of outcomes released at a time."""
+_FIRST_SLOTS: Final = 1_024
+_NO_PAIRS: Final = np.zeros((0, 3), np.int32)
+
+
+class OrderTotals(msgspec.Struct, array_like=True, frozen=True):
+    """State of the order besides what is held, as a commit contains it; see `TOTALS`."""
+
+    sequence: int = 0
+    bound: tuple[int, int] = (NEVER, 0)
+    clock_ms: int = NEVER
+    held_since: int = 0
+    overflow: tuple[int, int] = (NEVER, 0)
+
+
+class HeldRows(NamedTuple):
+    """Outcomes that a state holds, shape (n,) each, in the order of `sequence`, and their pairs."""
+
+    outcomes: Records
+    pairs: Pairs
+    prediction_ms: NDArray[np.int64]
+    opened_ms: NDArray[np.int64]
+    sequence: NDArray[np.int64]
+    run: NDArray[np.int64]
+
+    def at(self, chosen: NDArray[np.int64]) -> HeldRows:
+        """Rows at these positions."""
+        return HeldRows(
+            taken(self.outcomes, chosen),
+            pairs_at(self.pairs, chosen, len(self.outcomes)),
+            self.prediction_ms[chosen],
+            self.opened_ms[chosen],
+            self.sequence[chosen],
+            self.run[chosen],
+        )
+
+
+def joined_rows(parts: Sequence[HeldRows]) -> HeldRows:
+    """Rows of all parts, one after another; at least one part."""
+    starts = np.cumsum([0, *(len(part.outcomes) for part in parts)]).tolist()
+    return HeldRows(
+        joined([part.outcomes for part in parts]),
+        np.concatenate(
+            [
+                part.pairs + np.array([start, 0, 0], np.int32)
+                for start, part in zip(starts, parts, strict=False)
+            ]
+        ),
+        np.concatenate([part.prediction_ms for part in parts]),
+        np.concatenate([part.opened_ms for part in parts]),
+        np.concatenate([part.sequence for part in parts]),
+        np.concatenate([part.run for part in parts]),
+    )
+
+
+class Leaving(NamedTuple):
+    """Outcomes that leave in order, at most `ROOM`."""
+
+    outcomes: OutcomeBatch
+    runs: NDArray[np.int64]
+    """Number of the stored run of each, -1 for none."""
+    early: NDArray[np.bool_]
+    """Whether each left because there were too many."""
+
+
+class PredictionOrder:
+    """Holds outcomes until it is their turn in the order of predictions.
+
+    Parameters
+    ----------
+    window_ms
+        `join.reorder_window` in milliseconds.
+    maximum
+        `join.max_reordered`: largest number of outcomes held.
+    """
+
+    __slots__ = ("_held", "_maximum", "_released", "_scores", "_window_ms")
+
+    def __init__(self, window_ms: int, maximum: int) -> None:
+        self._window_ms = window_ms
+        self._maximum = maximum
+        self._held = _held(_FIRST_SLOTS, OrderTotals())
+        self._scores = HeldScores()
+        kinds = OUTCOME, np.int64, np.int32, np.bool_
+        self._released = Released(*(np.empty(ROOM, kind) for kind in kinds))
+
+    def __len__(self) -> int:
+        return int(self._held.totals["count"][0])
+
+    @property
+    def assumed(self) -> int:
+        """Number of those held that were assumed at expiry."""
+        return int(self._held.totals["assumed"][0])
+
+    def put(self, outcomes: OutcomeBatch, timing: Records, clock_ms: int) -> Iterator[Leaving]:
+        """Hold outcomes, and release those whose turn it is until the clock after them.
+
+        Exhaust the iterator before anything else is done with the order.
+
+        Parameters
+        ----------
+        outcomes
+            Outcomes in the order in which they were resolved. Those with model -1 are held elsewhere, and
+            only open their windows.
+        timing
+            Records `TIMING` of the outcomes, (n,).
+        clock_ms
+            Clock at their end.
+
+        Yields
+        ------
+        Leaving
+            What was released.
+        """
+        records = self._with_own_scores(outcomes)
+        pairs = _NO_PAIRS if outcomes.pairs is None else outcomes.pairs
+        self._make_room(len(records), len(pairs))
+        at = 0
+        while at <= len(records):
+            window = self._window_ms, self._maximum
+            coming = pairs[np.searchsorted(pairs[:, 0], at) :]
+            at, count = put_in_order(
+                self._held, records, timing, coming, at, clock_ms, *window, self._released
+            )
+            if count:
+                yield self._take(outcomes, count)
+
+    def release_all(self, names: OutcomeBatch) -> Iterator[Leaving]:
+        """Release everything in order, as `put` does; `names` is a batch with the names of now."""
+        while len(self):
+            yield self._take(names, release_any(self._held, self._released))
+
+    def _take(self, names: OutcomeBatch, count: int) -> Leaving:
+        released = self._released
+        records = copied(released.outcomes[:count])
+        numbers = records["scores"]
+        scored: list[int] = numbers[(numbers >= 0) & (numbers < SEGMENTS_FROM)].tolist()
+        held = self._scores
+        segments = {number: held.segments.get(number, -1) for number in scored} if held.segments else {}
+        scores = held.take(scored) if scored else {}
+        pairs = self._pairs_of(released.pair[:count])
+        free_pairs(self._held, released.pair[:count])
+        batch = OutcomeBatch(records, names.models, names.classes, scores, names.segments, segments, pairs)
+        return Leaving(batch, released.runs[:count].copy(), released.early[:count].copy())
+
+    def _pairs_of(self, first: NDArray[np.int32]) -> Pairs:
+        """Pairs in the chains that begin at these places, -1 for none, by the number of the chain."""
+        if not self._held.totals["pairs"][0]:
+            return _NO_PAIRS
+        pairs = np.empty((count_pairs(self._held, first), 3), np.int32)
+        read_pairs(self._held, first, pairs)
+        return pairs
+
+    def _with_own_scores(self, outcomes: OutcomeBatch) -> Records:
+        """Records whose scores have the numbers that they have here."""
+        records = outcomes.records
+        numbers = records["scores"]
+        scored = np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
+        if len(scored):
+            records = copied(records)
+            records["scores"][scored] = [
+                self._scores.add(outcomes.scores[number], outcomes.scored_segments.get(number, -1))
+                for number in numbers[scored].tolist()
+            ]
+        return records
+
+    def take_early(self) -> int:
+        """Return how many outcomes left because there were too many, since the last call."""
+        early = int(self._held.totals["early"][0])
+        self._held.totals["early"] = 0
+        return early
+
+    def held_by_model(self, models: int) -> NDArray[np.int64]:
+        """Count the outcomes held by model number, shape (models,)."""
+        return np.bincount(self.records()["model"], minlength=models)
+
+    def records(self) -> Records:
+        """Outcomes held, in no order; the numbers of their scores are those of this order."""
+        return taken(self._held.outcomes, self._slots())
+
+    def pairs(self) -> Pairs:
+        """Pairs of the outcomes held, by their places in `records`."""
+        return self._pairs_of(self._held.pair[self._slots()])
+
+    def segments(self) -> NDArray[np.int32]:
+        """Numbers of the segments of outcomes held, negative for none."""
+        plain = self.records()["scores"] - SEGMENTS_FROM
+        return np.concatenate([plain, np.array(list(self._scores.segments.values()), np.int32)])
+
+    def _slots(self) -> NDArray[np.int64]:
+        return self._held.heap[: len(self), LAST]
+
+    def rows(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], HeldRows]:
+        """Slots and rows of chosen outcomes, by mask over the heap, in the order of their sequence."""
+        at = np.flatnonzero(chosen)
+        heap = self._held.heap[at]
+        heap = heap[np.argsort(heap[:, SEQUENCE])]
+        slots = heap[:, LAST]
+        held = self._held
+        outcomes, pairs = taken(held.outcomes, slots), self._pairs_of(held.pair[slots])
+        times = heap[:, MS], held.opened_ms[slots]
+        return slots, HeldRows(outcomes, pairs, *times, heap[:, SEQUENCE], held.run[slots])
+
+    def runs(self) -> NDArray[np.int64]:
+        """Number of the stored run of each outcome in the heap, -1 for none, shape (held,)."""
+        return self._held.run[self._slots()]
+
+    def set_run(self, slots: NDArray[np.int64], number: int) -> None:
+        """Note the stored run that contains these outcomes."""
+        self._held.run[slots] = number
+
+    def forget_runs(self) -> None:
+        """Note that no stored run contains any outcome."""
+        self._held.run[self._slots()] = NO_RUN
+
+    def windows(self) -> NDArray[np.int64]:
+        """Windows that are open: prediction time, sequence and time of opening, (n, 3), in that order."""
+        t, ring = self._held.totals[0], self._held.windows
+        at = (int(t["first_window"]) + np.arange(int(t["windows"]))) % len(ring)
+        return ring[at] - (0, 0, self._window_ms)
+
+    def open_windows(self, windows: NDArray[np.int64]) -> None:
+        """Open these windows, in place of those of the outcomes held, which are among them."""
+        self._make_room(len(windows), 0)
+        open_again(self._held, windows, self._window_ms)
+
+    def carried(self, outcomes: Records) -> tuple[dict[int, dict[str, float]], NDArray[np.int64]]:
+        """Scores by position, and the number of the segments of each, -1 for none, of outcomes held."""
+        numbers = outcomes["scores"]
+        segments = np.where(numbers >= SEGMENTS_FROM, numbers - SEGMENTS_FROM, -1).astype(np.int64)
+        scores: dict[int, dict[str, float]] = {}
+        for position in np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM)).tolist():
+            number = int(numbers[position])
+            scores[position] = self._scores[number]
+            segments[position] = self._scores.segments.get(number, -1)
+        return scores, segments
+
+    def totals(self) -> OrderTotals:
+        """State besides what is held."""
+        t = self._held.totals[0]
+        bound, overflow = (int(t["bound_ms"]), int(t["bound_sequence"])), NEVER
+        if t["overflow_ms"] != NEVER:
+            overflow = int(t["overflow_ms"])
+        return OrderTotals(
+            int(t["sequence"]),
+            bound,
+            int(t["clock_ms"]),
+            int(t["held_since"]),
+            (overflow, 0 if overflow == NEVER else int(t["overflow_sequence"])),
+        )
+
+    def restore(self, totals: OrderTotals, rows: HeldRows, scores: Mapping[int, dict[str, float]]) -> None:
+        """Continue from a state.
+
+        Parameters
+        ----------
+        totals
+            State besides what is held.
+        rows
+            What is held; the column `scores` of the outcomes holds `SEGMENTS_FROM` plus the number of
+            segments, -1 without any.
+        scores
+            Scores by position in the rows.
+        """
+        self._scores = HeldScores()
+        outcomes = copied(rows.outcomes)
+        for position, each in scores.items():
+            segments = max(-1, int(outcomes["scores"][position]) - SEGMENTS_FROM)
+            outcomes["scores"][position] = self._scores.add(each, segments)
+        slots = max(_FIRST_SLOTS, 1 << (len(outcomes) - 1).bit_length() if len(outcomes) else 0)
+        self._held = _held(slots, totals)
+        self._make_room(0, len(rows.pairs))
+        arrays = rows.prediction_ms, rows.opened_ms, rows.sequence, rows.run
+        hold_again(self._held, outcomes, rows.pairs, *arrays, self._window_ms)
+
+    def _make_room(self, coming: int, pairs: int) -> None:
+        """Double the slots, and the room for pairs, until there is room for further ones."""
+        held, count = self._held, max(len(self), int(self._held.totals["windows"][0]))
+        needed = int(held.totals["pairs"][0]) + pairs
+        if needed > len(held.pairs):
+            pool = lazy_zeros(3 * max(_FIRST_SLOTS, 1 << (needed - 1).bit_length()), np.dtype(np.int32))
+            pool[: held.pairs.size] = held.pairs.reshape(-1)
+            self._held = held = held._replace(pairs=pool.reshape(-1, 3))
+        slots = len(held.opened_ms)
+        while count + coming > slots:
+            slots *= 2
+        if slots == len(held.opened_ms):
+            return
+        larger = _held(slots, OrderTotals())
+        top = int(held.totals["top"][0])
+        for name in ("outcomes", "opened_ms", "run", "pair", "heap"):
+            getattr(larger, name)[:top] = getattr(held, name)[:top]
+        first, windows = int(held.totals["first_window"][0]), int(held.totals["windows"][0])
+        larger.windows[:windows] = np.roll(held.windows, -first, axis=0)[:windows]
+        held.totals["first_window"] = 0
+        self._held = larger._replace(pairs=held.pairs, totals=held.totals)
+
+
+def _held(slots: int, totals: OrderTotals) -> Held:
+    """Arrays with so many free slots."""
+    record = np.zeros(1, TOTALS)
+    record["free"] = record["pairs_free"] = -1
+    record["sequence"], record["clock_ms"] = totals.sequence, totals.clock_ms
+    record["bound_ms"], record["bound_sequence"] = totals.bound
+    record["held_since"] = totals.held_since
+    record["overflow_ms"], record["overflow_sequence"] = totals.overflow
+    return Held(
+        lazy_zeros(slots, OUTCOME),
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.int32),
+        np.zeros((slots, 3), np.int64),
+        np.zeros((slots, 3), np.int64),
+        np.zeros((0, 3), np.int32),
+        record,
+    )

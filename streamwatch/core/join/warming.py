@@ -1,0 +1,125 @@
+"""Compilation of the join, or loading of its compiled functions, before it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from streamwatch.core.events import Event, Label, Prediction
+from streamwatch.core.join.cold.block import PACKED_ENTRY
+from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
+from streamwatch.core.join.cold.store import ColdSpec, MemoryRuns
+from streamwatch.core.join.join import DONE, LOAD_OLDEST, CompiledJoin
+from streamwatch.core.join.layout import PREDICTIONS
+from streamwatch.core.records import no_records
+from streamwatch.core.specs import ComparisonSpec, JoinSpec
+
+_ENOUGH = 5_000
+"""Number of ids for which hash table and entries have to grow."""
+_TABLE = OverflowSpec(0, 4, ColdSpec(fanout=2))
+_COMPARED = (ComparisonSpec("warm-up", ("*",)),)
+_SOON = JoinSpec(
+    horizon_ms=10_000, early_horizon_ms=10_000, dedup_horizon_ms=10_000, assume="a", comparisons=_COMPARED
+)
+
+
+def warm_up_join() -> None:
+    """Join many predictions and a label, so that every compiled function is called."""
+    join = _joined(_ENOUGH)
+    list(join.take_outcomes(0))
+    join.record_rows(no_records())
+    rows = join.rows(())
+    join.accepted(rows, join.predicted_scores(rows), 0, 0)
+
+
+def warm_up_commits() -> None:
+    """Compute the changes for a commit of a small join, and restore a join from them."""
+    join = _joined(2)
+    items = sorted(join.changes(1).items())
+    written = [(key, value) for key, value in items if value is not None]
+    CompiledJoin(JoinSpec(), _digests).restore(join.totals(), written)
+
+
+def warm_up_overflow() -> None:
+    """Let entries of every kind leave a table, be looked up, merged, and fall due."""
+    store = MemoryRuns()
+    join = CompiledJoin(_SOON, _digests, Overflow(store, _TABLE))
+    for at_ms in (0, 1_000, 2_000):
+        _take(join, [Prediction(f"{at_ms + n}", "warm-up", "a", at_ms) for n in range(8)])
+        _take(join, [Label(f"{at_ms}", "a", at_ms), Label(f"{at_ms + 100}", "a", at_ms, "warm-up")])
+    _take(join, [Prediction("100", "warm-up", "a", 2_000), Label("1", "a", 2_000)])
+    merge = join.plan_merge()
+    assert merge is not None  # noqa: S101 - there are several runs of a size
+    merge.run()
+    join.finish_merge(merge)
+    values = {key: value for key, value in join.changes(1).items() if value is not None}
+    changes = join.run_changes()
+    assert changes is not None  # noqa: S101 - there is an overflow
+    store.commit(changes)
+    again = CompiledJoin(_SOON, _digests, Overflow(store, _TABLE))
+    again.restore(join.totals(), sorted(values.items()))
+    _take(again, [Prediction("5", "warm-up", "a", 30_000)])
+
+
+def _joined(number: int) -> CompiledJoin:
+    """Build a join of `number` predictions and a label."""
+    join = CompiledJoin(JoinSpec(), _digests)
+    events = [Prediction(str(id_), "warm-up", "a", 0) for id_ in range(number)]
+    rows = join.rows([*events, Label("0", "a", 0)])
+    at = 0
+    while at < len(rows):
+        at, _ = join.take(rows, at)
+    return join
+
+
+def _take(join: CompiledJoin, events: Sequence[Event]) -> None:
+    """Join events as a pipeline does."""
+    rows = join.rows(events)
+    for work in join.prepare(rows):
+        work()
+    at, why = 0, -1
+    while why != DONE:
+        at, why = join.take(rows, at)
+        list(join.take_outcomes(0))
+        if why == LOAD_OLDEST:
+            for work in join.load_oldest(rows[at:]):
+                work()
+    for work in join.finish():
+        work()
+
+
+def _digests(ids: Sequence[str]) -> bytes:
+    """Digests of numbers; their lower halves are spread like those of a hash."""
+    return b"".join((int(id_) * 0x9E3779B97F4A7C15 % 2**64).to_bytes(16, "big") for id_ in ids)
+
+
+# Compilation of the functions for cold entries, or their loading, before they are needed.
+
+
+_COUNT = 8
+
+
+def warm_up_cold_entries() -> None:
+    """Evict, look up, take out, merge, open again and take the oldest, so that every function is called."""
+    store = MemoryRuns()
+    spec = ColdSpec(fanout=2)
+    cold = ColdEntries(store, spec)
+    entries = np.zeros(_COUNT, PACKED_ENTRY)
+    entries["low"] = np.arange(_COUNT) * 2**61
+    for evicted in range(2):
+        entries["arrival"] = evicted * _COUNT + np.arange(_COUNT)
+        cold.evict(PREDICTIONS, entries)
+    found = cold.look_up(entries["low"].copy(), entries["high"].copy())
+    cold.mark_dead(found.runs[:1], found.positions[:1])
+    merge = cold.plan_merge()
+    assert merge is not None  # noqa: S101 - there are two runs of a size
+    merge.run()
+    cold.finish_merge(merge)
+    store.commit(cold.changes())
+    cold = ColdEntries(store, spec)
+    cold.look_up(entries["low"].copy(), entries["high"].copy())
+    search = cold.plan_oldest_search(PREDICTIONS, 1)
+    search.run()
+    cold.finish_oldest_search(search)

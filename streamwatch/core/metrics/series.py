@@ -1,0 +1,215 @@
+"""Metric families and the report that sinks render: the one source of names for metrics and API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from math import isnan
+from statistics import fmean
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import SEPARATOR, Alarm, model_of
+
+if TYPE_CHECKING:
+    from streamwatch.core.estimators.past import PastView
+
+PREFIX = "streamwatch_"
+_STANDARD = ("process_", "python_")
+"""Beginnings of standard metric names, which every exporter gives without a prefix of its own."""
+
+
+def exposed(name: str) -> str:
+    """Name of a metric in a scrape: with `PREFIX`, except for standard metrics of process and interpreter."""
+    return name if name.startswith(_STANDARD) else PREFIX + name
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Cumulative bucket counts (the last bucket is +Inf) and the sum of observations."""
+
+    counts: tuple[int, ...]
+    total: float
+
+
+Sample: TypeAlias = tuple[tuple[str, ...], float | Histogram]
+"""(label values, value)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """All series of one metric.
+
+    `name` is without the prefix and, for counters, ends in `_total`. `labels` are label names in
+    alphabetical order; each sample is (label values in that order, value). An undefined value has no
+    sample. `bounds` are the upper bounds of a histogram's buckets without +Inf.
+    """
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+    labels: tuple[str, ...]
+    samples: Sequence[Sample]
+    bounds: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Report of one durable commit; every sink renders the same value.
+
+    `published_ms` is the host's time in milliseconds since the epoch. `details` has, for the API, what is no
+    series of a model (class names, when it was first seen). `alarms` are the latest of all models, oldest
+    first. `pasts` has the past of each model over at most `history_days` days: one view, or one for each of
+    its folds (`EstimatorSet.pasts`).
+    """
+
+    families: Sequence[Family]
+    published_ms: int
+    details: Mapping[str, Mapping[str, object]]
+    alarms: Sequence[Alarm] = ()
+    pasts: Mapping[str, Sequence[PastView]] = field(default_factory=dict[str, "Sequence[PastView]"])
+    history_days: int = 0
+
+
+def detail_at(details: object, *path: str) -> object:
+    """Look up what stands at a path of a model's details, which nest; None where there is nothing."""
+    for name in path:
+        if not isinstance(details, Mapping):
+            return None
+        details = cast("Mapping[str, object]", details).get(name)
+    return details
+
+
+# Per-class series of a metric, kept as arrays: a report of a million classes takes some megabytes.
+#
+# Samples are made while they are iterated over, of all models or only of those that somebody wants.
+
+
+ClassSample: TypeAlias = tuple[tuple[str, str, str], float]
+"""((class, forgetting, model), value)."""
+
+
+class ClassNames:
+    """Names of a model's classes, in order of their first appearance; shared by all metrics of a report.
+
+    Parameters
+    ----------
+    names
+        As of the report.
+    places
+        Index of each name that has one; further names, which may have come since, do not matter.
+    """
+
+    def __init__(self, names: Sequence[str], places: Mapping[str, int] | None = None) -> None:
+        self.names = names
+        self._places = {name: at for at, name in enumerate(names)} if places is None else places
+
+    def place(self, name: str) -> int | None:
+        """Index of a class; None of an unknown one."""
+        at = self._places.get(name)
+        if at is None and self.names and self.names[-1] == name:  # of all classes beyond the limit
+            return len(self.names) - 1
+        return at
+
+
+class ClassSamples(Sequence[ClassSample]):
+    """Samples of a metric with the labels class, forgetting and model, under one forgetting.
+
+    Undefined values (NaN) give no sample.
+
+    Parameters
+    ----------
+    forgetting
+        Value of the label.
+    """
+
+    def __init__(self, forgetting: str = "") -> None:
+        self.forgetting = forgetting
+        self._values: dict[str, tuple[ClassNames, NDArray[np.float64]]] = {}
+        self._count = 0
+
+    def add(self, model: str, names: ClassNames, values: NDArray[np.float64]) -> None:
+        """Add a model: float64 (at most as many as names), one value for each class, NaN where undefined."""
+        self._values[model] = (names, values)
+        self._count += int(np.count_nonzero(~np.isnan(values)))
+
+    def join_folds(self) -> None:
+        """Replace the series of folds by those of their models: the mean over the folds that define it."""
+        by_model: dict[str, list[str]] = {}
+        for name in self._values:
+            if SEPARATOR in name:
+                by_model.setdefault(model_of(name), []).append(name)
+        for model, folds in by_model.items():
+            found: dict[str, list[float]] = {}
+            for fold in folds:
+                for (name, _, _), value in self.of_model(fold):
+                    found.setdefault(name, []).append(value)
+                self._remove(fold)
+            joined = {name: fmean(values) for name, values in found.items()}
+            joined |= {name: value for (name, _, _), value in self.of_model(model)}
+            self._remove(model)
+            self.add(model, ClassNames(list(joined)), np.array(list(joined.values()), np.float64))
+
+    def _remove(self, model: str) -> None:
+        if model in self._values:
+            self._count -= int(np.count_nonzero(~np.isnan(self._values.pop(model)[1])))
+
+    @property
+    def models(self) -> Iterable[str]:
+        """Names of the models."""
+        return self._values.keys()
+
+    def of_model(self, model: str) -> Iterator[ClassSample]:
+        """Samples of one model, in the order of its classes; none for an unknown one."""
+        if model not in self._values:
+            return
+        names, values = self._values[model]
+        for name, value in zip(names.names, values.tolist(), strict=False):
+            if not isnan(value):
+                yield (name, self.forgetting, model), value
+
+    def of_classes(self, model: str, classes: Iterable[str]) -> Iterator[ClassSample]:
+        """Samples of some classes of a model, in the order in which they are asked for."""
+        if model not in self._values:
+            return
+        names, values = self._values[model]
+        for name in classes:
+            at = names.place(name)
+            if at is not None and at < len(values) and not isnan(value := float(values[at])):
+                yield (name, self.forgetting, model), value
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another sequence has the same samples in the same order."""
+        return isinstance(other, Sequence) and list(self) == list(cast("Sequence[object]", other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        """Count the defined values."""
+        return self._count
+
+    def __iter__(self) -> Iterator[ClassSample]:
+        """Make the samples of all models."""
+        for model in self._values:
+            yield from self.of_model(model)
+
+    @overload
+    def __getitem__(self, index: int) -> ClassSample: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ClassSample]: ...
+    def __getitem__(self, index: int | slice) -> ClassSample | list[ClassSample]:
+        """Make samples by position; linear in the position."""
+        if isinstance(index, slice):
+            return list(self)[index]
+        at = index + self._count if index < 0 else index
+        for sample in islice(self, max(at, 0), None):
+            if at >= 0:
+                return sample
+            break
+        raise IndexError(f"expected a position below {self._count}, got {index}")

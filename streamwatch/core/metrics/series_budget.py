@@ -1,0 +1,475 @@
+"""Budget of series in a scrape: a hard limit that leaves out the least needed series of each model.
+
+What rules and dashboards read (`core.metrics.needed`) stays. The other series of a model are in an order:
+first those without a forgetting or under the main one, then other forgettings, then values of segments and
+folds, the most frequent first, then classes, the most frequent first. Every model may keep the same number of
+them; who has fewer leaves the rest to the others. So a model of 1,000 classes takes nothing from one of two.
+
+What is left out changes rarely, as a series that comes and goes is worse than one that is absent:
+
+- the number per model goes down when the limit is exceeded, to what takes `RESERVE` less than the limit, and
+  up if a quarter more fits, or everything, and once a day;
+- classes and values of a segment keep their order for a day, or until the model has had twice as many
+  outcomes; then one takes another's place only if it is twice as frequent;
+- a series counts with its model once it has been there: one that is undefined now and then moves no other.
+
+Series are counted anew once a minute where there are others, and at once where the limit is exceeded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+
+from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Sample
+from streamwatch.core.metrics.table import is_needed, main_forgetting
+from streamwatch.core.specs import MonitorsSpec
+
+Part: TypeAlias = Literal["class", "segment", "forgetting", "other", "needed"]
+"""What a series is that was left out, in the order in which they go; `needed` only beyond all measure."""
+PARTS: Final[tuple[Part, ...]] = get_args(Part)
+
+RESERVE: Final = 0.05
+"""Share of the limit that is left free when something is left out, for what comes next."""
+RISE: Final = 1.25
+"""Ratio in which the number of series per model must be able to rise before it does."""
+ADVANTAGE: Final = 2.0
+"""Ratio in which a class must be more frequent than a shown one to take its place."""
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 3_600_000
+_DAY_MS: Final = 24 * _HOUR_MS
+
+_OTHER, _FORGETTING, _SEGMENT, _CLASS = range(4)
+_WEIGHTS: Final = frozenset({"segment_outcomes_total", "fold_outcomes_total", "class_truth_ratio"})
+"""Metrics whose values tell how frequent a value of a segment, a fold or a class is."""
+
+_Place: TypeAlias = tuple[int, int, int]
+"""Place of a series in the order of its model: rank, then forgetting or value of a segment, then metric."""
+_NONE: Final[_Place] = (-1, 0, 0)
+"""Before all places."""
+_ALL: Final[_Place] = (4, 0, 0)
+"""After all places."""
+_Item: TypeAlias = tuple[str, ...]
+"""Value of a segment, fold or class: the values of its labels."""
+
+
+def lines_of(family: Family) -> int:
+    """Count the lines of a family in an exposition; each bucket, sum and count of a histogram is one."""
+    return len(family.samples) * _width(family)
+
+
+def _width(family: Family) -> int:
+    return len(family.bounds) + 3 if family.kind == "histogram" else 1
+
+
+def _owner(family: Family) -> int | None:
+    """Position of the label that names the model to which series count; None of a family of no model."""
+    for label in ("model", "challenger"):
+        if label in family.labels:
+            return family.labels.index(label)
+    return None
+
+
+def _owner_of(family: Family) -> int:
+    """Position of the label that names the model, of a family that has one."""
+    at = _owner(family)
+    if at is None:
+        raise ValueError(f"{family.name}: expected a label model or challenger, got {family.labels}")
+    return at
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Families of a report that a scrape shows, and counts of what it leaves out."""
+
+    families: Sequence[Family]
+    lines: int
+    """Lines of these families."""
+    dropped: Mapping[Part, int] = field(default_factory=dict[Part, int])
+    """Series that were left out; no entry for what nothing was left out of."""
+    models: int = 0
+    """Number of models of which something was left out."""
+
+
+@dataclass(slots=True)
+class _Ranking:
+    """Order of a model's classes, or of its values of segments and folds."""
+
+    places: dict[_Item, int]
+    decided_ms: int
+    outcomes: float
+
+
+@dataclass(slots=True)
+class _Model:
+    """Series of a model that can be left out: number of lines by place."""
+
+    sizes: dict[_Place, int] = field(default_factory=dict[_Place, int])
+    rankings: dict[int, _Ranking] = field(default_factory=dict[int, _Ranking])
+    last: _Place = _ALL
+    """Place of the last series that is shown."""
+
+
+class _Kept(NamedTuple):
+    """How many lines of a model are kept beside the needed ones."""
+
+    lines: int
+    name: str
+    """Name of the last model that keeps so many; those after it keep fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """Labels by which the series of a family tell classes, or values of segments and folds, apart."""
+
+    kind: int
+    owner: int
+    at: tuple[int, ...]
+
+    @classmethod
+    def of(cls, family: Family) -> _Items | None:
+        """Find them; None where there are none."""
+        for kind, names in ((_CLASS, ("class",)), (_SEGMENT, ("segment", "value")), (_SEGMENT, ("fold",))):
+            if set(names) <= set(family.labels):
+                return cls(kind, _owner_of(family), tuple(map(family.labels.index, names)))
+        return None
+
+    def item(self, values: tuple[str, ...]) -> _Item:
+        """Pick the values of these labels."""
+        return tuple(values[at] for at in self.at)
+
+
+class SeriesBudget:
+    """Chooses what a scrape shows; remembers its choice, so that it stays the same from scrape to scrape.
+
+    The choice depends on the reports it was given since a start, never on the order of models or series.
+
+    Parameters
+    ----------
+    max_series
+        Lines of an exposition that may be shown.
+    forgettings
+        Names of the configured forgettings, in their order; the first fading one is the main one.
+    """
+
+    def __init__(self, max_series: int, forgettings: Sequence[str]) -> None:
+        self.max_series = max_series
+        self._main = main_forgetting(forgettings) or ""
+        others = [name for name in forgettings if name != self._main]
+        self._forgettings = {name: at for at, name in enumerate(others)}
+        self._models: dict[str, _Model] = {}
+        self._kept: _Kept | None = None
+        self._spare = int(max_series * RESERVE)
+        self._needed = self._planned = 0
+        self._counted_ms = self._changed_ms = 0
+        self._sizes: tuple[tuple[str, int], ...] = ()
+        self._hidden: dict[str, frozenset[tuple[str, ...]]] = {}
+        """Label values of what is left out, by metric; what comes is shown until it is counted."""
+        self._classes: dict[str, Sequence[str]] = {}
+        """Classes that are shown, by model."""
+
+    @classmethod
+    def of(cls, monitors: MonitorsSpec) -> SeriesBudget:
+        """Make the budget that settings ask for."""
+        return cls(monitors.max_series, [each.name for each in monitors.forgetting])
+
+    def cut(self, families: Sequence[Family], fixed: int, now_ms: int) -> Cut:
+        """Choose what is shown of a report.
+
+        Parameters
+        ----------
+        families
+            Families of the report.
+        fixed
+            Lines that are shown beside them whatever they are.
+        now_ms
+            The host's time at which the report was published, in milliseconds since the epoch.
+        """
+        lines = sum(map(lines_of, families))
+        room = self.max_series - fixed
+        if self._kept is None and lines <= room:
+            return Cut(families, lines)
+        sizes = tuple((family.name, len(family.samples)) for family in families)
+        since_ms = now_ms - self._counted_ms
+        is_due = sizes != self._sizes and not 0 <= since_ms < _MINUTE_MS
+        is_due |= lines <= room - self._spare or not 0 <= since_ms < _HOUR_MS
+        if self._kept is None or is_due:
+            self._count(families, room, now_ms)
+        cut = self._applied(families, lines)
+        if cut.lines > room:  # by series that have come since they were counted
+            self._count(families, room, now_ms)
+            cut = self._applied(families, lines)
+        return cut if cut.lines <= room else _beyond_measure(cut, room)
+
+    def _count(self, families: Sequence[Family], room: int, now_ms: int) -> None:
+        """Take in which series there are, and choose those that are shown in as many lines."""
+        self._sizes, self._counted_ms = tuple((f.name, len(f.samples)) for f in families), now_ms
+        of_models = [family for family in families if _owner(family) is not None]
+        room -= sum(lines_of(family) for family in families if _owner(family) is None)
+        self._take_in(of_models, now_ms)
+        self._planned = self._needed + sum(
+            size
+            for model in self._models.values()
+            for place, size in model.sizes.items()
+            if place <= model.last
+        )
+        self._decide(room, sum(map(lines_of, of_models)), now_ms)
+        self._choose(of_models)
+
+    def _take_in(self, families: Sequence[Family], now_ms: int) -> None:
+        """Take in which series every model has, in which order."""
+        present = set[str]()
+        for family in families:
+            present |= _models_of(family)
+        for gone in self._models.keys() - present:
+            del self._models[gone]
+        for name in present - self._models.keys():
+            self._models[name] = _Model()
+        self._rank(families, now_ms)
+        self._needed = per_class = 0
+        found: Counter[tuple[str, _Place]] = Counter()
+        for metric, family in enumerate(families):
+            if isinstance(family.samples, ClassSamples):
+                per_class += 1
+                continue
+            at, width, place_of = _owner_of(family), _width(family), self._places(family, metric)
+            for values, _ in family.samples:
+                place = place_of(values)
+                if place is None:
+                    self._needed += width
+                else:
+                    found[values[at], place] += width
+        for (name, place), size in found.items():
+            sizes = self._models[name].sizes
+            sizes[place] = max(size, sizes.get(place, 0))
+        for model in self._models.values():
+            if per_class and (ranking := model.rankings.get(_CLASS)) is not None:
+                for rank in ranking.places.values():
+                    place = (_CLASS, rank, 0)
+                    model.sizes[place] = model.sizes.get(place, 0) + per_class
+
+    def _rank(self, families: Sequence[Family], now_ms: int) -> None:
+        """Bring up to date the order of classes and of values of segments."""
+        outcomes: dict[str, float] = {}
+        weights: dict[tuple[str, int], dict[_Item, float]] = {}
+        for family in families:
+            if family.name == "outcomes_total":
+                at = _owner_of(family)
+                outcomes |= {v[at]: value for v, value in family.samples if not isinstance(value, Histogram)}
+            items = _Items.of(family)
+            is_weight = family.name in _WEIGHTS
+            if items is None or (isinstance(family.samples, ClassSamples) and not is_weight):
+                continue  # its classes are those of the weight
+            for values, value in family.samples:
+                weighed = weights.setdefault((values[items.owner], items.kind), {})
+                item = items.item(values)
+                weight = value if is_weight and not isinstance(value, Histogram) else 0.0
+                weighed[item] = max(weight, weighed.get(item, 0.0))
+        for (name, kind), weighed in weights.items():
+            self._rank_model(self._models[name], kind, weighed, outcomes.get(name, 0.0), now_ms)
+
+    def _rank_model(
+        self, model: _Model, kind: int, weights: Mapping[_Item, float], outcomes: float, now_ms: int
+    ) -> None:
+        before = model.rankings.get(kind)
+        places = {} if before is None else before.places
+        is_due = (
+            before is None or not 0 <= now_ms - before.decided_ms < _DAY_MS or outcomes >= 2 * before.outcomes
+        )
+        if is_due:
+
+            def order(item: _Item) -> tuple[float, _Item]:
+                shown = item in places and (kind, places[item], 0) <= model.last != _ALL
+                return -weights[item] * (ADVANTAGE if shown else 1.0), item
+
+            ranked = sorted(weights, key=order)
+            model.rankings[kind] = _Ranking({item: at for at, item in enumerate(ranked)}, now_ms, outcomes)
+        elif fresh := weights.keys() - places.keys():
+            first = max(places.values(), default=-1) + 1
+            ranked = sorted(fresh, key=lambda item: (-weights[item], item))
+            places |= {item: at for at, item in enumerate(ranked, first)}
+        for place in [place for place in model.sizes if place[0] == kind]:
+            del model.sizes[place]
+
+    def _places(self, family: Family, metric: int) -> Callable[[tuple[str, ...]], _Place | None]:
+        """Make a function from label values to the place of a series, None if it is needed."""
+        at, items = _owner_of(family), _Items.of(family)
+        if items is not None:
+
+            def of_item(values: tuple[str, ...]) -> _Place:
+                ranking = self._models[values[at]].rankings[items.kind]
+                return (items.kind, ranking.places[items.item(values)], 0)
+
+            return of_item
+        of_forgetting = family.labels.index("forgetting") if "forgetting" in family.labels else None
+        known: dict[tuple[str, ...], _Place | None] = {}
+
+        def place_of(values: tuple[str, ...]) -> _Place | None:
+            others = values[:at] + values[at + 1 :]
+            if others not in known:
+                known[others] = self._place(family, values, of_forgetting, metric)
+            return known[others]
+
+        return place_of
+
+    def _place(
+        self, family: Family, values: tuple[str, ...], of_forgetting: int | None, metric: int
+    ) -> _Place | None:
+        if is_needed(family.name, dict(zip(family.labels, values, strict=True)), self._main):
+            return None
+        if of_forgetting is None or values[of_forgetting] == self._main:
+            return (_OTHER, 0, metric)
+        return (_FORGETTING, self._forgettings.get(values[of_forgetting], len(self._forgettings)), metric)
+
+    def _decide(self, room: int, lines: int, now_ms: int) -> None:
+        """Choose how many series every model may keep."""
+        spare, before = self._spare, self._kept
+        if before is None or self._planned > room:
+            self._kept = self._fitting(room - spare)
+        elif lines <= room - spare:
+            self._kept = None
+        else:
+            most = self._fitting(room - spare)
+            is_due = not 0 <= now_ms - self._changed_ms < _DAY_MS
+            if most[0] >= RISE * max(1, before[0]) or (is_due and most > before):
+                self._kept = most
+        if self._kept != before:
+            self._changed_ms = now_ms
+        self._planned = self._needed
+        for name, model in self._models.items():
+            last, model.last = _NONE, _ALL
+            for place, end, size in _ladder(model):
+                if self._kept is not None and (end, name) > self._kept:
+                    model.last = last
+                    break
+                self._planned += size
+                last = place
+
+    def _fitting(self, room: int) -> _Kept:
+        """Most lines per model that fit into the room beside what is needed."""
+        ends = sorted(
+            (end, name, size) for name, model in self._models.items() for _, end, size in _ladder(model)
+        )
+        left, kept = room - self._needed, _Kept(0, "")
+        for end, name, size in ends:
+            left -= size
+            if left < 0:
+                break
+            kept = _Kept(end, name)
+        return kept
+
+    def _choose(self, families: Sequence[Family]) -> None:
+        """Note the series that are left out, and the classes that are not."""
+        self._hidden.clear()
+        self._classes.clear()
+        if self._kept is None:
+            return
+        for metric, family in enumerate(families):
+            if isinstance(family.samples, ClassSamples):
+                continue
+            at, place_of = _owner_of(family), self._places(family, metric)
+            hidden = frozenset(
+                values
+                for values, _ in family.samples
+                if (place := place_of(values)) is not None and place > self._models[values[at]].last
+            )
+            if hidden:
+                self._hidden[family.name] = hidden
+        for name, model in self._models.items():
+            if (ranking := model.rankings.get(_CLASS)) is not None:
+                shown = (each for each, rank in ranking.places.items() if (_CLASS, rank, 0) <= model.last)
+                self._classes[name] = [name for (name,) in shown]
+
+    def _applied(self, families: Sequence[Family], lines: int) -> Cut:
+        """Leave out what is not shown."""
+        cut: list[Family] = []
+        dropped: Counter[Part] = Counter()
+        for family in families:
+            if self._kept is not None and isinstance(family.samples, ClassSamples):
+                every = family.samples
+                samples: Sequence[Sample] = [
+                    each for name, names in self._classes.items() for each in every.of_classes(name, names)
+                ]
+            elif (hidden := self._hidden.get(family.name)) is not None:
+                samples = [sample for sample in family.samples if sample[0] not in hidden]
+            else:
+                cut.append(family)
+                continue
+            part = self._part(family)
+            left_out = (len(family.samples) - len(samples)) * _width(family)
+            if part == "forgetting" and left_out:
+                at = family.labels.index("forgetting")
+                main = sum(values[at] == self._main for values, _ in family.samples)
+                main -= sum(values[at] == self._main for values, _ in samples)
+                dropped["other"] += main * _width(family)
+                left_out -= main * _width(family)
+            dropped[part] += left_out
+            cut.append(replace(family, samples=samples))
+        models = sum(model.last != _ALL for model in self._models.values())
+        return Cut(cut, lines - dropped.total(), {p: dropped[p] for p in PARTS if dropped[p]}, models)
+
+    def _part(self, family: Family) -> Part:
+        items = _Items.of(family)
+        if items is not None:
+            return "class" if items.kind == _CLASS else "segment"
+        return "forgetting" if "forgetting" in family.labels else "other"
+
+
+def _ladder(model: _Model) -> Iterator[tuple[_Place, int, int]]:
+    """(place, lines up to it, lines of it) in the order of a model's series."""
+    end = 0
+    for place, size in sorted(model.sizes.items()):
+        end += size
+        yield place, end, size
+
+
+def _models_of(family: Family) -> set[str]:
+    """Names of the models that a family has series of."""
+    if isinstance(family.samples, ClassSamples):
+        return set(family.samples.models)
+    at = _owner_of(family)
+    return {values[at] for values, _ in family.samples}
+
+
+def _beyond_measure(cut: Cut, room: int) -> Cut:
+    """Leave out whole models, the last by name, as not even what is needed fits; then what is of no model."""
+    of_none = within([family for family in cut.families if _owner(family) is None], room)
+    left = room - sum(map(lines_of, of_none))
+    sizes: Counter[str] = Counter()
+    for family in cut.families:
+        at = _owner(family)
+        if at is not None:
+            for values, _ in family.samples:
+                sizes[values[at]] += _width(family)
+    shown = set[str]()
+    for name in sorted(sizes):
+        left -= sizes[name]
+        if left < 0:
+            break
+        shown.add(name)
+    kept = {family.name for family in of_none}
+    families: list[Family] = []
+    for family in cut.families:
+        at = _owner(family)
+        if at is not None:
+            samples = [sample for sample in family.samples if sample[0][at] in shown]
+            families.append(replace(family, samples=samples))
+        elif family.name in kept:
+            families.append(family)
+    lines = sum(map(lines_of, families))
+    dropped: dict[Part, int] = {**cut.dropped, "needed": cut.lines - lines}
+    return Cut(families, lines, dropped, len(sizes.keys() - shown) or cut.models)
+
+
+def within(families: Sequence[Family], room: int) -> Sequence[Family]:
+    """Leave out whole families of no model, the largest first, until the others fit."""
+    left = sum(map(lines_of, families)) - room
+    gone = set[str]()
+    for family in sorted(families, key=lambda each: (-lines_of(each), each.name)):
+        if left <= 0:
+            break
+        left -= lines_of(family)
+        gone.add(family.name)
+    return [family for family in families if family.name not in gone]

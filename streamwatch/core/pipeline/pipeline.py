@@ -1,0 +1,484 @@
+"""`Pipeline`: joins the records of the merged sequence, lets deadlines pass and evaluates the outcomes.
+
+It does no I/O. Every record carries the clock at its place in the sequence (`record_ms`, never decreasing).
+Deadlines up to that clock are handled before the record is joined, so the result does not depend on how
+records are cut into batches. The compiled join holds the entries in memory, and the rest in an `Overflow`. A
+restart continues from two things that commits write: `snapshot`, and the `changes` of the entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import msgspec
+import numpy as np
+
+from streamwatch.core.events import Alarm, Event, Name, Outcome, model_of
+from streamwatch.core.join.caveats import (
+    AgreementState,
+    Caveats,
+    ClassAgreement,
+    Mismatch,
+    caveats,
+    mismatches,
+)
+from streamwatch.core.join.cold.guests import Work
+from streamwatch.core.join.cold.merging import Merge
+from streamwatch.core.join.cold.overflow import Overflow
+from streamwatch.core.join.cold.store import ColdChanges
+from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.join.durable.entry_logs import Changes
+from streamwatch.core.join.durable.packed import reading
+from streamwatch.core.join.durable.totals import JoinTotals
+from streamwatch.core.join.join import CHECK_IDLE, DONE, LOAD_OLDEST, CompiledJoin
+from streamwatch.core.join.layout import Arrays, Records
+from streamwatch.core.join.models import joined_folds
+from streamwatch.core.join.rows import Digests
+from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch, joined_pairs
+from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.core.predictions.registers import PredictionRegisters
+from streamwatch.core.records import RecordBatch, joined
+from streamwatch.core.specs import JoinSpec
+
+# State of a pipeline as commits contain it.
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineState:
+    """State of a pipeline, without the join's entries and the estimators (saved by model)."""
+
+    clock_ms: int
+    join: JoinTotals
+    agreement: AgreementState = field(default_factory=AgreementState)
+    predictions: dict[Name, bytes] = field(default_factory=dict[str, bytes])
+    """State of prediction registers, by section."""
+
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # dicts of counts have no order of their own
+_DECODER = msgspec.msgpack.Decoder(PipelineState)
+
+
+def encoded(state: PipelineState) -> bytes:
+    """Encode a state for a commit; equal states give equal bytes."""
+    return _ENCODER.encode(state)
+
+
+def decoded(snapshot: bytes) -> PipelineState:
+    """Decode what `encoded` gave; raises PackedError if it is not of this version."""
+    with reading("the section 'pipeline'"):
+        return _DECODER.decode(snapshot)
+
+
+# Result of one step of a pipeline in columns, and the outcomes of several steps in one batch.
+
+
+@dataclass(frozen=True, slots=True)
+class PartialResult:
+    """Result of one step of `Pipeline.steps`, which covers some of the records it was given."""
+
+    taken: int
+    """Number of the given records that are joined and evaluated by now, earlier steps included."""
+    outcomes: Sequence[Outcome]
+    """Outcomes resolved in this step, already evaluated."""
+    alarms: Sequence[Alarm]
+    """Alarms that these outcomes raised, in their order."""
+    retired: Sequence[tuple[int, str]]
+    """(Outcomes of this step resolved before, model) for each model that retired."""
+    work: Work | None = None
+    """Blocking work, such as disk access, to be done before the next step or commit.
+
+    Any thread may call it; None if there is nothing to do."""
+
+
+def joined_outcomes(parts: Sequence[OutcomeBatch]) -> Sequence[Outcome]:
+    """Join consecutive batches, all with the names of the last one.
+
+    Scores get numbers of their own, as a number may have come to stand for others between two batches.
+    """
+    if len(parts) <= 1:
+        return parts[0] if parts else ()
+    scores: dict[int, dict[str, float]] = {}
+    segments: dict[int, int] = {}
+    records = joined([part.records for part in parts])
+    start = 0
+    for part in parts:
+        carried = records["scores"][start : start + len(part)]
+        start += len(part)
+        if not part.scores:
+            continue
+        scored = np.flatnonzero((carried >= 0) & (carried < SEGMENTS_FROM))
+        numbers: list[int] = carried[scored].tolist()
+        fresh = range(len(scores), len(scores) + len(numbers))
+        carried[scored] = fresh
+        for number, before in zip(fresh, numbers, strict=True):
+            scores[number] = part.scores[before]
+            if before in part.scored_segments:
+                segments[number] = part.scored_segments[before]
+    last = parts[-1]
+    return OutcomeBatch(
+        records, last.models, last.classes, scores, last.segments, segments, joined_pairs(parts)
+    )
+
+
+# Evaluation of outcomes, as pipelines need it.
+
+
+class Evaluation(Protocol):
+    """Evaluation of outcomes as pipelines need it (`EstimatorSet`)."""
+
+    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        """Evaluate outcomes in order and return the alarms they raised, in that order."""
+        ...
+
+    def retire(self, model: str) -> None:
+        """Drop all state of a model that is being evaluated."""
+        ...
+
+    def models(self) -> Sequence[str]:
+        """Names of the models evaluated and not retired since."""
+        ...
+
+    def families(self) -> list[Family]:
+        """Every series of every model."""
+        ...
+
+    @property
+    def records_over_limit(self) -> Mapping[str, int]:
+        """Number of records that a limit kept from being evaluated fully, by the name of the limit."""
+        ...
+
+
+# Predicted and true classes of models (`join.mismatch`), observed in columns.
+
+
+class ColumnAgreement:
+    """`ClassAgreement` that is shown no outcomes of models known to share a class with their labels.
+
+    Parameters
+    ----------
+    max_models
+        Number of models whose classes are compared.
+    """
+
+    __slots__ = ("_names", "_settled", "_version", "classes")
+
+    def __init__(self, max_models: int) -> None:
+        self.classes = ClassAgreement(max_models)
+        """Classes of each model."""
+        self._settled = np.zeros(0, np.bool_)  # by model number
+        self._names: Sequence[str] = ()
+        self._version = 0
+
+    def observe(self, outcomes: OutcomeBatch, version: int) -> None:
+        """Take in the classes of outcomes, in order.
+
+        `version` changes whenever a model number gets another name.
+        """
+        names = outcomes.models
+        if self._names is not names or self._version != version or len(self._settled) < len(names):
+            self._names, self._version = names, version
+            self._settled = np.zeros(2 * len(names), np.bool_)
+        numbers = outcomes.records["model"]
+        is_open = ~self._settled[numbers]
+        if is_open.any():
+            self.classes.observe(outcomes.only(is_open))
+            for number in np.unique(numbers[is_open]).tolist():
+                self._settled[number] = self.classes.is_settled(names[int(number)])
+
+    def forget(self, model: str) -> None:
+        """Drop a model that retired; if it comes back, it is examined anew."""
+        self.classes.forget(model)
+        self._settled[:] = False
+
+    def restore(self, state: AgreementState) -> None:
+        """Continue from the state of `classes`."""
+        self.classes.restore(state)
+        self._settled = np.zeros(0, np.bool_)
+
+
+MOST_AT_ONCE: Final = 4_096
+"""Number of outcomes after which a step ends."""
+
+
+class Pipeline:
+    """Joins record batches in columns and evaluates the outcomes of all models.
+
+    Parameters
+    ----------
+    join
+        Rules of the join.
+    monitors
+        Estimators of all models. `fold` is called with an `OutcomeBatch` for outcomes joined here.
+    digests
+        Computes the 128-bit digests of ids.
+    overflow
+        Storage for entries that do not fit into the join's table; None keeps all entries in memory.
+    """
+
+    def __init__(
+        self, join: JoinSpec, monitors: Evaluation, digests: Digests, overflow: Overflow | None = None
+    ) -> None:
+        self._spec = join
+        self._join = CompiledJoin(join, digests, overflow)
+        self._monitors = monitors
+        self._agreement = ColumnAgreement(join.max_models)
+        self._registers = PredictionRegisters(join.prediction_registers)
+        self.clock_ms = -1
+        """Record time at the last event taken, in milliseconds since the epoch; -1 before the first."""
+
+    @property
+    def counters(self) -> JoinCounters:
+        """Counters of the join."""
+        return self._join.counters
+
+    def steps(self, records: RecordBatch) -> Iterator[PartialResult]:
+        """Join and evaluate records in order; each step yields a bounded number of outcomes.
+
+        Exhaust the iterator before calling `steps` or `advance` again. `PartialResult.work` of a step has to
+        be done before the next step is taken.
+        """
+        return self._steps(self._join.record_rows(records))
+
+    def advance(self, events: Sequence[Event]) -> PartialResult:
+        """Join and evaluate all of `events` in order, for callers that have event objects and not columns."""
+        parts: list[OutcomeBatch] = []
+        alarms: list[Alarm] = []
+        retired: list[tuple[int, str]] = []
+        for step in self._steps(self._join.rows(events)):
+            if step.work is not None:
+                step.work()
+            before = sum(map(len, parts))
+            retired += [(before + after, model) for after, model in step.retired]
+            alarms += step.alarms
+            if isinstance(step.outcomes, OutcomeBatch):
+                parts.append(step.outcomes)
+        return PartialResult(len(events), joined_outcomes(parts), alarms, retired)
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Tell whether the join's table should be enlarged (`with_more_room`, `use`) before the next step."""
+        return self._join.is_nearly_full
+
+    def with_more_room(self) -> Arrays:
+        """Copy the join's arrays into larger ones, for `use`; a thread may do so between two steps."""
+        return self._join.with_more_room()
+
+    def use(self, arrays: Arrays) -> None:
+        """Replace the join's arrays by those of `with_more_room`; no step may have been taken in between."""
+        self._join.use(arrays)
+
+    def _steps(self, rows: Records) -> Generator[PartialResult]:
+        join = self._join
+        at, why, reported = 0, CHECK_IDLE, 0
+        # Scores are read first: the join keeps none of predictions that it resolves.
+        scores = join.predicted_scores(rows) if self._registers else None
+        yield from _only_work(at, join.prepare(rows))
+        while why != DONE:
+            parts: list[OutcomeBatch] = []
+            alarms: list[Alarm] = []
+            retired: list[tuple[int, str]] = []
+            if why == LOAD_OLDEST:
+                yield from _only_work(at, join.load_oldest(rows[at:]))
+            why = CHECK_IDLE
+            while why == CHECK_IDLE:
+                before = at
+                at, why = join.take(rows, at)
+                if scores is not None:
+                    self._registers.observe(join.accepted(rows, scores, before, at))
+                for outcomes in join.take_outcomes(self._reached_ms(rows, at, why)):
+                    if sum(map(len, parts)) > MOST_AT_ONCE:
+                        yield PartialResult(reported, joined_outcomes(parts), alarms, retired)
+                        parts, alarms, retired = [], [], []
+                    alarms += self.evaluate(outcomes)
+                    parts.append(outcomes)
+                if why == CHECK_IDLE:
+                    folded = sum(map(len, parts))
+                    idle = join.retire(int(rows[at]["record_ms"]))
+                    self._retire(idle)
+                    retired += [(folded, model) for model in idle]
+            if at:
+                self.clock_ms = int(rows[at - 1]["record_ms"])
+            if why == DONE:
+                for work in join.finish():  # the last records count as taken only once this is done
+                    yield PartialResult(reported, joined_outcomes(parts), alarms, retired, work)
+                    parts, alarms, retired = [], [], []
+                join.release_names()
+            reported = at
+            yield PartialResult(at, joined_outcomes(parts), alarms, retired)
+
+    def _reached_ms(self, rows: Records, at: int, why: int) -> int:
+        """Clock that the join has reached where it stopped, before row `at`.
+
+        Whether a model is idle is asked when the clock has come to the row.
+        """
+        last = at if why == CHECK_IDLE else at - 1
+        return int(rows[last]["record_ms"]) if last >= 0 else self.clock_ms
+
+    def release_held(self) -> PartialResult:
+        """Evaluate all outcomes held for the order of predictions, at the end of the records.
+
+        No deadline passes.
+        """
+        parts: list[OutcomeBatch] = []
+        alarms: list[Alarm] = []
+        for outcomes in self._join.release_held():
+            alarms += self.evaluate(outcomes)
+            parts.append(outcomes)
+        return PartialResult(0, joined_outcomes(parts), alarms, ())
+
+    def evaluate(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        """Evaluate outcomes in order, joined here or elsewhere, and return the alarms they raised."""
+        if isinstance(outcomes, OutcomeBatch):
+            self._agreement.observe(outcomes, self._join.models.version)
+        else:
+            self._agreement.classes.observe(outcomes)
+        self._registers.learn(outcomes)
+        return self._monitors.fold(outcomes)
+
+    def add_pairs(self, elsewhere: JoinCounters) -> None:
+        """Count the pairs of outcomes that were joined elsewhere."""
+        self._join.add_pairs(elsewhere)
+
+    def begin_anew(self, model: str) -> None:
+        """Forget what was seen of a model's classes and scores, and of those of its folds.
+
+        What waits in the join goes on.
+        """
+        for name in (model, *(name for name in self._join.holdings().models if model_of(name) == model)):
+            self._agreement.forget(name)
+            self._registers.forget(name)
+
+    def _retire(self, idle: list[str]) -> None:
+        monitored = set(self._monitors.models()) if idle else set[str]()
+        for model in idle:
+            self._agreement.forget(model)
+            self._registers.forget(model)
+            if model in monitored:
+                self._monitors.retire(model)
+
+    @property
+    def start_ms(self) -> int | None:
+        """Time from which topics are read, in ms; None (default) if they are read from their beginning.
+
+        A label without a prediction that is less than one horizon younger than this may belong to a
+        prediction that was never read: it counts in `labels_before_start_total`, not as orphaned.
+        """
+        return self._join.start_ms
+
+    @start_ms.setter
+    def start_ms(self, start_ms: int | None) -> None:
+        self._join.start_ms = start_ms
+
+    def identities(self) -> list[str]:
+        """Describe the sums of counters that do not hold; empty when every event is accounted for."""
+        return identities(self._join)
+
+    def mismatches(self) -> list[Mismatch]:
+        """Models whose predictions and labels seem not to belong together, by name (`join.mismatch`)."""
+        models = self._join.holdings().models
+        return mismatches(self._agreement.classes, models, self.clock_ms - self._spec.early_horizon_ms)
+
+    def caveats(self) -> dict[str, Caveats]:
+        """Caveats beside verdicts, by model."""
+        return caveats(joined_folds(self._join.holdings().models), self._spec, self.clock_ms)
+
+    def prediction_details(self) -> dict[str, dict[str, object]]:
+        """Details from the prediction registers, which need no labels, by model."""
+        return self._registers.details()
+
+    def active_hints(self) -> dict[str, ActiveHint]:
+        """Early hints that are active, by model."""
+        return self._registers.active_hints()
+
+    def unrepresentative(self) -> AbstractSet[str]:
+        """Models whose outcomes are no fair sample of their predictions."""
+        return self._registers.unrepresentative()
+
+    def join_families(self) -> list[Family]:
+        """Series of the join and of the prediction registers."""
+        families = counter_families(self._join, self._monitors.records_over_limit)
+        of_models = [*model_families(self._join, self.mismatches()), *self._registers.families()]
+        return [*families, *gauge_families(self._join), *of_models]
+
+    def families(self) -> list[Family]:
+        """Every series, those of the estimators last."""
+        return self.join_families() + self._monitors.families()
+
+    def snapshot(self) -> bytes:
+        """Encode the state without join entries and estimators, equal states give equal bytes."""
+        agreement, registers = self._agreement.classes.state(), self._registers.snapshot()
+        return encoded(PipelineState(self.clock_ms, self._join.totals(), agreement, registers))
+
+    def changes(self, commit: int) -> Changes:
+        """Changes of the join's entries for commit number `commit`: values by key, None to remove a key.
+
+        Each call assumes that the changes of the call before were committed.
+        """
+        return self._join.changes(commit)
+
+    def run_changes(self) -> ColdChanges | None:
+        """Changes outside the join's table, for the same commit as `changes`; None without an overflow."""
+        return self._join.run_changes()
+
+    @property
+    def unmatched_outside(self) -> int:
+        """Number of labels outside the join's table that have met no prediction."""
+        return int(self._join.arrays.totals["cold_unmatched"][0])
+
+    @property
+    def entries_outside(self) -> int:
+        """Number of the join's entries outside its table, those settled meanwhile included."""
+        return self._join.entries_outside
+
+    def plan_merge(self) -> Merge | None:
+        """Plan the merge of several runs of entries outside the table into one; None if none is due.
+
+        Call its `run` in a thread (steps may be taken meanwhile), then `finish_merge`.
+        """
+        return self._join.plan_merge()
+
+    def finish_merge(self, merge: Merge) -> None:
+        """Use the result of `merge` in place of the runs it merged; not while `steps` is iterated."""
+        self._join.finish_merge(merge)
+
+    def begin_join_anew(self, snapshot: bytes) -> None:
+        """Continue from the last commit's `snapshot` without anything that the join had but its models.
+
+        The clock goes on, and so does `Outcome.made`. Labels of predictions from before it count as those
+        from before the start.
+
+        Raises
+        ------
+        PackedError
+            If `snapshot` is not one of this version.
+        """
+        state = decoded(snapshot)
+        self.clock_ms = self.start_ms = state.clock_ms
+        self._join.begin_anew(state.join.join_models, state.clock_ms)
+        self._agreement.restore(state.agreement)
+        self._registers.restore(state.predictions)
+
+    def restore(self, snapshot: bytes, items: Iterable[tuple[bytes, bytes]]) -> None:
+        """Continue from the last commit's `snapshot`, and the items that `changes` has left in the store.
+
+        Raises
+        ------
+        PackedError
+            If `snapshot` is not one of this version, or if `items` are not what `changes` gives, or do not
+            belong to `snapshot`.
+        """
+        state = decoded(snapshot)
+        self._join.restore(state.join, items)
+        self.clock_ms = state.clock_ms
+        self._agreement.restore(state.agreement)
+        self._registers.restore(state.predictions)
+
+
+def _only_work(taken: int, pieces: Iterator[Work]) -> Iterator[PartialResult]:
+    for work in pieces:
+        yield PartialResult(taken, (), (), (), work)

@@ -1,1 +1,0 @@
-"""Pipelines: join and evaluation of one sequence of records, event by event or in columns."""

@@ -1,0 +1,383 @@
+"""Protocols between the core and the outside: records, decoders, schemas, sources, stores, sinks.
+
+The core is handed objects of these shapes and never imports an implementation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from streamwatch.core.events import Decoded, Fingerprint, Partition
+from streamwatch.core.join.cold.store import ColdChanges, RunStore
+from streamwatch.core.metrics.series import Family, Report
+from streamwatch.core.records import RecordBatch
+
+# Records, and what decodes them.
+
+
+class Record(Protocol):
+    """A record as the Kafka client delivers it (structural)."""
+
+    @property
+    def topic(self) -> str:
+        """Name of the topic."""
+        ...
+
+    @property
+    def partition(self) -> int:
+        """Partition number."""
+        ...
+
+    @property
+    def offset(self) -> int:
+        """Offset in the partition."""
+        ...
+
+    @property
+    def timestamp(self) -> int:
+        """Timestamp as the broker or the producer set it, in ms since the epoch.
+
+        May be wrong (`merge.timestamps`).
+        """
+        ...
+
+    @property
+    def timestamp_type(self) -> int:
+        """1 where the broker set the timestamp (LogAppendTime), else 0."""
+        ...
+
+    @property
+    def key(self) -> bytes | None:
+        """Raw key."""
+        ...
+
+    @property
+    def value(self) -> bytes | None:
+        """Raw value; None for a null record."""
+        ...
+
+    @property
+    def headers(self) -> Sequence[tuple[str, bytes | None]]:
+        """Headers in order; a name may repeat."""
+        ...
+
+    @property
+    def fault(self) -> str | None:
+        """Reason why the client could not read the content; None for an ordinary record.
+
+        It is counted as the reason of an invalid record.
+        """
+        ...
+
+
+class Decoder(Protocol):
+    """Turns the records of one topic into events; never raises on bad input."""
+
+    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
+        """Decode records, each with its timestamp in `stamps`, to an event or (several) an `EventGroup`."""
+        ...
+
+    def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
+        """Decode records into columns, each with the timestamp of its record."""
+        ...
+
+
+NeededSchemas: TypeAlias = Mapping[Partition, Collection[Any]]
+"""By partition, names of schemas that nobody but the decoders understands."""
+
+
+class Schemas(Protocol):
+    """Schemas by which records were written, loaded before the records are decoded."""
+
+    @property
+    def problem(self) -> str | None:
+        """Reason why schemas cannot be had just now; None while they can."""
+        ...
+
+    @property
+    def waiting(self) -> str | None:
+        """Words for what records wait for; None while nothing does, or not for long."""
+        ...
+
+    async def needed(self, records: Mapping[Partition, Sequence[Record]]) -> NeededSchemas:
+        """Name the schemas of these records, by partition; partitions that need none are left out."""
+        ...
+
+    async def missing(self, needed: NeededSchemas, *, wait: bool = True) -> Collection[Partition]:
+        """Load schemas; name the partitions of which some are not there, after a short wait if any."""
+        ...
+
+    def families(self) -> Sequence[Family]:
+        """Metrics of the schemas."""
+        ...
+
+    async def close(self) -> None:
+        """Cancel what is being fetched, and close connections."""
+        ...
+
+
+# Destinations of invalid records and of reports.
+
+
+class DeadLetters(Protocol):
+    """Destination of invalid records, which are written as they were read."""
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether `flush` has to be called before the next `put`."""
+        ...
+
+    @property
+    def problem(self) -> str | None:
+        """Reason for which queued records cannot be written at the moment, in words; None where they can."""
+        ...
+
+    def put(self, record: Record, reason: str) -> None:
+        """Queue a record, with the reason why it is invalid, for the next `flush`."""
+        ...
+
+    async def flush(self) -> None:
+        """Write the queued records within a bounded time; count as dropped those that cannot be written."""
+        ...
+
+    async def stop(self) -> None:
+        """Close within a bounded time; records still queued are discarded, as no commit has passed them."""
+        ...
+
+    def families(self) -> Sequence[Family]:
+        """Metrics of records written and dropped."""
+        ...
+
+
+class Sink(Protocol):
+    """Display of reports."""
+
+    def publish(self, report: Report) -> None:
+        """Show `report` instead of the one before."""
+        ...
+
+
+# Sources of records, and what a poll of one delivers.
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """State of one partition as of a poll."""
+
+    position: int
+    """Offset of the next record to be delivered (after control records)."""
+    high_watermark: int
+    """End of the log as of the last fetch; -1 before the first."""
+    caught_up: bool
+    """Whether the partition had been read to that end."""
+    at_end_ms: int | None = None
+    """Time at which the latest fetch that found no record from `position` on was sent, in milliseconds of a
+    monotonic clock; None if the partition is not known to be at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """Records of one poll by partition in offset order, and the state of every partition."""
+
+    records: Mapping[Partition, Sequence[Record]] = field(default_factory=dict)
+    partitions: Mapping[Partition, PartitionState] = field(default_factory=dict)
+    moved: frozenset[Partition] = frozenset()
+    """Partitions whose log was found replaced or cut since the last poll.
+
+    Their records do not follow those delivered before.
+    """
+    left_behind: frozenset[Partition] = frozenset()
+    """Partitions not to be waited for although they have records, until they deliver again."""
+
+
+class DataLossCounters(Protocol):
+    """Counters of data loss in the logs of a source, by cause."""
+
+    @property
+    def losses(self) -> Mapping[str, int]:
+        """Number of times a log was found replaced or cut, by cause."""
+        ...
+
+    @property
+    def records_lost(self) -> Mapping[str, int]:
+        """Number of records known to be lost in those cases, by cause."""
+        ...
+
+    @property
+    def position_unverified(self) -> int:
+        """Number of times a fingerprint could not be compared with the log."""
+        ...
+
+
+class Source(DataLossCounters, Protocol):
+    """Reader of all partitions of the configured topics, from given positions; counts as of the last poll."""
+
+    @property
+    def name(self) -> str:
+        """Name of the system that is read, for messages."""
+        ...
+
+    @property
+    def up(self) -> bool:
+        """Tell whether the brokers answer."""
+        ...
+
+    @property
+    def assigned(self) -> bool:
+        """Tell whether every partition of the configured topics has a position."""
+        ...
+
+    async def start(
+        self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
+    ) -> None:
+        """Verify the topics, assign every partition and seek to `positions`, else as `start_from` says.
+
+        `fingerprints` are compared with the logs, to find out whether they are still those that were read.
+        """
+        ...
+
+    async def rewind(
+        self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
+    ) -> None:
+        """Seek back to the positions of the last durable commit; fingerprints as for `start`."""
+        ...
+
+    def fingerprints(self) -> Mapping[Partition, Fingerprint]:
+        """Fingerprint of each partition's log, from the records evaluated so far."""
+        ...
+
+    def evaluated(self, newest: Mapping[Partition, Record]) -> None:
+        """Take the last record evaluated of each partition into its fingerprint."""
+        ...
+
+    def count_from(
+        self, losses: Mapping[str, int], records_lost: Mapping[str, int], unverified_positions: int
+    ) -> None:
+        """Set the counters to their values in the last durable commit; later findings will be found again."""
+        ...
+
+    def durable(self, positions: Mapping[Partition, int]) -> None:
+        """Note that state up to these positions is durable; they may be committed to Kafka for lag tools."""
+        ...
+
+    def tell(self) -> None:
+        """Release the findings of the last poll about the logs to the counters.
+
+        To be called once every record delivered before them is evaluated.
+        """
+        ...
+
+    async def poll(self) -> Poll:
+        """Wait a bounded time for the next records; reconnects, if need be, at the same positions."""
+        ...
+
+    def pause(self, partitions: frozenset[Partition]) -> None:
+        """Pause exactly these partitions, and resume all others."""
+        ...
+
+    def families(self, counts: DataLossCounters | None) -> Sequence[Family]:
+        """Series of whether the brokers answer, and of these counts; None before any are known."""
+        ...
+
+    async def stop(self) -> None:
+        """Close connections within a bounded time, whether or not brokers answer."""
+        ...
+
+
+# What a store is given at a commit, and gives back at a start.
+
+
+@dataclass(frozen=True, slots=True)
+class CommitBatch:
+    """Contents of one commit, written atomically."""
+
+    sections: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """Each replaces what stood under its name."""
+    models: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
+    """Models whose entry is new; None removes it."""
+    journal: bytes = b""
+    """Outcomes since the last commit: kept under this commit's number. Empty: nothing to keep."""
+    journal_floor: int = 0
+    """Entries of the journal with a lower number are no longer needed."""
+    outbox: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
+    """Notifications to deliver, by id; None: delivered, or given up."""
+    columns: Mapping[bytes, bytes | None] = field(default_factory=dict[bytes, "bytes | None"])
+    """Values of the join that are new, by key; None removes one."""
+    runs: ColdChanges | None = None
+    """Changes of its entries outside the table; None where none can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredState:
+    """Contents of the last durable commit."""
+
+    commits: int = 0
+    """Number of the last commit, counted from the beginning of the state; 0: there is no state yet."""
+    sections: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    models: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    journal: Sequence[tuple[int, bytes]] = ()
+    """Entries by commit number, ascending."""
+    outbox: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    columns: Iterable[tuple[bytes, bytes]] = ()
+    """Values of the join, in the order of keys; read while they are iterated, once."""
+    runs: RunStore | None = None
+    """What keeps its entries outside the table; None where none can be."""
+
+
+# Store of the state.
+
+
+class Store(Protocol):
+    """Store of the state, which changes by commits alone.
+
+    `commit` writes a `CommitBatch` in one atomic step. `flush`, which may run in a thread beside the task
+    that commits, makes the commits made before it survive a power cut. If either raises, it is unknown what
+    was written: close the store and open it again.
+    """
+
+    @property
+    def durable(self) -> bool:
+        """Tell whether commits survive the process."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Unique name of this state, given when it began and kept for its life."""
+        ...
+
+    def load(self) -> RecoveredState:
+        """Contents of the last commit."""
+        ...
+
+    def commit(self, changes: CommitBatch) -> None:
+        """Write `changes`, all or nothing."""
+        ...
+
+    def flush(self) -> None:
+        """Make every commit made before this call survive a power cut."""
+        ...
+
+    def families(self) -> Sequence[Family]:
+        """Size and cost of the store, as metrics."""
+        ...
+
+    def close(self) -> None:
+        """Close the store; what was not committed is lost."""
+        ...
+
+
+__all__ = [
+    "DataLossCounters",
+    "DeadLetters",
+    "Decoder",
+    "NeededSchemas",
+    "PartitionState",
+    "Poll",
+    "Record",
+    "Schemas",
+    "Sink",
+    "Source",
+    "Store",
+]

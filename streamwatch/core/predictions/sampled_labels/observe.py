@@ -1,0 +1,242 @@
+"""Compiled loops over predictions and over labels: everything that is summed of sampled labels."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+from __future__ import annotations
+
+from streamwatch.core.jit import entry, inner
+from streamwatch.core.predictions.sampled_labels.state import (
+    AGES,
+    BINS,
+    BUCKETS,
+    CELLS,
+    CLASSES,
+    FADING,
+    INVERSE,
+    INVERSE_SQUARED,
+    LEAST_LABELS,
+    LEAST_SCORES,
+    LOSS,
+    MAJORITY,
+    NO_CHANGE,
+    NOTES,
+    NUMBER,
+    VALUES,
+)
+
+FIRST_CELL = tuple(first for first, _ in CELLS)
+LARGEST_UNIT = 2.0**256
+SHRINK = 2.0**-256
+
+
+@inner
+def bin_of(score):
+    """Bin of the score of the predicted class; 0 without one."""
+    found = 0
+    for k in range(len(LEAST_SCORES)):
+        found += int(score >= LEAST_SCORES[k])  # false for NaN
+    return found
+
+
+@inner
+def slot_of(m, time_ms, width_ms):
+    """Slot of the bucket of a prediction's record time; −1 if it is not kept."""
+    slot = time_ms // width_ms % BUCKETS
+    return slot if m.stamp[slot] == time_ms // width_ms + 1 else -1
+
+
+@inner
+def begin_bucket(m, slot, stamp):
+    """Empty a slot for a new bucket."""
+    m.stamp[slot] = stamp
+    m.bucket_without[slot] = 0
+    m.bucket_untold[slot] = 0
+    m.bucket_requested[slot] = 0
+    m.bucket_expected[slot] = 0.0
+    m.bucket_spread[slot] = 0.0
+    for k in range(AGES):
+        m.delays[slot, k] = 0
+    for b in range(BINS):
+        m.predictions[b, slot] = 0
+        for cell in range(len(VALUES)):
+            for k in range(3):
+                m.sums[b, slot, cell, k] = 0.0
+
+
+@inner
+def add(m, b, slot, cell, inverse):
+    """Add a label to a cell."""
+    m.sums[b, slot, cell, NUMBER] += 1.0
+    m.sums[b, slot, cell, INVERSE] += inverse
+    m.sums[b, slot, cell, INVERSE_SQUARED] += inverse * inverse
+
+
+@inner
+def majority_at(m, time_ms):
+    """Local index of the majority as noted at a time; −1 before the first note."""
+    number = m.notes
+    oldest = max(0, number - NOTES)
+    while number > oldest:
+        number -= 1
+        slot = number % NOTES
+        if m.note_ms[slot] <= time_ms:
+            return m.note_class[slot]
+    return -1
+
+
+@inner
+def note_majority(m, note_ms):
+    """Note the majority of the labels so far, if it is another than noted last."""
+    if m.observed < LEAST_LABELS:
+        return
+    last = (m.notes - 1) % NOTES
+    if m.notes > 0 and (m.note_class[last] == m.leader - 1 or m.label_ms < m.note_ms[last] + note_ms):
+        return
+    slot = m.notes % NOTES
+    m.note_ms[slot] = m.label_ms
+    m.note_class[slot] = m.leader - 1
+    m.notes += 1
+
+
+@inner
+def count_for_majority(m, true_class, inverse):
+    """Count a label with its weight 1/π; a class takes the lead when it weighs more than the leader."""
+    m.observed += 1
+    m.unit = 1.0 if m.unit == 0.0 else m.unit / FADING
+    if true_class < 0:
+        return
+    m.weights[true_class] += inverse * m.unit
+    if m.leader == 0 or m.weights[true_class] > m.weights[m.leader - 1]:
+        m.leader = true_class + 1
+    if m.unit > LARGEST_UNIT:
+        m.unit *= SHRINK
+        for k in range(CLASSES):
+            m.weights[k] *= SHRINK
+
+
+@entry
+def count(models, rows, predictions, probabilities, requests, width_ms):
+    """Count n predictions, in order.
+
+    Parameters
+    ----------
+    models
+        Records `SAMPLED`, changed.
+    rows
+        int32 (n,): row of the model; −1 for one that is not kept.
+    predictions
+        Records `PREDICTED` (see `predictions.batch`), (n,).
+    probabilities, requests
+        float64 and int8 (n,): π, 0 without; whether the label was asked for (`requests_of`).
+    width_ms
+        Width of a bucket.
+    """
+    for i in range(rows.shape[0]):
+        if rows[i] < 0:
+            continue
+        m = models[rows[i]]
+        p = predictions[i]
+        probability = probabilities[i]
+        if m.seen == 0:
+            if probability == 0.0:
+                continue
+            m.first_ms = p.record_ms
+        m.clock_ms = max(m.clock_ms, p.record_ms)
+        slot = p.record_ms // width_ms % BUCKETS
+        stamp = p.record_ms // width_ms + 1
+        if m.stamp[slot] != stamp:
+            begin_bucket(m, slot, stamp)
+        if probability == 0.0:
+            m.without += 1
+            m.bucket_without[slot] += 1
+            continue
+        m.least = probability if m.seen == 0 else min(m.least, probability)
+        m.most = max(m.most, probability)
+        m.seen += 1
+        m.expected += probability
+        m.predictions[bin_of(p.score), slot] += 1
+        m.bucket_expected[slot] += probability
+        m.bucket_spread[slot] += probability * (1.0 - probability)
+        if requests[i] < 0:
+            m.bucket_untold[slot] += 1
+        elif requests[i] > 0:
+            m.requested += 1
+            m.bucket_requested[slot] += 1
+
+
+@entry
+def learn(
+    models,
+    rows,
+    true_class,
+    predicted_class,
+    is_hit,
+    known,
+    scores,
+    probabilities,
+    requests,
+    resolved_ms,
+    waited_ms,
+    width_ms,
+    note_ms,
+    ages_ms,
+):
+    """Count the labels of n predictions with a probability, in order.
+
+    Parameters
+    ----------
+    models
+        Records `SAMPLED`, changed.
+    rows
+        int32 (n,): row of the model; −1 for one that is not kept.
+    true_class, predicted_class
+        int32 (n,): local indices of the classes; −1 for one beyond the limit.
+    is_hit
+        bool (n,).
+    known
+        int8 (n,): the last label known at prediction: −1 none, 1 equal to the prediction, 2 equal to the
+        label and not the prediction, 0 another.
+    scores
+        float64 (n,): score of the predicted class, NaN without one.
+    probabilities, requests
+        As for `count`.
+    resolved_ms, waited_ms
+        int64 (n,): when label and prediction met, and how long the prediction had waited.
+    width_ms, note_ms, ages_ms
+        Width of a bucket, least distance of two notes of the majority, and ages (AGES,).
+    """
+    for i in range(rows.shape[0]):
+        if rows[i] < 0:
+            continue
+        m = models[rows[i]]
+        made_ms = resolved_ms[i] - max(waited_ms[i], 0)
+        if m.seen == 0 or made_ms < m.first_ms:
+            continue
+        m.clock_ms = max(m.clock_ms, resolved_ms[i])
+        if requests[i] == 0:
+            m.unasked += 1
+            continue
+        m.label_ms = max(m.label_ms, resolved_ms[i])
+        inverse = 1.0 / probabilities[i]
+        note_majority(m, note_ms)
+        slot = slot_of(m, made_ms, width_ms)
+        if slot >= 0:
+            m.labels += 1
+            k = 0
+            while k < AGES - 1 and ages_ms[k] < waited_ms[i]:
+                k += 1
+            m.delays[slot, k] += 1
+            b = bin_of(scores[i])
+            hit = is_hit[i]
+            add(m, b, slot, FIRST_CELL[LOSS] + (0 if hit else 1), inverse)
+            if known[i] >= 0:
+                lead = 0
+                if known[i] != 1:
+                    lead = 1 if hit else -1 if known[i] == 2 else 0
+                add(m, b, slot, FIRST_CELL[NO_CHANGE] + 1 + lead, inverse)
+            majority = majority_at(m, made_ms)
+            if majority >= 0:
+                lead = 0
+                if predicted_class[i] != majority:
+                    lead = 1 if hit else -1 if true_class[i] == majority else 0
+                add(m, b, slot, FIRST_CELL[MAJORITY] + 1 + lead, inverse)
+        count_for_majority(m, true_class[i], inverse)

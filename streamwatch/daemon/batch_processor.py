@@ -1,0 +1,406 @@
+"""Records in, state out: decode, merge, fetch, advance, keep, in turns that let health checks answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from streamwatch.core.buckets.results import DataLoss
+from streamwatch.core.events import VERDICT, Alarm, Invalid, Partition, fold_of, model_of
+from streamwatch.core.join.caveats import (
+    alarms_without_verdicts,
+    details_with,
+    details_with_caveats,
+    families_without_verdicts,
+)
+from streamwatch.core.join.cold.guests import Work
+from streamwatch.core.join.cold.merging import Merge
+from streamwatch.core.join.cold.store import RunStore
+from streamwatch.core.merge import MergeProgress, MergeSpec
+from streamwatch.core.merge.merge import progress_families
+from streamwatch.core.metrics.series import Family, Report
+from streamwatch.core.pipeline.checkpoint import Checkpoint
+from streamwatch.core.pipeline.pipeline import PartialResult, Pipeline
+from streamwatch.core.pipeline.sections import details_with_beginnings
+from streamwatch.core.ports import Poll, Record, Store
+from streamwatch.core.predictions.registers import details_with_predictions
+from streamwatch.core.records import RecordBatch
+from streamwatch.daemon.merged_records import MergedRecords, MismatchReporter, RejectedRecords, Topic
+from streamwatch.daemon.status import Clocks
+from streamwatch.daemon.turns import rows_up_to_objects, scores_in_columns, scores_of
+from streamwatch.edge.stores.kind import damage_named
+from streamwatch.telemetry import RecordRejected, Telemetry
+
+# Released records through the core, in steps that fit a turn of the event loop.
+
+
+EndOfRecord: TypeAlias = Callable[[int], int]
+"""From a place among rows to the first one, from there on, before which a record ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """Result of the next of the released records."""
+
+    taken: int
+    """Records; none where time passed and so much fell due that others have a turn first."""
+    invalid: Sequence[Invalid]
+    alarms: Sequence[Alarm]
+    retired: Sequence[str]
+    """Names of models."""
+    scores: int = 0
+    """Scores that a commit writes: of the events, and of the outcomes."""
+    work: Work | None = None
+    """Blocking work, to be done in any thread before anything else is evaluated or committed."""
+
+
+class Evaluating:
+    """Evaluates released records, a bounded number per call.
+
+    Parameters
+    ----------
+    pipeline
+        The join and the estimators.
+    checkpoint
+        What remembers what commits need; None where nothing is durable.
+    """
+
+    def __init__(self, pipeline: Pipeline, checkpoint: Checkpoint | None = None) -> None:
+        self._pipeline = pipeline
+        self._checkpoint = checkpoint
+        self._steps: Iterator[PartialResult] = iter(())
+        self._left = 0  # records that the next steps take
+        self._taken = 0  # by the steps made
+
+    async def make_room(self) -> None:
+        """Make the room that the next `take` needs, if that takes long; others have turns meanwhile."""
+        pipeline = self._pipeline
+        while pipeline.is_nearly_full:
+            pipeline.use(await asyncio.to_thread(pipeline.with_more_room))
+
+    def take(self, records: RecordBatch, start: int, end_of_record: EndOfRecord) -> Evaluated:
+        """Evaluate the rows from `start` on, so many as fit a turn, and the rest of the last one's record.
+
+        The next call has to go on where this one stopped, until all of them are taken.
+        """
+        if not self._left:
+            most = rows_up_to_objects(records.part(start, len(records)))
+            self._left = end_of_record(start + most) - start
+            self._taken = 0
+            self._steps = self._pipeline.steps(records.part(start, start + self._left))
+        step = next(self._steps)
+        taken = step.taken - self._taken
+        self._taken = step.taken
+        self._left -= taken
+        some = records.part(start, start + taken)
+        events = some.placed(some.object_places())
+        invalid = [event for event in events if type(event) is Invalid]
+        scores = 0
+        if self._checkpoint is not None:
+            self._checkpoint.take(step)
+            scores = scores_of(events, step.outcomes) + scores_in_columns(some)
+        retired = [name for _, name in step.retired]
+        return Evaluated(taken, invalid, step.alarms, retired, scores, step.work)
+
+
+# Merges runs of the join's entries outside its table, in a thread, while reading goes on.
+
+
+class StoreMaintenance:
+    """One merge after the other, as they fall due; now and then the disk of what was merged is freed.
+
+    Parameters
+    ----------
+    pipeline
+        Whose entries they are.
+    runs
+        What keeps them.
+    directory
+        Of the state, for errors.
+    """
+
+    def __init__(self, pipeline: Pipeline, runs: RunStore, directory: Path) -> None:
+        self._pipeline = pipeline
+        self._runs = runs
+        self._directory = directory
+        self._thread = ThreadPoolExecutor(1, "maintenance")
+        self._merge: Merge | None = None
+        self._running: Future[None] | None = None
+
+    def schedule_next(self) -> None:
+        """Use the work that has ended, and start what is due next; between two batches.
+
+        Raises
+        ------
+        StateDamaged
+            If a run is not what was written.
+        StateFailed
+            If the disk failed.
+        """
+        running = self._running
+        if running is not None:
+            if not running.done():
+                return
+            merge, self._merge, self._running = self._merge, None, None
+            with damage_named(self._directory):
+                running.result()
+            if merge is not None:
+                self._pipeline.finish_merge(merge)
+        self._merge = merge = self._pipeline.plan_merge()
+        if merge is not None:
+            self._running = self._thread.submit(merge.run)
+        elif ranges := self._runs.reclaimable(self._pipeline.entries_outside):
+            self._running = self._thread.submit(self._runs.reclaim, ranges)
+
+    async def run_in_thread(self, work: Work) -> None:
+        """Run work in a thread that evaluation waits for; being cancelled waits for its end, too.
+
+        Raises
+        ------
+        StateDamaged
+            If what it read is not what was written.
+        StateFailed
+            If the disk failed.
+        """
+        doing = asyncio.ensure_future(asyncio.to_thread(work))
+        try:
+            with damage_named(self._directory):
+                await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            await asyncio.wait({doing})
+            raise
+
+    async def stop(self, seconds: float | None) -> bool:
+        """Cancel what is running, and wait at most so long for its end; whether it has ended."""
+        if self._merge is not None:
+            self._merge.cancelled = True
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        if self._running is None or self._running.done():
+            return True
+        waiting = asyncio.wrap_future(self._running)
+        done, _ = await asyncio.wait({waiting}, timeout=seconds)
+        if done and not waiting.cancelled():
+            waiting.exception()  # whoever stops it does so for another reason
+        return bool(done)
+
+
+class BatchProcessor:
+    """Brings what polls deliver into one sequence, and the sequence through the core into the store.
+
+    Parameters
+    ----------
+    checkpoint
+        The core and its estimators, and what remembers what commits need.
+    store
+        Where state lives.
+    topics
+        What each topic carries, and how to decode it; in the order of the settings.
+    telemetry
+        Told of rejected records and of partitions that are not waited for.
+    clocks
+        The host's clocks.
+    merge
+        How long records wait for others.
+    progress
+        Where the sequence goes on, of a state that was restored.
+    rejected
+        Given every invalid record.
+    maintenance
+        Merges of entries outside the join's table; None where there are none.
+    """
+
+    def __init__(  # noqa: PLR0913  # one for each thing it works with
+        self,
+        checkpoint: Checkpoint,
+        store: Store,
+        topics: Mapping[str, Topic],
+        telemetry: Telemetry,
+        clocks: Clocks,
+        merge: MergeSpec | None = None,
+        progress: MergeProgress | None = None,
+        *,
+        rejected: RejectedRecords | None = None,
+        maintenance: StoreMaintenance | None = None,
+    ) -> None:
+        self.pipeline = checkpoint.pipeline
+        self.progress = progress or MergeProgress()
+        self._monitors = checkpoint.monitors
+        self._beginnings = checkpoint.beginnings
+        self._evaluating = Evaluating(self.pipeline, checkpoint if store.durable else None)
+        self._telemetry = telemetry
+        self._clocks = clocks
+        self.rejected = rejected or RejectedRecords()
+        self._merged = MergedRecords(
+            topics, telemetry, clocks, merge or MergeSpec(), self.progress, self.rejected
+        )
+        self.maintenance = maintenance
+        self._work: Work | None = None
+        self._taken = 0
+        """Of the records that are ready."""
+        self._mismatches = MismatchReporter(telemetry)
+        self._uncommitted = self._uncommitted_scores = 0
+        self._alarms: list[Alarm] = []
+        self._retired: list[str] = []
+
+    @property
+    def records(self) -> int:
+        """Records read since the start."""
+        return self._merged.records
+
+    @property
+    def held_records(self) -> int:
+        """Records that wait for their place in the sequence."""
+        return self._merged.held_records
+
+    @property
+    def positions(self) -> Mapping[Partition, int]:
+        """Positions after what was evaluated."""
+        return self.progress.positions
+
+    @property
+    def uncommitted(self) -> int:
+        """Events evaluated since `settle`."""
+        return self._uncommitted
+
+    @property
+    def uncommitted_scores(self) -> int:
+        """Scores of predictions and outcomes evaluated since `settle`; 0 where nothing is durable."""
+        return self._uncommitted_scores
+
+    @property
+    def has_ready(self) -> bool:
+        """Tell whether released records wait to be evaluated."""
+        return self._merged.ready is not None
+
+    @property
+    def has_report(self) -> bool:
+        """Tell whether there is something to be shown: always."""
+        return True
+
+    @property
+    def is_empty(self) -> bool:
+        """Never: models or none, the totals of the join are shown."""
+        return False
+
+    @property
+    def data_loss(self) -> DataLoss:
+        """Nothing but what the source finds."""
+        return DataLoss()
+
+    def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
+        """Hand over alarms and retired models since the last commit, which are being committed."""
+        self._uncommitted = self._uncommitted_scores = 0
+        alarms, self._alarms = self._alarms, []
+        retired, self._retired = self._retired, []
+        return alarms, retired
+
+    def holds_from_before(self, arrived_ms: int) -> bool:
+        """Tell whether something is yet to be evaluated that was read by then."""
+        return self._merged.holds_from_before(arrived_ms)
+
+    def crowded(self) -> frozenset[Partition]:
+        """Name the partitions that are so far ahead of others that no more should be asked of them."""
+        return self._merged.crowded()
+
+    def flush(self, moved: frozenset[Partition]) -> None:
+        """Release what is held of these partitions, whose logs are no longer there; nothing may be ready."""
+        self._merged.flush(moved)
+
+    def forget_records(self, partitions: frozenset[Partition]) -> None:
+        """Recognise these logs no longer by what was read of them: they are others now."""
+        self._merged.forget_records(partitions)
+
+    def take_newest(self) -> Mapping[Partition, Record]:
+        """Hand over the last records evaluated since the last call, by which the logs are recognised."""
+        return self._merged.take_newest()
+
+    async def receive(self, poll: Poll, *, connected: bool = True) -> None:
+        """Decode what a poll delivered and release what may go; nothing may be ready.
+
+        Parameters
+        ----------
+        poll
+            Records by partition, and the state of every partition.
+        connected
+            Whether brokers answer.
+        """
+        await self._merged.receive(poll, connected=connected)
+
+    async def make_room(self) -> None:
+        """Make the room that the next of the released records need, if that takes long."""
+        await self._evaluating.make_room()
+
+    def evaluate(self) -> int:
+        """Evaluate the next of the released records, so many as fit a turn; the number of alarms raised.
+
+        Work that was not taken since the last call is done first.
+        """
+        if (work := self.take_work()) is not None:
+            work()
+        ready = self._merged.ready
+        if ready is None:
+            return 0
+        done = self._evaluating.take(ready.records, self._taken, ready.end_of_record)
+        self.progress.note(ready.part(self._taken, self._taken + done.taken))
+        for event in done.invalid:
+            self._telemetry.emit(RecordRejected(event.topic, event.partition, event.offset, event.reason))
+            self.rejected.release(event)
+        self._taken += done.taken
+        self._uncommitted += done.taken
+        self._uncommitted_scores += done.scores
+        self._work = done.work
+        alarms = done.alarms
+        if any(alarm.detector == VERDICT for alarm in alarms):
+            alarms = alarms_without_verdicts(
+                alarms, self.pipeline.mismatches(), self.pipeline.unrepresentative()
+            )
+        self._alarms += alarms
+        self._note_retired(done.retired)
+        if self._taken == len(ready):
+            self._taken = 0
+            self._merged.next_turn()
+        return len(alarms)
+
+    def take_work(self) -> Work | None:
+        """Hand over what has to be done before `evaluate` goes on, or anything is committed; for a thread."""
+        work, self._work = self._work, None
+        return work
+
+    def report_in_slices(self) -> Generator[None, None, Report]:
+        """Build the report, giving way between slices of models."""
+        families = self.pipeline.join_families() + progress_families(self.progress)
+        yield
+        estimated = yield from self._monitors.families_in_slices()
+        found = self.pipeline.mismatches()
+        families += families_without_verdicts(estimated, found, self.pipeline.unrepresentative())
+        self._mismatches.tell(found)
+        details = details_with((yield from self._monitors.details_in_slices()), found)
+        yield
+        details = details_with_caveats(details, self.pipeline.caveats())
+        yield
+        details = details_with_predictions(details, self.pipeline.prediction_details())
+        details = details_with_beginnings(details, self._beginnings)
+        return Report(
+            families,
+            self._clocks.host_ms(),
+            details,
+            tuple(self._monitors.recent_alarms),
+            self._monitors.pasts(),
+            self._monitors.history_days,
+        )
+
+    def families(self) -> Sequence[Family]:
+        """Records held by the merge, the partitions waited for, and dead letters."""
+        return [*self._merged.families(), *self.rejected.families()]
+
+    def _note_retired(self, names: Sequence[str]) -> None:
+        """Remember models that retired; one that predicts in folds has when its last fold has."""
+        alive = {model_of(name) for name in self._monitors.models()} if names else set[str]()
+        for name in names:
+            model = model_of(name)
+            if fold_of(name) is None or model not in alive:
+                self._retired.append(model)

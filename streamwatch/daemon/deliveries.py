@@ -1,0 +1,363 @@
+"""Delivery of notifications from the outbox to every receiver, at least once, apart from reading.
+
+One task per receiver: one that hangs delays neither reading nor another receiver. What cannot be delivered
+ends as dropped: an error in the log that names notification, receiver and reason, and a counter. It is not
+kept: the alarm itself stays in the report, and a list nobody empties would only grow.
+
+A notification is told when the commit that holds it is durable, and leaves the outbox with the next commit
+after it was told. A crash in between tells it again, under the same id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.outbox import (
+    Delivered,
+    DeliveryResult,
+    Failed,
+    Gone,
+    Outbox,
+    Receiver,
+    Refused,
+)
+from streamwatch.core.metrics import family
+from streamwatch.core.metrics.series import Family
+from streamwatch.telemetry import (
+    InternalEvent,
+    NotificationDropped,
+    NotificationFailed,
+    NotificationSent,
+    ReceiverGone,
+)
+
+# What became of every notification, by receiver: sent, failed, given up, or still owed.
+
+
+class DeliveryAccounts:
+    """Takes notifications that were sent or given up out of the outbox, and counts them.
+
+    Parameters
+    ----------
+    outbox
+        What is owed to whom.
+    receivers
+        Names.
+    emit
+        Told what happens.
+    """
+
+    def __init__(
+        self, outbox: Outbox, receivers: Sequence[str], emit: Callable[[InternalEvent], None]
+    ) -> None:
+        self._outbox = outbox
+        self._receivers = receivers
+        self._emit = emit
+        self._sent: Counter[str] = Counter(dict.fromkeys(receivers, 0))
+        self._failed: Counter[tuple[str, str]] = Counter()
+        self._dropped: Counter[tuple[str, str]] = Counter()
+
+    def sent(self, name: str, notification: Notification, attempts: int) -> None:
+        """Count a notification that a receiver took; one that it is owed no longer is none."""
+        if self._outbox.settle(name, notification):
+            self._sent[name] += 1
+            self._emit(NotificationSent(name, notification.id, notification.kind, attempts))
+
+    def failed(self, name: str, reason: str) -> None:
+        """Count an attempt that failed."""
+        self._failed[name, reason] += 1
+
+    def drop(self, name: str, notification: Notification, reason: str, attempts: int) -> None:
+        """Give a notification up for one receiver, and say so."""
+        self._outbox.settle(name, notification)
+        self._dropped[name, reason] += 1
+        self._emit(
+            NotificationDropped(
+                name,
+                notification.id,
+                notification.kind,
+                notification.incident,
+                notification.model,
+                ", ".join(notification.detectors),
+                reason,
+                attempts,
+            )
+        )
+
+    def drop_beyond(self, name: str, most: int, reason: str) -> None:
+        """Give up the oldest of what waits for a receiver, beyond so many."""
+        if (beyond := self._outbox.size(name) - most) > 0:
+            for notification in self._outbox.waiting(name)[:beyond]:
+                self.drop(name, notification, reason, self._outbox.attempts(name, notification))
+
+    def drop_issued_by(self, name: str, due_ms: int, reason: str) -> None:
+        """Give up all that waits for a receiver and was issued by then."""
+        for notification in [each for each in self._outbox.waiting(name) if each.issued_ms <= due_ms]:
+            self.drop(name, notification, reason, self._outbox.attempts(name, notification))
+
+    def families(self) -> list[Family]:
+        """Notifications sent, failed, pending and dropped, by receiver, since the start."""
+        pending = [((name,), float(self._outbox.size(name))) for name in self._receivers]
+        return [
+            family(
+                "notifications_sent_total",
+                [((name,), float(n)) for name, n in sorted(self._sent.items())],
+            ),
+            family("notifications_failed_total", _by_reason(self._failed)),
+            family("notifications_pending", pending),
+            family("notifications_dropped_total", _by_reason(self._dropped)),
+        ]
+
+
+def _by_reason(counts: Mapping[tuple[str, str], int]) -> list[tuple[tuple[str, str], float]]:
+    """Samples of counts by (receiver, reason); labels are in alphabetical order."""
+    return sorted(((reason, name), float(n)) for (name, reason), n in counts.items())
+
+
+# State of one receiver's queue: when the next attempt may be made, and how many failed in a row.
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverySpec:
+    """Limits of delivery: how long to try, and how often."""
+
+    give_up_after_ms: int = 86_400_000
+    """Host time since the notification was decided."""
+    max_pending: int = 1_000
+    """Notifications that wait for one receiver; beyond it the oldest is dropped."""
+    initial_seconds: float = 1.0
+    maximum_seconds: float = 60.0
+    """Waits double from `initial_seconds` to this; each is drawn between 0 and that (full jitter)."""
+    max_asked_seconds: float = 3_600.0
+    """Longest wait an answer may ask for."""
+
+
+@dataclass(slots=True)
+class ReceiverQueue:
+    """Queue of one receiver: the receiver, and when the next attempt is due."""
+
+    receiver: Receiver
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    failures: int = 0
+    """In a row."""
+    resume: float = 0.0
+    """Loop time before which it is left alone."""
+    remind: float = 0.0
+    """Loop time of the next reminder of open alarms."""
+    reminded: bool = False
+    """Whether it was reminded last: then what is new has its turn, though reminders may fail for ever."""
+    gone: bool = False
+
+    def pause(self, answer: DeliveryResult, spec: DeliverySpec, draw: float) -> None:
+        """Leave it alone after a failure: exponential back-off with full jitter, longer if it asks for it."""
+        ceiling = min(spec.maximum_seconds, spec.initial_seconds * 2.0 ** min(self.failures, 32))
+        asked = (answer.after_seconds or 0.0) if isinstance(answer, Failed) else 0.0
+        self.failures += 1
+        wait = max(draw * ceiling, min(asked, spec.max_asked_seconds))
+        self.resume = asyncio.get_running_loop().time() + wait
+
+    async def wait(self, seconds: float | None) -> None:
+        """Until something new is to be told, or so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.woken.wait()
+        self.woken.clear()
+
+
+class Deliveries:
+    """Delivers what is owed, and keeps it until a commit may forget it.
+
+    Parameters
+    ----------
+    receivers
+        Whom to tell; names are unique.
+    spec
+        How long and how often.
+    emit
+        Told what happens.
+    clock_ms
+        Host time in milliseconds since the epoch.
+    draw
+        Uniform in [0, 1), for jitter.
+    """
+
+    def __init__(
+        self,
+        receivers: Sequence[Receiver],
+        spec: DeliverySpec,
+        emit: Callable[[InternalEvent], None],
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        self._spec = spec
+        self._emit = emit
+        self._clock_ms = clock_ms
+        self._draw = draw
+        self._queues = {receiver.name: ReceiverQueue(receiver) for receiver in receivers}
+        self._outbox = Outbox(list(self._queues))
+        self._open_incidents: Sequence[Notification] = ()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stopping = False
+        self._accounts = DeliveryAccounts(self._outbox, list(self._queues), emit)
+
+    def record(self, notification: Notification) -> bytes | None:
+        """Encode a new notification for the outbox; None where no receiver wants it."""
+        wanted = self._wanted(notification)
+        return self._outbox.draft(notification, wanted) if wanted else None
+
+    def add(self, notifications: Sequence[Notification], open_incidents: Sequence[Notification]) -> None:
+        """Deliver new notifications, now that the commit that holds them is durable.
+
+        Parameters
+        ----------
+        notifications
+            The new ones, in order.
+        open_incidents
+            All open incidents as of that commit, for receivers that are reminded of them.
+        """
+        self._open_incidents = open_incidents
+        for notification in notifications:
+            self._outbox.add(notification, self._wanted(notification))
+        for queue in self._queues.values():
+            self._bound(queue)
+            queue.woken.set()
+
+    @property
+    def changed(self) -> bool:
+        """Tell whether a commit is wanted even if nothing was read, lest a restart repeats notifications."""
+        return self._outbox.changed
+
+    def changes(self) -> Mapping[str, bytes | None]:
+        """Changes of the outbox since the last call, beside new notifications, for the next commit."""
+        return self._outbox.changes()
+
+    def restore(self, outbox: Mapping[str, bytes], open_incidents: Sequence[Notification]) -> None:
+        """Owe exactly what the last durable commit says is owed, at a start or when state was opened anew."""
+        self._open_incidents = open_incidents
+        for name, notification in self._outbox.restore(outbox):
+            self._accounts.drop(name, notification, "receiver_removed", 0)
+        for queue in self._queues.values():
+            self._bound(queue)
+            queue.woken.set()
+
+    async def run(self) -> None:
+        """Deliver until `stop`; ends at once where there are no receivers. Raises bugs only."""
+        async with asyncio.TaskGroup() as group:
+            self._tasks = [group.create_task(self._serve(queue)) for queue in self._queues.values()]
+
+    async def stop(self, seconds: float) -> None:
+        """Let go out what goes out within `seconds`; the rest stays in the outbox for the next start."""
+        self._stopping = True
+        for queue in self._queues.values():
+            queue.woken.set()
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def families(self) -> list[Family]:
+        """Notifications sent, failed, pending and dropped, by receiver, since the start."""
+        return self._accounts.families()
+
+    async def _serve(self, queue: ReceiverQueue) -> None:
+        await queue.receiver.open()
+        try:
+            while not queue.gone:
+                notification, seconds = self._next(queue)
+                if seconds is None or seconds > 0:
+                    if self._stopping:
+                        return
+                    await queue.wait(seconds)
+                elif notification is not None:
+                    queue.reminded = False
+                    self._account(
+                        queue, notification, await queue.receiver.deliver(notification, self._clock_ms())
+                    )
+                else:
+                    await self._remind(queue)
+        finally:
+            await queue.receiver.close()
+
+    def _next(self, queue: ReceiverQueue) -> tuple[Notification | None, float | None]:
+        """Choose the next notification (None: a reminder), and in how many seconds (None: nothing to do)."""
+        now = asyncio.get_running_loop().time()
+        name = queue.receiver.name
+        repeats = (
+            queue.receiver.repeat_interval_seconds is not None and self._open_incidents and not self._stopping
+        )
+        remind = max(queue.remind, queue.resume) - now
+        notification = self._outbox.head(name)
+        if repeats and (notification is None or (remind <= 0 and not queue.reminded)):
+            return None, remind
+        return notification, None if notification is None else queue.resume - now
+
+    async def _remind(self, queue: ReceiverQueue) -> None:
+        """Repeat open incidents, but those of models about which there is something newer to tell first."""
+        name, wait = queue.receiver.name, queue.receiver.repeat_interval_seconds or 0.0
+        queue.reminded = True
+        queue.remind = asyncio.get_running_loop().time() + wait
+        open_incidents = [n for n in self._open_incidents if queue.receiver.wants(n)]
+        told = [n for n in open_incidents if not self._outbox.owes(name, n.series)]
+        if told:
+            answer = await queue.receiver.remind(told, self._clock_ms())
+            if isinstance(answer, Delivered):
+                queue.failures = 0
+                return
+            self._accounts.failed(name, answer.reason)
+            if isinstance(answer, Gone):
+                self._close(queue, answer)
+            else:
+                queue.pause(answer, self._spec, self._draw())
+
+    def _account(self, queue: ReceiverQueue, notification: Notification, answer: DeliveryResult) -> None:
+        """Write down how an attempt went."""
+        name = queue.receiver.name
+        attempts = self._outbox.attempts(name, notification) + 1
+        if isinstance(answer, Delivered):
+            queue.failures = 0
+            self._accounts.sent(name, notification, attempts)
+            return
+        self._accounts.failed(name, answer.reason)
+        match answer:
+            case Gone():
+                self._close(queue, answer)
+            case Refused():
+                queue.failures = 0
+                self._accounts.drop(name, notification, answer.reason, attempts)
+            case Failed():
+                self._outbox.fail(name, notification)
+                queue.pause(answer, self._spec, self._draw())
+                self._give_up(name, answer.reason)
+                if self._outbox.owed(name, notification):
+                    wait = round(queue.resume - asyncio.get_running_loop().time(), 3)
+                    self._emit(
+                        NotificationFailed(
+                            name, queue.receiver.host, notification.id, answer.reason, attempts, wait
+                        )
+                    )
+
+    def _close(self, queue: ReceiverQueue, answer: Gone) -> None:
+        """Tell a receiver nothing more until the next start."""
+        queue.gone = True
+        self._emit(ReceiverGone(queue.receiver.name, queue.receiver.host, answer.reason))
+        self._bound(queue)
+
+    def _bound(self, queue: ReceiverQueue) -> None:
+        """Give up what waits beyond the limit; everything, if the receiver is gone."""
+        most, reason = (0, "receiver_gone") if queue.gone else (self._spec.max_pending, "too_many_pending")
+        self._accounts.drop_beyond(queue.receiver.name, most, reason)
+
+    def _give_up(self, name: str, reason: str) -> None:
+        """Give up all that has waited too long, not only what was just tried: attempts are a minute apart."""
+        self._accounts.drop_issued_by(name, self._clock_ms() - self._spec.give_up_after_ms, reason)
+
+    def _wanted(self, notification: Notification) -> list[str]:
+        return [name for name, queue in self._queues.items() if queue.receiver.wants(notification)]

@@ -1,1 +1,0 @@
-"""Delivery of notifications to receivers, apart from reading."""

@@ -1,0 +1,355 @@
+"""What polls deliver, decoded and merged into one sequence, of which a turn at a time is released."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from streamwatch.core.events import Invalid, Partition, Side
+from streamwatch.core.join.caveats import Mismatch
+from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released, arrivals_of
+from streamwatch.core.merge.merge import held_families
+from streamwatch.core.merge.released import expanded_in_turns
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.ports import DeadLetters, Decoder, Poll, Record
+from streamwatch.core.records import OFFSET, FetchedRecords, RecordBatch
+from streamwatch.daemon.status import Clocks
+from streamwatch.daemon.turns import ROOM, in_turns, room_after
+from streamwatch.telemetry import (
+    ClassesDisjoint,
+    HostClockBehind,
+    HostClockRight,
+    NameTableFull,
+    NothingJoins,
+    PartitionLeftBehind,
+    ScoresAsClasses,
+    Telemetry,
+)
+
+# The records read last, so that a log can be recognised by the one that was evaluated last.
+
+
+class RecentRecords:
+    """Keeps what was delivered of each partition until all of it has been evaluated, then its last record."""
+
+    def __init__(self) -> None:
+        self._delivered: dict[Partition, deque[Sequence[Record]]] = {}
+
+    def add(self, partition: Partition, records: Sequence[Record]) -> None:
+        """Remember records in offset order, one or more."""
+        self._delivered.setdefault(partition, deque()).append(records)
+
+    def forget(self, partition: Partition) -> None:
+        """Drop what is known of a partition."""
+        self._delivered.pop(partition, None)
+
+    def let_go(self, offsets: Mapping[Partition, int]) -> None:
+        """Drop what lies before these offsets; of what ends at one, only that record is kept.
+
+        Values are most of what a backlog brings: kept from one commit to the next they take its memory.
+        """
+        for partition, offset in offsets.items():
+            delivered = self._delivered.get(partition)
+            if not delivered:
+                continue
+            while delivered and _last_offset(delivered[0]) < offset:
+                delivered.popleft()
+            if delivered and len(delivered[0]) > 1 and _last_offset(delivered[0]) == offset:
+                delivered[0] = (delivered[0][-1],)
+
+    def take(self, offsets: Mapping[Partition, int]) -> dict[Partition, Record]:
+        """Find the records at these offsets, and drop all before them; without those that were forgotten."""
+        found: dict[Partition, Record] = {}
+        for partition, offset in offsets.items():
+            delivered = self._delivered.get(partition)
+            while delivered and _last_offset(delivered[0]) < offset:
+                delivered.popleft()
+            if delivered:
+                record = delivered[0][_place(delivered[0], offset)]
+                if record.offset == offset:
+                    found[partition] = record
+        return found
+
+
+def _last_offset(records: Sequence[Record]) -> int:
+    """Offset of the last record; of columns without making an object of it."""
+    if isinstance(records, FetchedRecords):
+        return int(records.rows[-1, OFFSET])
+    return records[-1].offset
+
+
+def _place(records: Sequence[Record], offset: int) -> int:
+    """Place of the first record that does not lie before an offset."""
+    if isinstance(records, FetchedRecords):
+        return int(np.searchsorted(records.rows[:, OFFSET], offset))
+    return bisect_left(records, offset, key=lambda record: record.offset)
+
+
+# Invalid records on their way to the dead-letter topic: kept until their turn, written before the commit.
+
+
+class RejectedRecords:
+    """Keeps invalid records as they were read until they are released.
+
+    Parameters
+    ----------
+    dead_letters
+        Given every invalid record when its turn has come; None keeps nothing.
+    """
+
+    def __init__(self, dead_letters: DeadLetters | None = None) -> None:
+        self._dead_letters = dead_letters
+        self._records: dict[tuple[str, int, int], Record] = {}
+
+    def keep(self, records: Sequence[Record], batch: RecordBatch) -> None:
+        """Keep those of the records decoded to a batch that are invalid, or hold events that are."""
+        if self._dead_letters is not None and batch.objects:
+            for place, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
+                if type(event) is Invalid:
+                    self._records[event.topic, event.partition, event.offset] = records[place]
+
+    def release(self, event: Invalid) -> None:
+        """Hand over the record of an event whose turn has come; once, whatever number of them is invalid."""
+        if self._dead_letters is not None:
+            record = self._records.pop((event.topic, event.partition, event.offset), None)
+            if record is not None:
+                self._dead_letters.put(record, event.reason)
+
+    @property
+    def problem(self) -> str | None:
+        """Reason for which dead letters wait to be written; None if they do not."""
+        return None if self._dead_letters is None else self._dead_letters.problem
+
+    async def deliver(self, *, only_if_full: bool = False) -> None:
+        """Have what was released written: before the commit that is past it, or if very much waits."""
+        if self._dead_letters is not None and (self._dead_letters.is_full or not only_if_full):
+            await self._dead_letters.flush()
+
+    def families(self) -> Sequence[Family]:
+        """Dead letters written and dropped; nothing where there is no topic for them."""
+        return () if self._dead_letters is None else self._dead_letters.families()
+
+
+# What a topic carries, and how it is decoded.
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Side of a topic, and the decoder of its records."""
+
+    side: Side
+    decoder: Decoder
+
+
+# The event loop turns often enough for health checks, and no more often than that.
+
+
+REQUEST_STEPS: Final = 4
+HELD_SECONDS: Final = 0.003
+"""How long the loop may be held before others have a turn: those cost what a hundred records cost."""
+
+_turned: WeakKeyDictionary[asyncio.AbstractEventLoop, float] = WeakKeyDictionary()
+"""When each loop last turned for others, by its own clock."""
+
+
+async def yield_to_loop() -> None:
+    """Let the event loop turn between two batches, if it was held for long since it last did.
+
+    A request takes as many turns as it has steps (read, handle, answer): after a single turn a whole batch
+    would stand between two of its steps.
+    """
+    loop = asyncio.get_running_loop()
+    if loop.time() - _turned.get(loop, 0.0) < HELD_SECONDS:
+        return
+    for _ in range(REQUEST_STEPS):
+        await asyncio.sleep(0)
+    _turned[loop] = loop.time()
+
+
+class MergedRecords:
+    """Decodes records, holds them until their place in the sequence is certain, and releases them.
+
+    Parameters
+    ----------
+    topics
+        What each topic carries, and how to decode it; in the order of the settings.
+    telemetry
+        Told of partitions that are not waited for, and of a host's clock that is not believed.
+    clocks
+        The host's clocks.
+    merge
+        How long records wait for others.
+    progress
+        Where the sequence goes on; `next_turn` and whoever evaluates keep it.
+    rejected
+        Keeps every invalid record until it is released.
+    """
+
+    def __init__(
+        self,
+        topics: Mapping[str, Topic],
+        telemetry: Telemetry,
+        clocks: Clocks,
+        merge: MergeSpec,
+        progress: MergeProgress,
+        rejected: RejectedRecords,
+    ) -> None:
+        self._topics = topics
+        self._telemetry = telemetry
+        self._clocks = clocks
+        sides: dict[str, Side] = {name: topic.side for name, topic in topics.items()}
+        self._merge = Merge(merge, sides, progress)
+        self._progress = progress
+        self._rejected = rejected
+        self._recent = RecentRecords()
+        self._turns: Iterator[Released] = iter(())
+        self._room = ROOM
+        self._read: Mapping[Partition, int] = {}
+        self._host_was_behind = False
+        self.ready: Released | None = None
+        """Records to be evaluated before `next_turn`; None where none are."""
+        self.records = 0
+        """Records decoded since the start."""
+
+    @property
+    def held_records(self) -> int:
+        """Records that wait for their place in the sequence."""
+        return self._merge.held_records
+
+    def holds_from_before(self, arrived_ms: int) -> bool:
+        """Tell whether something is yet to be evaluated that was read by then."""
+        return self.ready is not None or self._merge.holds_from_before(arrived_ms)
+
+    def crowded(self) -> frozenset[Partition]:
+        """Name the partitions that are so far ahead of others that no more should be asked of them."""
+        return self._merge.crowded()
+
+    def flush(self, moved: frozenset[Partition]) -> None:
+        """Release what is held of these partitions, whose logs are no longer there; nothing may be ready."""
+        self._begin(self._merge.flush(sorted(moved), self._clocks.host_ms()))
+
+    def forget_records(self, partitions: frozenset[Partition]) -> None:
+        """Recognise these logs no longer by what was read of them: they are others now."""
+        for partition in partitions:
+            self._recent.forget(partition)
+
+    def take_newest(self) -> Mapping[Partition, Record]:
+        """Hand over the last records evaluated since the last call, by which the logs are recognised."""
+        return self._recent.take(self._progress.take_newest())
+
+    async def receive(self, poll: Poll, *, connected: bool) -> None:
+        """Decode what a poll delivered and release what may go; nothing may be ready.
+
+        Parameters
+        ----------
+        poll
+            Records by partition, and the state of every partition.
+        connected
+            Whether brokers answer.
+        """
+        self._meet(poll)
+        clocks = self._clocks
+        for turn, delivered in enumerate(in_turns(poll.records, lambda: self._room)):
+            if turn:
+                await yield_to_loop()
+            decoded = {
+                partition: self._decoded(partition, records) for partition, records in delivered.items()
+            }
+            self._room = room_after(decoded.values())
+            self._merge.add(decoded, clocks.monotonic_ms())
+        self._merge.found({partition: state.at_end_ms for partition, state in poll.partitions.items()})
+        self._merge.leave_behind(poll.left_behind)
+        self._read = {partition: state.position for partition, state in poll.partitions.items()}
+        self._begin(self._merge.in_turns(clocks.monotonic_ms(), clocks.host_ms(), connected=connected))
+
+    def next_turn(self) -> None:
+        """Have the next of what is released ready, if there is more."""
+        self.ready = next(self._turns, None)
+        self._tell()
+        if self.ready is None:
+            self._recent.let_go(self._progress.newest)
+            self._advance_positions()
+
+    def families(self) -> Sequence[Family]:
+        """Records held by the merge, and the partitions waited for."""
+        return held_families(self._merge, self._clocks.monotonic_ms())
+
+    def _begin(self, turns: Iterable[Released]) -> None:
+        self._turns = expanded_in_turns(turns)
+        self.next_turn()
+
+    def _advance_positions(self) -> None:
+        """Go on where reading stands in partitions of which nothing is held: past control records, too."""
+        for partition, position in self._read.items():
+            if self._merge.is_empty(partition):
+                self._progress.positions[partition] = position
+
+    def _meet(self, poll: Poll) -> None:
+        """Take up partitions seen for the first time, and forget those that are no longer there."""
+        for partition in poll.moved:  # an offset of the log before says nothing of this one
+            self._progress.newest.pop(partition, None)
+        for partition, state in poll.partitions.items():
+            if partition not in self._progress.positions or partition in poll.moved:
+                records = poll.records.get(partition, ())
+                self._progress.positions[partition] = records[0].offset if records else state.position
+        if poll.partitions:
+            self._merge.set_partitions(list(poll.partitions))
+            for partition in self._progress.positions.keys() - poll.partitions.keys():
+                self._progress.forget(partition)
+
+    def _decoded(self, partition: Partition, records: Sequence[Record]) -> Arrivals:
+        batch = self._topics[partition.topic].decoder.decode_batch(records)
+        self._recent.add(partition, records)
+        self.records += len(records)
+        self._rejected.keep(records, batch)
+        return arrivals_of(records, batch)
+
+    def _tell(self) -> None:
+        """Say who is not waited for any more, and whether the host's clock is believed."""
+        for partition in self._merge.left_behind:
+            self._progress.left_behind += 1
+            self._telemetry.emit(PartitionLeftBehind(partition.topic, partition.partition))
+        self._merge.left_behind.clear()
+        for kind in self._merge.full_names:
+            self._telemetry.emit(NameTableFull(kind))
+        self._merge.full_names.clear()
+        if self._merge.host_is_behind != self._host_was_behind:
+            self._host_was_behind = self._merge.host_is_behind
+            self._telemetry.emit(HostClockBehind() if self._host_was_behind else HostClockRight())
+
+
+# Internal events of what is silently wrong with models.
+
+
+class MismatchReporter:
+    """Emits an internal event when something is found wrong with a model; again only after it was right."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+        self._told: set[tuple[str, str]] = set()
+
+    def tell(self, found: Sequence[Mismatch]) -> None:
+        """Emit what is new among everything that is wrong now."""
+        now: set[tuple[str, str]] = set()
+        for each in found:
+            if each.disjoint is not None:
+                now.add(("classes", each.model))
+                if ("classes", each.model) not in self._told:
+                    predicted_class, true = each.disjoint
+                    self._telemetry.emit(ClassesDisjoint(each.model, tuple(predicted_class), tuple(true)))
+            if each.scores is not None:
+                now.add(("scores", each.model))
+                if ("scores", each.model) not in self._told:
+                    self._telemetry.emit(ScoresAsClasses(each.model, tuple(each.scores)))
+            if each.predictions is not None:
+                now.add(("joins", each.model))
+                if ("joins", each.model) not in self._told:
+                    self._telemetry.emit(NothingJoins(each.model, each.predictions))
+        self._told = now

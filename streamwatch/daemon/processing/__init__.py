@@ -1,1 +1,0 @@
-"""What polls deliver on its way through merge, join and estimators into the state."""

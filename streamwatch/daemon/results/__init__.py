@@ -1,1 +1,0 @@
-"""The results topic of a distributed run, taken in as whole batches."""

@@ -1,0 +1,227 @@
+"""Tells a person in plain words what the daemon of a demo does, from its internal events and its reports."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from streamwatch.core.metrics.series import Report
+from streamwatch.core.specs import HEADLINE
+from streamwatch.telemetry import (
+    AlarmRaised,
+    CatchUpCompleted,
+    InternalEvent,
+    KafkaLost,
+    KafkaRecovered,
+    KernelCompiling,
+    KernelReady,
+    StartedServing,
+    Telemetry,
+    TopicsAssigned,
+    VerdictChanged,
+)
+
+WINDOW = "adwin:0.002"
+"""The forgetting whose numbers are told: its window shrinks when the loss changes, so it answers
+quickly."""
+
+_STATUS_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSummary:
+    """One model at the last report."""
+
+    model: str
+    outcomes: float
+    accuracy: float
+    persistent: float
+    pending: float
+    judged: float = 0.0
+    """1 better than no change, −1 worse, 0 open."""
+    since: float = 0.0
+    """Outcome from which that holds."""
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if self.judged == 0.0:
+            return "open: not shown to be better or worse than no change"
+        return f"{'better' if self.judged > 0.0 else 'worse'} than no change since outcome {self.since:,.0f}"
+
+
+class Narrator:
+    """Listens to the telemetry and the reports of one daemon and writes to a console.
+
+    Parameters
+    ----------
+    console
+        On a terminal a table stays at the bottom and lines scroll above it; elsewhere there are only lines.
+    clock
+        Seconds since the epoch, for the time in front of each line.
+    """
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.time) -> None:
+        self._console = console
+        self._clock = clock
+        self._live = (
+            Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        )
+        self._summaries: list[ModelSummary] = []
+        self._status_due = 0.0
+        self.alarms = 0
+        """Alarms told so far."""
+        self.first_alarm_seconds: float | None = None
+        """From the narrator's start to the first alarm."""
+        self.reading = asyncio.Event()
+        """Set when the daemon has been assigned its partitions."""
+        self._began = clock()
+
+    def start(self) -> None:
+        """Draw the table, if there is a terminal to draw it on."""
+        if self._live is not None:
+            self._live.start()
+
+    def stop(self) -> None:
+        """Leave the terminal as it was, with the last table on it."""
+        if self._live is not None:
+            self._live.stop()
+            if self._summaries:
+                self._console.print(self._table())
+
+    def say(self, text: str) -> None:
+        """One line with the time of day."""
+        moment = time.strftime("%H:%M:%S", time.localtime(self._clock()))
+        self._console.print(Text.assemble((f"{moment} ", "dim"), text), soft_wrap=True)
+
+    def hear(self, event: InternalEvent) -> None:
+        """Tell of an internal event a person wants to know of."""
+        match event:
+            case KernelCompiling(seconds):
+                self.say(
+                    f"still compiling the estimators: {seconds:.0f} s"
+                    if seconds
+                    else "loading the estimators; a first start compiles them: a minute or more, once"
+                )
+            case KernelReady(seconds):
+                self.say(f"estimators ready after {seconds:.1f} s")
+            case StartedServing(address):
+                self.say(
+                    f"look at {address}/ · metrics at {address}/metrics · JSON at {address}/api/v1/models"
+                )
+            case TopicsAssigned(topics, partitions):
+                self.reading.set()
+                self.say(f"reading {partitions} partitions of {', '.join(topics)}")
+            case CatchUpCompleted(records):
+                self.say(f"caught up: {records:,} records read")
+            case KafkaLost(error=error):
+                self.say(f"Kafka is gone ({error}); trying again")
+            case KafkaRecovered(after_seconds):
+                self.say(f"Kafka is back after {after_seconds:.1f} s")
+            case AlarmRaised():
+                self._tell_alarm(event)
+            case VerdictChanged():
+                self._tell_verdict(event)
+            case InternalEvent():
+                pass  # all others are for the log
+
+    def publish(self, report: Report) -> None:
+        """Redraw; elsewhere than on a terminal, tell now and then how the models do."""
+        self._summaries = summaries(report)
+        if self._live is not None:
+            self._live.update(self._table())
+        elif self._summaries and self._clock() >= self._status_due:
+            self._status_due = self._clock() + _STATUS_SECONDS
+            self.say(" · ".join(f"{s.model} {_short(s.accuracy)}" for s in self._summaries) + self._guess())
+
+    def _tell_alarm(self, alarm: AlarmRaised) -> None:
+        self.alarms += 1
+        if self.first_alarm_seconds is None:
+            self.first_alarm_seconds = self._clock() - self._began
+        self.say(
+            f"ALARM {alarm.model}: {alarm.detector} at outcome {alarm.outcome:,}: "
+            f"error {_short(alarm.before)} → {_short(alarm.after)}"
+        )
+
+    def _tell_verdict(self, change: VerdictChanged) -> None:
+        """Tell a verdict when the daemon gives it, not whenever two numbers cross."""
+        if change.verdict == "open":
+            said = "is no longer shown to be better or worse than no change"
+        else:
+            said = f"is now {change.verdict} than no change, the previous label"
+        self.say(f"{change.model} {said}: since outcome {change.since_outcome:,}, said at {change.outcome:,}")
+
+    def _guess(self) -> str:
+        shares = [s.persistent for s in self._summaries if s.persistent == s.persistent]
+        return f" · no change {_short(shares[0])}" if shares else ""
+
+    def _table(self) -> RenderableType:
+        table = Table(box=None, padding=(0, 2), title_justify="left")
+        for heading in ("model", "outcomes", "pending", "accuracy", "no change", ""):
+            table.add_column(heading, justify="left" if heading in {"model", ""} else "right")
+        for s in self._summaries:
+            style = "bold red" if s.judged < 0.0 else ""
+            table.add_row(
+                s.model,
+                f"{s.outcomes:,.0f}",
+                f"{s.pending:,.0f}",
+                _short(s.accuracy),
+                _short(s.persistent),
+                s.verdict,
+                style=style,
+            )
+        return Group("", table)
+
+
+class NarratedTelemetry(Telemetry):
+    """Telemetry whose internal events are told by a narrator; only errors are also written as log lines."""
+
+    def __init__(self, narrator: Narrator) -> None:
+        super().__init__(level="error")
+        self._narrator = narrator
+
+    def emit(self, event: InternalEvent) -> None:
+        """Count the internal event and tell it."""
+        super().emit(event)
+        self._narrator.hear(event)
+
+
+def summaries(report: Report) -> list[ModelSummary]:
+    """Summaries of all models, by name."""
+    nan = float("nan")
+    values: dict[tuple[str, ...], float] = {}
+    for family in report.families:
+        if "model" not in family.labels:
+            continue
+        for labels, value in family.samples:
+            if isinstance(value, float | int):
+                named = dict(zip(family.labels, labels, strict=True))
+                model = named.pop("model")
+                values[family.name, model, *named.values()] = float(value)
+    models = sorted({key[1] for key in values if key[0] == "outcomes_total"})
+    return [
+        ModelSummary(
+            model=model,
+            outcomes=values.get(("outcomes_total", model), 0.0),
+            accuracy=values.get(("accuracy_ratio", model, WINDOW), nan),
+            persistent=values.get(("baseline_accuracy_ratio", model, "persistent", WINDOW), nan),
+            pending=values.get(("pending_predictions", model), 0.0),
+            judged=values.get(("verdict", model, HEADLINE), 0.0),
+            since=values.get(("verdict_since_outcome", model, HEADLINE), 0.0),
+        )
+        for model in models
+    ]
+
+
+def _short(share: float) -> str:
+    """`76 %`, or a dash where undefined."""
+    if share != share:  # noqa: PLR0124 - NaN
+        return "–"
+    return f"{share:.0%}".replace("%", " %")

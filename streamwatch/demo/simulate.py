@@ -1,0 +1,328 @@
+"""`streamwatch simulate`: writes a synthetic stream of predictions and delayed labels to Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import msgspec
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from streamwatch.demo.producing import SimulationError, producer_of, retries_unsaid
+from streamwatch.demo.simulated import Drift, StreamSpec, blocks
+
+# When each record of a synthetic stream is due: predictions at a steady rate, labels after a delay.
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """One record, `at_s` seconds of stream time after the start."""
+
+    at_s: float
+    side: Literal["prediction", "label"]
+    instance: int
+    key: bytes
+    value: bytes
+
+
+class _Event(msgspec.Struct, omit_defaults=True):
+    """The fields of both kinds, by their default names; `timestamp` in milliseconds since the epoch."""
+
+    id: str
+    timestamp: int
+    model: str | None = None
+    prediction: str | None = None
+    label: str | None = None
+    scores: dict[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSpec:
+    """Layout of a stream in time.
+
+    `instances` None is endless. `rate` is instances per second of stream time. `start_ms` is the epoch time
+    of the first; `run` prefixes the ids, so that two runs into one topic do not meet. Delays are divided by
+    `time_scale`.
+    """
+
+    stream: StreamSpec
+    rate: float
+    start_ms: int
+    run: str
+    instances: int | None = None
+    scores: bool = False
+    time_scale: float = 1.0
+
+
+def schedule(spec: ScheduleSpec) -> Iterator[Due]:
+    """All records in the order they are due; labels that outlast the last prediction come after it."""
+    encoder = msgspec.json.Encoder()
+    names, classes = spec.stream.model_names, spec.stream.classes
+    waiting: list[tuple[float, int, str]] = []  # (due, instance, class): labels to come
+    for block in blocks(spec.stream):
+        for row in range(len(block.true_class)):
+            instance = block.first + row
+            if spec.instances is not None and instance >= spec.instances:
+                while waiting:
+                    yield _label(encoder, spec, heapq.heappop(waiting))
+                return
+            at_s = instance / spec.rate
+            while waiting and waiting[0][0] <= at_s:
+                yield _label(encoder, spec, heapq.heappop(waiting))
+            name = f"{spec.run}-{instance}"
+            record_ms = spec.start_ms + round(at_s * 1000.0)
+            for model, predicted_class in enumerate(block.predicted_class[:, row].tolist()):
+                scores = None
+                if spec.scores:
+                    shares = block.scores[model, row].tolist()
+                    scores = {c: round(s, 4) for c, s in zip(classes, shares, strict=True)}
+                value = _Event(
+                    id=name,
+                    timestamp=record_ms,
+                    model=names[model],
+                    prediction=classes[predicted_class],
+                    scores=scores,
+                )
+                yield Due(at_s, "prediction", instance, name.encode(), encoder.encode(value))
+            delay_s = float(block.delay_s[row]) / spec.time_scale
+            if not math.isnan(delay_s):
+                heapq.heappush(waiting, (at_s + delay_s, instance, classes[int(block.true_class[row])]))
+
+
+def _label(encoder: msgspec.json.Encoder, spec: ScheduleSpec, waiting: tuple[float, int, str]) -> Due:
+    at_s, instance, label = waiting
+    name = f"{spec.run}-{instance}"
+    value = _Event(id=name, timestamp=spec.start_ms + round(at_s * 1000.0), label=label)
+    return Due(at_s, "label", instance, name.encode(), encoder.encode(value))
+
+
+_TICK_SECONDS = 0.02
+_TURN = 500  # records handed to the producer before the loop turns
+
+
+@dataclass(slots=True)
+class SimulationSummary:
+    """Summary of what was sent."""
+
+    models: tuple[str, ...]
+    instances: int = 0
+    predictions: int = 0
+    labels: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    drifts: list[Drift] = field(default_factory=list[Drift])
+    interrupted: bool = False
+
+    def lines(self) -> list[str]:
+        """For a person to read."""
+        sent = (
+            f"sent {self.predictions:,} predictions of {len(self.models)} models ({', '.join(self.models)}) "
+            f"on {self.instances:,} instances, and {self.labels:,} labels: {self.bytes / 1e6:,.1f} MB "
+            f"in {self.seconds:,.1f} s"
+        )
+        late = self.instances - self.labels
+        rest = f"{late:,} labels never come" if not self.interrupted else f"{late:,} labels were not sent"
+        if not self.drifts:
+            return [sent, rest, "no drift so far"]
+        drifts = [
+            f"drift at instance {d.at:,}: {d.kind}"
+            + (f" over {d.width:,} instances" if d.width > 1 else "")
+            + (": drifting-v2 gets worse" if d.concept else ": back to the first concept")
+            for d in self.drifts
+        ]
+        return [sent, rest, *drifts]
+
+
+class Meter:
+    """A progress bar on a terminal, nothing elsewhere."""
+
+    def __init__(self, title: str, total: int | None, console: Console | None) -> None:
+        drawn = console is not None and console.is_terminal
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("instances · {task.fields[labels]:,} labels"),
+            TimeElapsedColumn(),
+        )
+        self._progress = Progress(*columns, console=console) if drawn else None
+        self._shown: AbstractContextManager[object] = self._progress or nullcontext()
+        if self._progress is not None:
+            self._task = self._progress.add_task(title, total=total, labels=0)
+
+    def __enter__(self) -> Self:
+        self._shown.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._shown.__exit__(kind, error, traceback)
+
+    def show(self, summary: SimulationSummary) -> None:
+        """Redraw."""
+        if self._progress is not None:
+            self._progress.update(self._task, completed=summary.instances, labels=summary.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationSpec:
+    """Stream to write, where to, and how fast.
+
+    `rate` is instances per second: each is one prediction per model and, mostly, one label. Live (the
+    default), the wall clock rules, and delays are divided by `time_scale` (60: a delay of a minute takes
+    a second). With `flat_out` records go as fast as the broker takes them, with the timestamps of a
+    backlog written at `rate` whose last label could fall due now. `outcomes` is the number of instances,
+    None for no end.
+    """
+
+    bootstrap_servers: str
+    predictions_topic: str = "predictions"
+    labels_topic: str = "labels"
+    stream: StreamSpec = field(default_factory=StreamSpec)
+    rate: float = 100.0
+    outcomes: int | None = None
+    flat_out: bool = False
+    time_scale: float = 1.0
+    scores: bool = False
+    create_topics: bool = False
+    partitions: int = 4
+    head_start: int = 0
+    """Instances that are written at once with timestamps in the past, before the rest comes live."""
+    run: str | None = None
+    """Prefix of the ids; None takes the start time, so runs never share ids."""
+
+    def __post_init__(self) -> None:
+        if not self.rate > 0.0:
+            raise ValueError(f"rate must be above 0 instances per second, got {self.rate}")
+        if not self.time_scale > 0.0:
+            raise ValueError(f"time scale must be above 0, got {self.time_scale}")
+        if self.flat_out and self.outcomes is None:
+            raise ValueError("a flat-out run needs a number of outcomes: its backlog ends now")
+
+
+async def run_simulation(
+    spec: SimulationSpec,
+    *,
+    security: Mapping[str, Any] | None = None,
+    stop: asyncio.Event | None = None,
+    console: Console | None = None,
+) -> SimulationSummary:
+    """Write the stream until it ends, `stop` is set or the task is cancelled (Ctrl-C); say what was sent.
+
+    Parameters
+    ----------
+    spec
+        What, where, how fast.
+    security
+        Keyword arguments for aiokafka's clients (`security_protocol`, `sasl_mechanism`, `ssl_context`, …).
+    stop
+        Set it to end early; what is buffered is still flushed.
+    console
+        Where progress is drawn when it is a terminal; None for silence.
+
+    Raises
+    ------
+    SimulationError
+        If the broker cannot be reached or a topic is absent and `create_topics` is off.
+    """
+    wanted = stop or asyncio.Event()
+    summary = SimulationSummary(models=spec.stream.model_names)
+    topics = (spec.predictions_topic, spec.labels_topic)
+    create = spec.partitions if spec.create_topics else None
+    async with producer_of(spec.bootstrap_servers, topics, create, security or {}) as producer:
+        began = time.monotonic()
+        try:
+            with (
+                retries_unsaid(),
+                Meter(f"{spec.predictions_topic}, {spec.labels_topic}", spec.outcomes, console) as meter,
+            ):
+                await _send(spec, producer, summary, wanted, meter)
+        except KafkaError as error:
+            raise SimulationError(f"writing to {spec.bootstrap_servers} failed: {error}") from error
+        finally:
+            summary.seconds = time.monotonic() - began
+            summary.drifts = spec.stream.drifts(summary.instances)
+    return summary
+
+
+async def _send(
+    spec: SimulationSpec,
+    producer: AIOKafkaProducer,
+    summary: SimulationSummary,
+    stop: asyncio.Event,
+    meter: Meter,
+) -> None:
+    """Hand every record to the producer when it is due."""
+    now_ms = time.time_ns() // 1_000_000
+    ahead_s = spec.head_start / spec.rate
+    start_ms = now_ms - round(1000.0 * ahead_s)
+    if spec.flat_out and spec.outcomes is not None:
+        longest_s = spec.stream.delay.limit_s / spec.time_scale
+        start_ms = now_ms - round(1000.0 * (spec.outcomes / spec.rate + longest_s))
+    layout = ScheduleSpec(
+        stream=spec.stream,
+        rate=spec.rate,
+        start_ms=start_ms,
+        run=spec.run if spec.run is not None else _base36(now_ms),
+        instances=spec.outcomes,
+        scores=spec.scores,
+        time_scale=spec.time_scale,
+    )
+    topics = {"prediction": spec.predictions_topic, "label": spec.labels_topic}
+    began = time.monotonic() - ahead_s
+    for number, due in enumerate(schedule(layout)):
+        if not spec.flat_out:
+            await _wait_until(began + due.at_s, stop)
+        if stop.is_set():
+            summary.interrupted = True
+            break
+        await producer.send(
+            topics[due.side], due.value, key=due.key, timestamp_ms=start_ms + round(due.at_s * 1000.0)
+        )
+        _count(summary, due)
+        if number % _TURN == 0:
+            meter.show(summary)
+            await asyncio.sleep(0)
+    meter.show(summary)
+    await producer.flush()
+
+
+def _count(summary: SimulationSummary, due: Due) -> None:
+    summary.bytes += len(due.value) + len(due.key)
+    if due.side == "prediction":
+        summary.predictions += 1
+        summary.instances = due.instance + 1
+    else:
+        summary.labels += 1
+
+
+async def _wait_until(deadline: float, stop: asyncio.Event) -> None:
+    """Sleep until the monotonic clock shows `deadline`, or `stop` is set."""
+    while (left := deadline - time.monotonic()) > 0.0 and not stop.is_set():
+        try:
+            await asyncio.wait_for(stop.wait(), max(left, _TICK_SECONDS))
+        except TimeoutError:
+            continue
+
+
+def _base36(number: int) -> str:
+    digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+    text = ""
+    while number:
+        number, digit = divmod(number, 36)
+        text = digits[digit] + text
+    return text or "0"

@@ -1,1 +1,0 @@
-"""Rules for whatever this process connects to: names, and addresses that are never spoken to."""

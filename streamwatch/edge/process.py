@@ -1,0 +1,118 @@
+"""What the daemon asks of the system it runs on: its service manager, and the C library's memory."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final, cast
+
+# What the daemon tells the service manager that started it: systemd's notification protocol (sd_notify).
+#
+# A message is one datagram of `NAME=value` lines to the socket named in `NOTIFY_SOCKET`; where there is
+# none, nothing is said. A supervisor that does not listen never stops or slows the daemon.
+#
+# Ready means: HTTP answers and the state is open. It does not wait for Kafka, without which the daemon is
+# alive and resumes by itself: a broker's outage must not end in start timeouts and restarts. The pings come
+# from the event loop, so that a loop that no longer turns is noticed and the daemon restarted.
+
+
+class Supervisor:
+    """Tells a service manager how the daemon is.
+
+    Parameters
+    ----------
+    address
+        A path, or an abstract name written with a leading @; None when nobody asked to be told.
+    watchdog_seconds
+        The daemon is restarted when it said nothing for so long; None when nobody watches.
+    """
+
+    def __init__(self, address: str | None = None, watchdog_seconds: float | None = None) -> None:
+        self.address = address
+        self.watchdog_seconds = watchdog_seconds
+        self._said = ""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], pid: int | None = None) -> Supervisor:
+        """As the service manager wrote it: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`."""
+        microseconds = environment.get("WATCHDOG_USEC", "")
+        mine = environment.get("WATCHDOG_PID") in {None, str(pid or os.getpid())}
+        watched = mine and microseconds.isdecimal() and int(microseconds) > 0
+        seconds = int(microseconds) / 1e6 if watched else None
+        return cls(environment.get("NOTIFY_SOCKET") or None, seconds)
+
+    def ready(self) -> None:
+        """HTTP answers and the state is open: what waited for this service may start."""
+        self._tell("READY=1")
+
+    def stopping(self) -> None:
+        """The daemon was asked to stop, or stops by itself."""
+        self._tell("STOPPING=1")
+
+    def status(self, text: str) -> None:
+        """One line for people, shown by `systemctl status`; said again only when it changed."""
+        line = " ".join(text.split())
+        if line != self._said:
+            self._said = line
+            self._tell(f"STATUS={line}")
+
+    async def watch(self) -> None:
+        """Ping from the event loop, three times as often as asked; returns at once when nobody watches."""
+        if self.address is None or self.watchdog_seconds is None:
+            return
+        while True:
+            self._tell("WATCHDOG=1")
+            await asyncio.sleep(self.watchdog_seconds / 3)
+
+    def _tell(self, message: str) -> None:
+        if self.address is None:
+            return
+        address = "\0" + self.address[1:] if self.address.startswith("@") else self.address
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaking:
+            speaking.setblocking(False)  # a full queue is not waited for: the next ping follows
+            speaking.sendto(message.encode(), address)
+
+
+# What the GNU C library does with freed memory: keep it for the next allocation, or give it back.
+
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""Parameters of `mallopt` in <malloc.h>."""
+KEPT_BYTES: Final = 512 * 2**20
+"""Free memory at the end of the heap that a process keeps after `keep_freed_memory`."""
+HEAP_BYTES: Final = 32 * 2**20
+"""Size up to which an allocation comes from the heap, the largest that the library accepts."""
+
+
+def keep_freed_memory() -> bool:
+    """Let this process and those it forks use freed memory again; gives whether the C library can do that.
+
+    For a process that allocates arrays of megabytes for each task and frees them. By default the library
+    returns these to the system at once, and the system fills every page with zeros when the next task asks
+    for it.
+    """
+    mallopt = _function_of_library("mallopt")
+    if mallopt is None:
+        return False
+    return bool(mallopt(_MMAP_THRESHOLD, HEAP_BYTES)) and bool(mallopt(_TRIM_THRESHOLD, KEPT_BYTES))
+
+
+def return_freed_memory() -> bool:
+    """Give freed memory back to the system; gives whether there was any and the C library can do that.
+
+    For a process that has just freed much more than it will soon need again, as after opening a state.
+    """
+    malloc_trim = _function_of_library("malloc_trim")
+    return malloc_trim is not None and bool(malloc_trim(0))
+
+
+def _function_of_library(name: str) -> Callable[..., int] | None:
+    """A function that only the GNU C library has, on Linux."""
+    if sys.platform != "linux":
+        return None
+    return cast("Callable[..., int] | None", getattr(ctypes.CDLL(None), name, None))

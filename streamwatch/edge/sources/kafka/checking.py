@@ -1,0 +1,293 @@
+"""What can be seen of Kafka without reading it for good: a check of the settings, and a bounded sample."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+import aiokafka.errors as kafka_errors
+from aiokafka.consumer.fetcher import READ_COMMITTED
+from aiokafka.errors import (
+    KafkaError,
+    OffsetOutOfRangeError,
+    TopicAuthorizationFailedError,
+)
+from aiokafka.protocol.fetch import FetchRequest
+
+from streamwatch.core.events import Partition
+from streamwatch.core.ports import Record
+from streamwatch.edge.sources.kafka.client import ClientLogCapture
+from streamwatch.edge.sources.kafka.connection import Connection, require_topics
+from streamwatch.edge.sources.kafka.dead_letters import require_writable
+from streamwatch.edge.sources.kafka.refusals import ReadDenied
+from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
+from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listed, Listing
+
+# Can Kafka be reached with these settings, are the topics there, may they be read? `check` asks.
+
+
+_FETCH_BYTES = 1
+"""A broker answers with one whole batch, however small the limit."""
+_WAIT_MS = 500
+_Answer = TypeVar("_Answer")
+
+
+class KafkaUnreachable(Exception):  # noqa: N818 - it names what is the case
+    """No broker answered, or none let the client in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """Topic that may be read."""
+
+    partitions: int
+    has_records: bool
+    """Whether one of its partitions gave a record; an empty topic may be read, too."""
+
+
+async def list_topics(spec: KafkaSpec) -> Mapping[str, int]:
+    """Every topic this user may see, with its number of partitions.
+
+    Raises
+    ------
+    KafkaUnreachable
+        With what the client complained of.
+    """
+    listing = await asked(spec, _listing)
+    return {name: len(listed.partitions) for name, listed in sorted(listing.items())}
+
+
+async def probe(spec: KafkaSpec, topics: Sequence[str]) -> Mapping[str, Probed]:
+    """Read from each of these topics: one batch, whose content is not looked at.
+
+    Raises
+    ------
+    KafkaUnreachable
+        No broker answered, or none let the client in.
+    TopicsMissing
+        Some do not exist; the nearest existing names are told.
+    ReadDenied
+        Some may be seen and not read.
+    """
+
+    async def read(connection: Connection) -> Mapping[str, Probed]:
+        listing = await connection.listing()
+        require_topics(topics, listing, spec.bootstrap_servers)
+        found: dict[str, Probed] = {}
+        denied: list[str] = []
+        for topic in topics:
+            try:
+                has_records = await _has_records(connection, topic, listing[topic])
+            except TopicAuthorizationFailedError:
+                denied.append(topic)
+            else:
+                found[topic] = Probed(len(listing[topic].partitions), has_records)
+        if denied:
+            raise ReadDenied(denied, spec)
+        return found
+
+    return await asked(spec, read)
+
+
+async def probe_writing(spec: KafkaSpec, topic: str) -> None:
+    """Ask whether a topic may be written, without writing to it.
+
+    Raises
+    ------
+    KafkaUnreachable
+        No broker answered, or none let the client in.
+    TopicsMissing
+        It does not exist.
+    WriteDenied
+        It may not be written.
+    """
+    await asked(spec, lambda connection: require_writable(connection, topic, spec))
+
+
+async def _listing(connection: Connection) -> Listing:
+    return await connection.listing()
+
+
+async def asked(spec: KafkaSpec, ask: Callable[[Connection], Awaitable[_Answer]]) -> _Answer:
+    """Open a connection for one question, and close it.
+
+    Raises
+    ------
+    KafkaUnreachable
+        With what the client complained of.
+    """
+    client_log = ClientLogCapture()
+    client_log.attach()
+    connection = Connection(spec)
+    try:
+        await connection.open()
+        return await ask(connection)
+    except CONNECTION_ERRORS as error:
+        reason = client_log.last or str(error) or type(error).__name__
+        raise KafkaUnreachable(f"Kafka at {spec.bootstrap_servers}: {reason}") from error
+    finally:
+        await connection.close(spec.stop_timeout_ms / 1_000)
+        client_log.detach()
+
+
+async def _has_records(connection: Connection, topic: str, listed: Listed) -> bool:
+    """Whether a partition that has a leader gives a record; the first that does ends the search."""
+    for number, leader in listed.leaders.items():
+        if leader < 0:
+            continue
+        partition = Partition(topic, number)
+        first, end = await connection.ends(partition)
+        if await _fetched(connection, leader, partition, first) and end > first:
+            return True
+    return False
+
+
+async def _fetched(connection: Connection, leader: int, partition: Partition, offset: int) -> bool:
+    asked = [(partition.topic, [(partition.partition, offset, _FETCH_BYTES)])]
+    request = FetchRequest(_WAIT_MS, 0, _FETCH_BYTES, READ_COMMITTED, asked)
+    client: Any = connection._client  # noqa: SLF001 - one request beside the consumer's  # pyright: ignore[reportPrivateUsage]
+    answer: Any = await client.send(leader, request)
+    [(_, [(_, code, *rest)])] = answer.topics
+    error: type[KafkaError] = kafka_errors.for_code(code)
+    if code and error is not OffsetOutOfRangeError:
+        raise error(partition)
+    return not code and bool(rest[-1])
+
+
+# A bounded sample of topics: the newest records, and older ones so that late labels meet their predictions.
+#
+# Nothing is committed and no group is joined.
+
+
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
+_DAY_MS: Final = 24 * _HOUR_MS
+LAGS_MS: Final = (
+    10 * _MINUTE_MS,
+    _HOUR_MS,
+    6 * _HOUR_MS,
+    _DAY_MS,
+    3 * _DAY_MS,
+    7 * _DAY_MS,
+    14 * _DAY_MS,
+    30 * _DAY_MS,
+)
+"""How long before the newest record older windows begin."""
+_TURN_MS: Final = 200
+_PATIENCE_SECONDS: Final = 10.0
+"""How long a window may bring nothing before it is left as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSample:
+    """Records of a topic in the order of their times, and how many its log holds."""
+
+    records: Sequence[Record]
+    in_log: int
+
+
+async def sample(
+    spec: KafkaSpec,
+    topics: Sequence[str],
+    most: int,
+    progress: Callable[[int], None] = lambda _count: None,
+) -> Mapping[str, TopicSample]:
+    """Read up to `most` records of each topic: half of them the newest, the others from windows further back.
+
+    Raises
+    ------
+    KafkaUnreachable
+        No broker answered, or none let the client in.
+    TopicsMissing
+        Some do not exist; the nearest existing names are told.
+    ReadDenied
+        Some may be seen and not read.
+    """
+    alone = replace(spec, group_id=None)
+    return await asked(alone, lambda connection: _Sampler(connection, alone, most, progress).read(topics))
+
+
+class _Sampler:
+    """Reads windows of all partitions side by side, each record once."""
+
+    def __init__(
+        self, connection: Connection, spec: KafkaSpec, most: int, progress: Callable[[int], None]
+    ) -> None:
+        self._connection = connection
+        self._spec = spec
+        self._most = most
+        self._progress = progress
+        self._found: dict[Partition, dict[int, Record]] = {}
+        self._logs: dict[Partition, tuple[int, int]] = {}
+
+    async def read(self, topics: Sequence[str]) -> Mapping[str, TopicSample]:
+        listing = await self._connection.listing()
+        require_topics(topics, listing, self._spec.bootstrap_servers)
+        shares: dict[Partition, int] = {}
+        for topic in topics:
+            try:
+                await self._look(topic, listing[topic].leaders)
+            except TopicAuthorizationFailedError:
+                raise ReadDenied([topic], self._spec) from None
+            filled = [p for p, (first, end) in self._logs.items() if p.topic == topic and end > first]
+            shares |= {p: max(1, self._most // len(filled)) for p in filled}
+        whole = {p for p, share in shares.items() if self._held(p) <= share}
+        newest = {
+            p: (max(self._logs[p][0], self._logs[p][1] - share // (1 if p in whole else 2)))
+            for p, share in shares.items()
+        }
+        await self._window({p: (start, self._logs[p][1]) for p, start in newest.items()})
+        older = {p: max(1, share // 2 // len(LAGS_MS)) for p, share in shares.items() if p not in whole}
+        newest_ms = max((r.timestamp for found in self._found.values() for r in found.values()), default=0)
+        for lag_ms in LAGS_MS:
+            if not older or newest_ms <= lag_ms:
+                break
+            starts = await self._connection.resolve(list(older), At(newest_ms - lag_ms), newest_ms)
+            await self._window(
+                {
+                    p: (start, min(start + older[p], newest[p]))
+                    for p, start in starts.items()
+                    if start < newest[p]
+                }
+            )
+        return {topic: self._sample(topic) for topic in topics}
+
+    def _held(self, partition: Partition) -> int:
+        first, end = self._logs[partition]
+        return end - first
+
+    async def _look(self, topic: str, leaders: Mapping[int, int]) -> None:
+        for number, leader in leaders.items():
+            if leader >= 0:
+                partition = Partition(topic, number)
+                self._logs[partition] = await self._connection.ends(partition)
+                self._found[partition] = {}
+
+    def _sample(self, topic: str) -> TopicSample:
+        mine = [p for p in self._found if p.topic == topic]
+        records = [record for p in mine for record in self._found[p].values()]
+        records.sort(key=lambda record: (record.timestamp, record.partition, record.offset))
+        return TopicSample(records, sum(self._held(p) for p in mine))
+
+    async def _window(self, bounds: Mapping[Partition, tuple[int, int]]) -> None:
+        """Read from each start to before each stop; what the log does not give is left out."""
+        open_ = {p: stop for p, (start, stop) in bounds.items() if start < stop}
+        if not open_:
+            return
+        self._connection.assign({p: bounds[p][0] for p in open_})
+        patience = time.monotonic() + _PATIENCE_SECONDS
+        while open_ and time.monotonic() < patience:
+            taken = await self._connection.take(list(open_), _TURN_MS)
+            if taken.denied:
+                raise ReadDenied(sorted({p.topic for p in taken.denied}), self._spec)
+            for partition, records in taken.records.items():
+                patience = time.monotonic() + _PATIENCE_SECONDS
+                stop = open_[partition]
+                kept = {record.offset: record for record in records if record.offset < stop}
+                self._found[partition] |= kept
+                self._progress(len(kept))
+            for partition in (*taken.damages, *taken.out_of_range):
+                open_.pop(partition, None)
+            open_ = {p: stop for p, stop in open_.items() if self._connection.position(p) < stop}

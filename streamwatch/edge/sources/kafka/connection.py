@@ -1,0 +1,369 @@
+"""One disposable connection to Kafka: the aiokafka consumer with its traps fenced off, fetching beside it.
+
+Whatever goes wrong with a connection, the cure is another one; nothing here remembers a place in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.conn import CloseReason
+from aiokafka.errors import (
+    NotLeaderForPartitionError,
+    UnknownTopicOrPartitionError,
+)
+from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.structs import TopicPartition
+
+from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.edge.sources.kafka.batches.scanner import Scanner, compiled_plain_batches
+from streamwatch.edge.sources.kafka.client import Client, attempted, ssl_context
+from streamwatch.edge.sources.kafka.fetching import Fetching, Taking, TurnRecords
+from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start
+from streamwatch.edge.sources.kafka.wire import Listing, Missing, list_topics, record_at
+from streamwatch.telemetry import InternalEvent, KafkaLost, KafkaRecovered
+
+# Signs that a log may not be the one that was read: seen before more is fetched.
+
+
+_BROKEN = (CloseReason.CONNECTION_BROKEN, CloseReason.CONNECTION_TIMEOUT)
+_REFUSED = (UnknownTopicOrPartitionError.errno, NotLeaderForPartitionError.errno)
+
+
+class TopicChangeSignals:
+    """Notifications refused fetches and broken connections of a client, which hides both and reads on.
+
+    A topic deleted and made anew shows itself by nothing else, once the new log is longer than the position:
+    fetches in flight are refused when the topic goes. A partition that is held back has none in flight.
+
+    Parameters
+    ----------
+    client
+        aiokafka's, watched from now on.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.latest = 0
+        """Number of the last change signal."""
+        self._of_all = 0
+        self._of_topic: dict[str, int] = {}
+        send, closed = client.send, client._on_connection_closed  # noqa: SLF001 - there is no other hook
+
+        async def watched(node: int, request: Any, **options: Any) -> Any:
+            answer = await send(node, request, **options)
+            if answer.API_KEY == FetchRequest.API_KEY:
+                for topic, partitions in answer.topics:
+                    if any(error in _REFUSED for _, error, *_ in partitions):
+                        self.latest += 1
+                        self._of_topic[topic] = self.latest
+            return answer
+
+        def parted(connection: Any, reason: CloseReason) -> None:
+            if reason in _BROKEN:
+                self.latest += 1
+                self._of_all = self.latest
+            closed(connection, reason)
+
+        client.send, client._on_connection_closed = watched, parted  # noqa: SLF001
+
+    def about(self, topic: str, settled: int) -> bool:
+        """Tell whether this topic is suspect since change signal number `settled`."""
+        return max(self._of_all, self._of_topic.get(topic, 0)) > settled
+
+
+SCAN_ROWS = 8_192
+"""Records scanned at a time."""
+
+
+class Connection:
+    """Opened once, closed once.
+
+    Parameters
+    ----------
+    spec
+        Where the brokers are and how to be let in.
+    """
+
+    def __init__(self, spec: KafkaSpec) -> None:
+        self._spec = spec
+        self._consumer = AIOKafkaConsumer(
+            bootstrap_servers=spec.bootstrap_servers,
+            client_id=spec.client_id,
+            group_id=spec.group_id,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            isolation_level="read_committed",
+            request_timeout_ms=spec.request_timeout_ms,
+            security_protocol=spec.security_protocol,
+            ssl_context=ssl_context(spec),
+            sasl_mechanism=spec.sasl_mechanism,
+            sasl_plain_username=spec.username,
+            sasl_plain_password=spec.password,
+        )
+        self._client: Any = self._consumer._client  # noqa: SLF001 - the consumer hides most of it  # pyright: ignore[reportPrivateUsage]
+        self._usage = Client(self._client)
+        self.change_signals = TopicChangeSignals(self._client)
+        self._fetching: Fetching | None = None
+
+    async def open(self) -> None:
+        """Reach a broker and be let in."""
+        async with asyncio.timeout(self._spec.request_timeout_ms / 1_000):
+            await self._usage.start(self._consumer.start())
+
+    async def listing(self) -> Listing:
+        """Every topic the user may see, with its partitions. Asks for none by name: that would create it."""
+        return await self._bounded(list_topics(self._client))
+
+    async def record_at(self, leader: int, partition: Partition, offset: int) -> KafkaRecord | Missing:
+        """The readable record at exactly this offset, beside what is being read."""
+        return await self._bounded(
+            record_at(self._client, leader, partition, offset, self._spec.max_batch_bytes)
+        )
+
+    def assign(self, positions: Mapping[Partition, int]) -> None:
+        """Read these partitions from these offsets, and no others."""
+        if self._spec.group_id is not None:  # the consumer commits only what it has; it is to fetch nothing
+            tps = [TopicPartition(*p) for p in positions]
+            self._consumer.assign(tps)
+            for tp in tps:
+                self._consumer.seek(tp, 0)
+            self._consumer.pause(*tps)
+        # The client refreshes the metadata of assigned topics by name, which would re-create a deleted one.
+        self._client.set_topics(())
+        if self._fetching is None:
+            scanner = Scanner(compiled_scan(), SCAN_ROWS, compiled_plain_batches())
+            self._fetching = Fetching(self._client, self._spec, scanner)
+        self._fetching.assign(positions)
+
+    def seek(self, partition: Partition, position: int, asked: int = -1) -> None:
+        """Go on from another offset, for which a broker may have to be asked by a later one."""
+        self._assigned.seek(partition, position, asked)
+
+    async def take(self, partitions: Collection[Partition] | None, timeout_ms: int) -> TurnRecords:
+        """The next records of these partitions, or of all; what others have fetched is kept.
+
+        Raises
+        ------
+        CodecMissing
+            Records are compressed with a codec whose package is not installed.
+        """
+        taking = Taking(self._assigned, self._spec.max_poll_records)
+        return await taking.take(partitions, timeout_ms / 1_000)
+
+    def position(self, partition: Partition) -> int:
+        """Offset of the next record, after control records."""
+        return self._assigned.slots[partition].position
+
+    def last_fetch(self, partition: Partition) -> tuple[int, int]:
+        """High watermark, and a stamp that changes with each answer; -1 and 0 before the first fetch."""
+        slot = self._assigned.slots.get(partition)
+        return (-1, 0) if slot is None else (slot.high_watermark, slot.answer)
+
+    @property
+    def fetched(self) -> bool:
+        """A broker has answered a fetch without an error."""
+        return self._fetching is not None and self._fetching.answers > 0
+
+    @property
+    def _assigned(self) -> Fetching:
+        if self._fetching is None:
+            raise RuntimeError("assign() comes first")
+        return self._fetching
+
+    def at_end_ms(self, partition: Partition, position: int) -> int | None:
+        """Time of sending the latest fetch, in milliseconds, if it found the end at `position`; else None.
+
+        Everything appended before a fetch was sent lies before the high watermark of its answer. So once
+        reading has come to that offset, no record that was there when the fetch was sent is unread. The last
+        stable offset would not do: records of an open transaction are there and cannot be read yet.
+        """
+        slot = self._assigned.slots.get(partition)
+        if slot is None or slot.high_watermark != position or slot.position != position:
+            return None
+        return int(slot.sent_at * 1_000)
+
+    async def ends(self, partition: Partition) -> tuple[int, int]:
+        """First offset the log still holds and the offset after its last stable record."""
+        tp = TopicPartition(*partition)
+        first = await self._bounded(self._consumer.beginning_offsets([tp]))
+        last = await self._bounded(self._consumer.end_offsets([tp]))
+        return first[tp], last[tp]
+
+    async def resolve(
+        self, partitions: Sequence[Partition], start: Start, now_ms: int
+    ) -> dict[Partition, int]:
+        """Offsets at which to begin; a moment after the last record is the end of the log."""
+        tps = [TopicPartition(*p) for p in partitions]
+        if not tps:
+            return {}
+        if start == "earliest":
+            found = await self._bounded(self._consumer.beginning_offsets(tps))
+            return {Partition(*tp): offset for tp, offset in found.items()}
+        ends = await self._bounded(self._consumer.end_offsets(tps))
+        offsets = {Partition(*tp): offset for tp, offset in ends.items()}
+        if isinstance(start, At | Ago):
+            moment = start.timestamp_ms if isinstance(start, At) else now_ms - start.duration_ms
+            found = await self._bounded(self._consumer.offsets_for_times(dict.fromkeys(tps, max(moment, 0))))
+            offsets |= {Partition(*tp): hit.offset for tp, hit in found.items() if hit is not None}
+        return offsets
+
+    async def commit(self, positions: Mapping[Partition, int], text: str) -> None:
+        """Tell the group's lag tools how far reading has come, and leave a text with it."""
+        offsets = {TopicPartition(*p): (position, text) for p, position in positions.items()}
+        assigned = self._consumer.assignment()
+        if offsets := {tp: told for tp, told in offsets.items() if tp in assigned}:
+            await self._bounded(self._consumer.commit(offsets))
+
+    async def texts(self, partitions: Iterable[Partition]) -> list[str]:
+        """Texts that were left with the offsets that the group last committed."""
+        coordinator: Any = self._consumer._coordinator  # noqa: SLF001 - the public call drops the text  # pyright: ignore[reportPrivateUsage]
+        found = await self._bounded(
+            coordinator.fetch_committed_offsets([TopicPartition(*p) for p in partitions])
+        )
+        return [told.metadata for told in found.values()]
+
+    async def close(self, timeout_seconds: float) -> None:
+        """Leave in bounded time, whatever state the brokers are in."""
+        consumer: Any = self._consumer
+        await self._usage.end_start(timeout_seconds / 3)  # it makes tasks that a stop before it would miss
+        if self._fetching is not None:
+            await attempted(self._fetching.close(), timeout_seconds / 3)
+        await attempted(consumer.stop(), timeout_seconds)
+        if consumer._fetcher is not None:  # noqa: SLF001 - a stop that hung has left it open
+            await attempted(consumer._fetcher.close(), timeout_seconds / 3)  # noqa: SLF001
+        await self._usage.close(timeout_seconds)
+
+    async def _bounded(self, awaitable: Awaitable[Any]) -> Any:
+        return await self._usage.ask(awaitable, self._spec.request_timeout_ms / 1_000)
+
+
+# Whether brokers answer: told by their answers, not by the absence of errors.
+
+
+PULSES: Final = 8
+"""Turns of the event loop, at least, in which no answer came in before brokers count as silent."""
+MOST_PULSE_SECONDS: Final = 0.25
+
+
+class BrokerHealth:
+    """Remembers when brokers last answered, and tells when they are lost and when they are back.
+
+    Silence is time in which the event loop turned and no answer came in. An answer that waits while the loop
+    is busy, or the process stopped, is no silence of a broker's: a turn counts as two pulses at most.
+
+    Parameters
+    ----------
+    alive_ms
+        How long one answer counts as a sign of life.
+    emit
+        Where internal events go.
+    monotonic
+        Seconds that never go back.
+    """
+
+    def __init__(
+        self, alive_ms: float, emit: Callable[[InternalEvent], None], monotonic: Callable[[], float]
+    ) -> None:
+        self._alive_ms = alive_ms
+        self._emit = emit
+        self._monotonic = monotonic
+        self.pulse_seconds = min(alive_ms / 1_000 / PULSES, MOST_PULSE_SECONDS)
+        """How often `turned` is to be called."""
+        self._silent_seconds = math.inf
+        self._turned_at = monotonic()
+        self._lost_at: float | None = None
+        self._fetches: dict[Partition, tuple[int, float]] = {}
+
+    @property
+    def silent_ms(self) -> float:
+        """Time since a broker last answered anything, as far as an answer could be heard."""
+        return self._silent_seconds * 1_000
+
+    @property
+    def alive(self) -> bool:
+        """The last answer is recent."""
+        return self.silent_ms <= self._alive_ms
+
+    @property
+    def lost(self) -> bool:
+        """Brokers were told to be lost and not yet to be back."""
+        return self._lost_at is not None
+
+    def begin(self) -> None:
+        """A new connection was opened: what the last one fetched says nothing of this one."""
+        self._fetches.clear()
+        self.answered()
+
+    def answered(self) -> None:
+        """A broker answered something."""
+        self._silent_seconds = 0.0
+        if self._lost_at is not None:
+            self._emit(KafkaRecovered(round(self._monotonic() - self._lost_at, 3)))
+            self._lost_at = None
+
+    def turned(self) -> None:
+        """Take note that the event loop has turned, after answers that came in were noted."""
+        now = self._monotonic()
+        self._silent_seconds += min(now - self._turned_at, 2 * self.pulse_seconds)
+        self._turned_at = now
+
+    def failed(self, reason: str, retry_in_seconds: float = 0.0) -> None:
+        """Brokers did not answer, or not as they should."""
+        if self._lost_at is None:
+            self._lost_at = self._monotonic()
+        self._emit(KafkaLost(reason, round(retry_in_seconds, 3)))
+
+    def look(self, connection: Connection, partitions: Iterable[Partition]) -> None:
+        """Notification fetches that were answered since the last look, be it with nothing."""
+        now = self._monotonic()
+        news = False
+        for partition in partitions:
+            _, stamp = connection.last_fetch(partition)
+            if stamp and stamp != self._fetches.get(partition, (0, 0.0))[0]:
+                self._fetches[partition] = (stamp, now)
+                news = True
+        if news:
+            self.answered()
+
+    def fetched_within(self, partition: Partition, milliseconds: float) -> bool:
+        """Tell whether this partition's last fetch was answered that recently."""
+        _, seen_at = self._fetches.get(partition, (0, -math.inf))
+        return (self._monotonic() - seen_at) * 1_000 <= milliseconds
+
+
+# Topics that have to exist.
+
+
+class TopicsMissing(Exception):  # noqa: N818 - it names what is the case
+    """Configured topics that the cluster does not have; none was created by asking.
+
+    Attributes
+    ----------
+    nearest
+        For each missing topic the existing names most like it.
+    """
+
+    def __init__(self, nearest: Mapping[str, Sequence[str]], servers: str) -> None:
+        self.nearest = dict(nearest)
+        parts = [
+            f"topic {name!r} does not exist" + (f" (did you mean {' or '.join(near)}?)" if near else "")
+            for name, near in nearest.items()
+        ]
+        super().__init__(
+            f"{'; '.join(parts)} on {servers}, or this user may not see it; nothing was created by asking"
+        )
+
+
+def require_topics(topics: Sequence[str], listing: Listing, servers: str) -> None:
+    """Raise `TopicsMissing` unless the cluster has every topic."""
+    there = [name for name, listed in listing.items() if listed.partitions]
+    missing = {t: get_close_matches(t, there, n=3, cutoff=0.6) for t in topics if t not in there}
+    if missing:
+        raise TopicsMissing(missing, servers)

@@ -1,1 +1,0 @@
-"""One connection after another to Kafka: made, watched, given up and made anew."""

@@ -1,0 +1,509 @@
+"""Fetches from the leaders of all partitions, one request to a node at a time.
+
+Uses the client's connections and its knowledge of leaders, not its consumer: what that raises on the content
+of a record would end reading (see `reader`). A partition is asked for again once everything of it was taken,
+so memory is bounded by one answer for each. One that fails, for whatever reason, waits alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from aiokafka.errors import LeaderNotAvailableError
+from aiokafka.structs import TopicPartition
+
+from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka.batches.frames import Batch, Damage, Look, batch_at, next_readable
+from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES, PartitionReader
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecords
+from streamwatch.edge.sources.kafka.batches.scanner import Scanner
+from streamwatch.edge.sources.kafka.refusals import error_name
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Answer, ask, worded
+
+# How long to wait before the next attempt.
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Doubles from `initial` to `maximum` seconds; each wait is drawn from its upper half."""
+
+    initial: float
+    maximum: float
+    random: Callable[[], float]
+    attempts: int = 0
+
+    def next_seconds(self) -> float:
+        """The wait after one more failure."""
+        ceiling = min(self.maximum, self.initial * 2.0 ** min(self.attempts, 32))
+        self.attempts += 1
+        return ceiling * (0.5 + 0.5 * self.random())
+
+    def reset(self) -> None:
+        """Begin anew after a success."""
+        self.attempts = 0
+
+
+# One partition as it is being fetched.
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """Replaced when partitions are assigned anew: an answer to an earlier request finds nobody."""
+
+    partition: Partition
+    position: int
+    """Offset of the next record to be taken."""
+    backoff: Backoff
+    """After errors that concern this partition alone."""
+    reader: PartitionReader | None = None
+    """An answer that is being taken."""
+    since: float = 0.0
+    """When that came."""
+    retry_at: float = 0.0
+    """Nothing is asked before this."""
+    high_watermark: int = -1
+    """As of the last answer; -1 before the first."""
+    answer: int = 0
+    """Number of the last answer without an error, among those of all partitions."""
+    sent_at: float = 0.0
+    """When the request of the last answer was sent."""
+    out_of_range: bool = False
+    """The log does not hold the position."""
+    damage: Damage | None = None
+    """What stands at the position cannot be read, be it tried again."""
+    asked: int = -1
+    """Later offset by which brokers find the position, after damage in the log; -1 for itself."""
+    suspected: int = -1
+    """Offset at which an answer was broken once, or a broker failed."""
+    error: str = ""
+    """A failure that is to be told."""
+    failures: int = 0
+    """Errors of a broker at `suspected`."""
+    salvage: asyncio.Task[None] | None = None
+    """Searches where reading can go on."""
+    denied_since: float | None = None
+    """Nothing but denials came since then."""
+
+    @property
+    def idle(self) -> bool:
+        """Nothing of it is left to be taken or to be told."""
+        return self.reader is None and self.damage is None and self.salvage is None and not self.out_of_range
+
+    def seek(self, position: int) -> None:
+        """Go on from another offset; what came of this one is void."""
+        self.position = position
+        self.reader = self.damage = self.denied_since = None
+        self.asked = -1
+        self.out_of_range = False
+        self.suspected, self.failures, self.retry_at = -1, 0, 0.0
+        if self.salvage is not None:
+            self.salvage.cancel()
+            self.salvage = None
+        self.backoff.reset()
+
+
+# What of a log cannot be read: when that is believed, and where reading goes on behind it.
+
+
+class Unreadable:
+    """Gives damaged stretches of partitions up, after they were tried often enough.
+
+    Parameters
+    ----------
+    client
+        aiokafka's.
+    arrived
+        Set when there is damage to tell of.
+    wake
+        Set when there is something to be fetched again.
+    """
+
+    def __init__(self, client: Any, arrived: asyncio.Event, wake: asyncio.Event) -> None:
+        self._client = client
+        self._arrived = arrived
+        self._wake = wake
+
+    def broken(self, slot: Slot, damage: Damage) -> None:
+        """The answer cannot be read from here on; what follows is void: a marker of an abort may be missing.
+
+        Unless the checksum says that it was written so, it is fetched once more first.
+        """
+        slot.reader = None
+        if not damage.certain and slot.suspected != slot.position:
+            slot.suspected = slot.position
+        else:
+            self._give_up(slot, damage, to_the_end=True)
+        self._wake.set()
+
+    def suspect(self, slot: Slot, tries: int, reason: str, *, to_the_end: bool) -> None:
+        """Count a failure to read at the slot's position; after `tries` of them it counts as damaged."""
+        slot.failures = slot.failures + 1 if slot.suspected == slot.position else 1
+        slot.suspected = slot.position
+        if slot.failures >= tries:
+            damage = Damage("corrupt_batch", slot.position, -1, reason, certain=False)
+            self._give_up(slot, damage, to_the_end=to_the_end)
+
+    def _give_up(self, slot: Slot, damage: Damage, *, to_the_end: bool) -> None:
+        if damage.next_offset >= 0:
+            slot.damage = damage
+            self._arrived.set()
+        else:
+            slot.failures = 0
+            slot.salvage = asyncio.create_task(self._salvage(slot, damage, to_the_end=to_the_end))
+
+    async def _salvage(self, slot: Slot, damage: Damage, *, to_the_end: bool) -> None:
+        """Search where the log can be read again; if nowhere yet, the same is tried again later."""
+
+        async def look(offset: int) -> Look:
+            node = self._client.cluster.leader_for_partition(TopicPartition(*slot.partition))
+            if node is None or node < 0:
+                raise LeaderNotAvailableError(slot.partition)
+            answers = await ask(self._client, node, [(slot.partition, offset)], 1)
+            if not answers or answers[0].error:
+                return "unreadable"
+            answer = answers[0]
+            if not answer.data:
+                return "unreadable" if answer.readable > offset else "end"
+            found = batch_at(memoryview(answer.data), 0, offset, answer.high_watermark)
+            return found.base_offset if isinstance(found, Batch) else "unreadable"
+
+        resumed = None
+        try:
+            end = slot.high_watermark
+            resumed = await next_readable(look, slot.position, end, to_the_end=to_the_end)
+        except CONNECTION_ERRORS:
+            resumed = None
+        slot.salvage = None
+        if resumed is None:
+            slot.error = damage.reason
+            slot.retry_at = time.monotonic() + slot.backoff.next_seconds()
+        elif resumed.position <= slot.position:  # nothing is lost: it is only to be asked for otherwise
+            slot.asked = resumed.asked
+        else:
+            slot.damage = damage._replace(next_offset=resumed.position, asked=resumed.asked)
+        self._arrived.set()
+        self._wake.set()
+
+
+WAIT_MS: Final = 500
+"""How long a broker waits for records when there are none."""
+SOON_MS: Final = 100
+"""How long it waits while records of others are held back, which may wait to hear that there are none."""
+TAKING_SECONDS: Final = 0.1
+"""How long others on a node wait until what came from it is taken: an answer may take `WAIT_MS`."""
+TRIES: Final = 3
+"""Errors of a broker at one offset after which what stands there is taken to be unreadable."""
+EMPTY_TRIES: Final = 10
+"""Empty answers, each after `WAIT_MS`, though the log goes on: so a broker says that it finds no batch.
+Where answers come sooner, more of them in the same time."""
+TELL_AFTER: Final = 3
+"""Failures in a row before one is told: leaders change now and then, which is over at the next attempt."""
+TELL_EVERY: Final = 10
+"""Requests in a row that brought no answer: nodes come and go, and that none answers is told by others."""
+MOST_BYTES: Final = 52_428_800
+"""Of one answer, over all partitions."""
+
+OUT_OF_RANGE, CORRUPT, DENIED, UNKNOWN = 1, 2, 29, -1
+MOVED: Final = frozenset({3, 5, 6, 9, 74, 75, 76, 78, 100})
+"""Error codes after which leaders are looked for anew: no leader, another one, a topic that is not there."""
+
+
+class Fetching:
+    """Keeps one answer for each partition, or has asked for it.
+
+    Parameters
+    ----------
+    client
+        aiokafka's.
+    spec
+        Bytes to ask for, and how long to wait after errors.
+    scanner
+        Reads records of format v2.
+    """
+
+    def __init__(self, client: Any, spec: KafkaSpec, scanner: Scanner) -> None:
+        self._client = client
+        self._spec = spec
+        self._scanner = scanner
+        self._wake = asyncio.Event()
+        self._busy: dict[int, asyncio.Task[None]] = {}
+        self._waits: dict[int, Backoff] = {}
+        self._not_before: dict[int, float] = {}
+        self._loop: asyncio.Task[None] | None = None
+        self.answers = 0
+        """Answers without an error so far, over all partitions."""
+        self.slots: dict[Partition, Slot] = {}
+        self.arrived = asyncio.Event()
+        """Set when there is something to take or to tell."""
+        self._unreadable = Unreadable(client, self.arrived, self._wake)
+
+    def assign(self, positions: Mapping[Partition, int]) -> None:
+        """Fetch these partitions from these offsets, and no others."""
+        for slot in self.slots.values():
+            slot.seek(slot.position)
+        self.slots = {p: Slot(p, position, self._backoff()) for p, position in positions.items()}
+        if self._loop is None:
+            self._loop = asyncio.create_task(self._run())
+        self._wake.set()
+
+    def seek(self, partition: Partition, position: int, asked: int = -1) -> None:
+        """Go on from another offset, for which a broker may have to be asked by a later one."""
+        self.slots[partition].seek(position)
+        self.slots[partition].asked = asked
+        self._wake.set()
+
+    def taken(self, slot: Slot) -> None:
+        """Everything of the answer was taken: ask for more."""
+        slot.reader = None
+        self._wake.set()
+
+    def broken(self, slot: Slot, damage: Damage) -> None:
+        """Take note that the answer cannot be read from here on; see `Unreadable.broken`."""
+        self._unreadable.broken(slot, damage)
+
+    def check(self) -> None:
+        """Raise what ended the fetching, which nothing but a bug does."""
+        if self._loop is not None and self._loop.done():
+            self._loop.result()
+
+    async def close(self) -> None:
+        """Leave off."""
+        tasks = [self._loop, *self._busy.values(), *(slot.salvage for slot in self.slots.values())]
+        running = [task for task in tasks if task is not None]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    def _backoff(self) -> Backoff:
+        return Backoff(0.1, self._spec.backoff_max_ms / 1_000, lambda: 0.5)
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                self._wake.clear()
+                for node in [node for node, task in self._busy.items() if task.done()]:
+                    self._busy.pop(node).result()
+                seconds = self._dispatch(time.monotonic())
+                try:
+                    async with asyncio.timeout(seconds):
+                        await self._wake.wait()
+                except TimeoutError:
+                    continue
+        finally:
+            self.arrived.set()
+
+    def _dispatch(self, now: float) -> float:
+        """Ask every node that is free for partitions of which nothing is left; seconds to the next turn."""
+        wanted: dict[int, list[Slot]] = {}
+        waiting: dict[int, float] = {}
+        later = now + 1.0
+        for slot in self.slots.values():
+            node = self._client.cluster.leader_for_partition(TopicPartition(*slot.partition))
+            if node is None or node < 0:
+                if slot.retry_at <= now:
+                    slot.retry_at = now + 0.1
+                    self._client.force_metadata_update()
+                later = min(later, slot.retry_at)
+            elif slot.reader is not None:
+                waiting[node] = max(waiting.get(node, 0.0), slot.since + TAKING_SECONDS)
+            elif slot.idle and slot.retry_at > now:
+                later = min(later, slot.retry_at)
+            elif slot.idle:
+                wanted.setdefault(node, []).append(slot)
+        for node, slots in wanted.items():
+            due = max(waiting.get(node, 0.0), self._not_before.get(node, 0.0))
+            if node in self._busy:
+                continue
+            if due > now:
+                later = min(later, due)
+            else:
+                wait_ms = SOON_MS if node in waiting else WAIT_MS
+                self._busy[node] = asyncio.create_task(self._fetch(node, slots, wait_ms))
+        return max(later - now, 0.001)
+
+    async def _fetch(self, node: int, slots: list[Slot], wait_ms: int) -> None:
+        asked = {slot.partition: (slot, slot.position) for slot in slots}
+        offsets = [(slot.partition, max(slot.position, slot.asked)) for slot in slots]
+        sent_at = time.monotonic()
+        size = self._spec.max_partition_fetch_bytes
+        wait = self._waits.setdefault(node, self._backoff())
+        try:
+            answers = await ask(self._client, node, offsets, size, wait_ms=wait_ms, most_bytes=MOST_BYTES)
+        except CONNECTION_ERRORS as error:
+            self._not_before[node] = time.monotonic() + min(wait.next_seconds(), 1.0)
+            if wait.attempts % TELL_EVERY == 0:
+                for slot in slots:
+                    slot.error = worded(error)
+        else:
+            wait.reset()
+            crowded = sum(len(answer.data) for answer in answers) > MOST_BYTES / 2
+            for answer in answers:
+                slot, position = asked.get(answer.partition, (None, -1))
+                if slot is not None and self.slots.get(slot.partition) is slot and slot.position == position:
+                    slot.sent_at = sent_at
+                    self._take_in(slot, answer, wait_ms, crowded=crowded)
+        finally:
+            self._wake.set()
+
+    def _take_in(self, slot: Slot, answer: Answer, wait_ms: int, *, crowded: bool) -> None:
+        if answer.error:
+            self._failed(slot, answer.error)
+            return
+        slot.high_watermark, slot.denied_since = answer.high_watermark, None
+        self.answers += 1
+        slot.answer = self.answers
+        slot.backoff.reset()
+        if answer.data:
+            slot.reader = PartitionReader(
+                slot.partition,
+                answer.data,
+                slot.position,
+                answer.high_watermark,
+                answer.aborted,
+                self._scanner,
+                self._spec.max_batch_bytes,
+                self._spec.max_record_bytes,
+            )
+            slot.since = time.monotonic()
+            self.arrived.set()
+        elif answer.readable > max(slot.position, slot.asked) and not crowded:
+            tries = EMPTY_TRIES * WAIT_MS // wait_ms
+            self._unreadable.suspect(slot, tries, "the broker does not find it", to_the_end=False)
+
+    def _failed(self, slot: Slot, code: int) -> None:
+        now = time.monotonic()
+        if code == OUT_OF_RANGE:
+            slot.out_of_range = True
+            self.arrived.set()
+            return
+        slot.retry_at = now + slot.backoff.next_seconds()
+        if slot.backoff.attempts >= TELL_AFTER:
+            slot.error = error_name(code)
+        if code in MOVED:
+            self._client.force_metadata_update()
+        elif code == DENIED:
+            slot.denied_since = slot.denied_since or now
+            self.arrived.set()
+        elif code in (CORRUPT, UNKNOWN):
+            reason = f"the broker cannot read it: {error_name(code)}"
+            self._unreadable.suspect(slot, TRIES, reason, to_the_end=code == CORRUPT)
+
+
+# Hands out what was fetched, in turns of so many records; large batches are decompressed in threads.
+
+
+LARGE_AT_ONCE: Final = 2
+"""Large batches that stand decompressed in memory, over all partitions."""
+
+
+class TurnRecords(NamedTuple):
+    """Records of one turn."""
+
+    records: dict[Partition, KafkaRecords]
+    damages: dict[Partition, Damage]
+    """What stands next in a partition and cannot be read, and where reading goes on after it."""
+    out_of_range: list[Partition]
+    """Their logs do not hold the position: `seek` is needed."""
+    failed: dict[Partition, tuple[str, float]]
+    """Why, and seconds until the next attempt, where attempts fail repeatedly."""
+    denied: dict[Partition, float]
+    """Seconds for which nothing but denials came, where this user may not read."""
+
+
+class Taking:
+    """Takes from the answers of all partitions in turn.
+
+    Parameters
+    ----------
+    fetching
+        What brings them.
+    max_records
+        Records in one turn.
+    """
+
+    def __init__(self, fetching: Fetching, max_records: int) -> None:
+        self._fetching = fetching
+        self._max_records = max_records
+
+    async def take(self, wanted: Collection[Partition] | None, timeout_seconds: float) -> TurnRecords:
+        """The next records of these partitions, or of all; nothing after the timeout.
+
+        Raises
+        ------
+        CodecMissing
+            Records are compressed with a codec whose package is not installed.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            self._fetching.check()
+            self._fetching.arrived.clear()
+            slots = self._slots(wanted)
+            await self._unpack(slots)
+            taken = self._turn(slots)
+            left = deadline - time.monotonic()
+            if taken.records or taken.damages or taken.out_of_range or left <= 0:
+                return taken
+            if any(slot.reader is not None for slot in slots):
+                await asyncio.sleep(0)
+                continue
+            try:
+                async with asyncio.timeout(left):
+                    await self._fetching.arrived.wait()
+            except TimeoutError:
+                return taken
+
+    def _slots(self, wanted: Collection[Partition] | None) -> list[Slot]:
+        """Those that may deliver; what is held back gives large memory back."""
+        slots = self._fetching.slots
+        if wanted is None:
+            return list(slots.values())
+        chosen = frozenset(wanted)
+        for partition, slot in slots.items():
+            if partition not in chosen and slot.reader is not None:
+                slot.reader.release()
+        return [slot for partition, slot in slots.items() if partition in chosen]
+
+    async def _unpack(self, slots: list[Slot]) -> None:
+        """Decompress one large batch, if one stands next and few others are in memory."""
+        heavy = [slot.reader for slot in slots if slot.reader is not None and slot.reader.heavy]
+        readers = [slot.reader for slot in self._fetching.slots.values() if slot.reader is not None]
+        large = sum(reader.held_bytes > AT_ONCE_BYTES for reader in readers)
+        if heavy and large < LARGE_AT_ONCE:
+            await asyncio.to_thread(heavy[0].unpack)
+
+    def _turn(self, slots: list[Slot]) -> TurnRecords:
+        taken = TurnRecords({}, {}, [], {}, {})
+        room = self._max_records
+        now = time.monotonic()
+        for slot in sorted(slots, key=lambda slot: slot.since):  # what came first goes first
+            if slot.error:
+                taken.failed[slot.partition] = slot.error, max(slot.retry_at - now, 0.0)
+                slot.error = ""
+            if slot.reader is not None and room > 0:
+                room -= self._from(slot, room, taken)
+            if slot.damage is not None:
+                taken.damages[slot.partition] = slot.damage
+            elif slot.out_of_range:
+                taken.out_of_range.append(slot.partition)
+            elif slot.denied_since is not None:
+                taken.denied[slot.partition] = now - slot.denied_since
+        return taken
+
+    def _from(self, slot: Slot, room: int, taken: TurnRecords) -> int:
+        """Take from one answer; the number of records."""
+        reader = slot.reader
+        assert reader is not None  # noqa: S101 - asked by the caller
+        records = reader.take(room)
+        slot.position = reader.position
+        if records:
+            taken.records[slot.partition] = records
+        elif reader.damage is not None:
+            self._fetching.broken(slot, reader.damage)
+        if reader.done:
+            self._fetching.taken(slot)
+        return len(records)

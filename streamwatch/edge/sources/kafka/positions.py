@@ -1,0 +1,485 @@
+"""Where reading stands in every partition, and whether the logs are still those in which it stands there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from aiokafka.errors import StaleMetadata
+
+from streamwatch.core.events import Fingerprint, Mark, Partition
+from streamwatch.core.ports import PartitionState
+from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
+from streamwatch.edge.sources.kafka.batches.frames import Damage
+from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection, require_topics
+from streamwatch.edge.sources.kafka.data_loss import (
+    DataLossTracker,
+    Fingerprints,
+    Found,
+    Kinship,
+    ReadingEnded,
+    judge,
+    mark_of,
+)
+from streamwatch.edge.sources.kafka.fetching import TurnRecords
+from streamwatch.edge.sources.kafka.refusals import ReadDenied
+from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
+from streamwatch.edge.sources.kafka.wire import Listed, Listing
+from streamwatch.telemetry import FetchFailed, InternalEvent, PartitionsAdded
+
+PROBES = 32
+"""Records asked for at once; each brings one batch."""
+
+
+class PartitionPositions:
+    """Positions and fingerprints, kept true to a changing cluster.
+
+    A change is looked for at each new connection and in each listing: by the topics' ids, and by fetching a
+    remembered record where connections are new or ids unknown. A step that fails has moved nothing by halves:
+    it is repeated on the next connection.
+
+    Parameters
+    ----------
+    spec
+        Where to begin what has no position.
+    topics
+        Those that are read.
+    losses
+        Told what was lost; may refuse.
+    emit
+        Where internal events go.
+    wall
+        Seconds since the epoch, for `start_from: -2h` alone.
+    topics_since_ms
+        Time (ms) from which some topics are read, instead of `start_from`.
+    """
+
+    def __init__(
+        self,
+        spec: KafkaSpec,
+        topics: Sequence[str],
+        losses: DataLossTracker,
+        emit: Callable[[InternalEvent], None],
+        wall: Callable[[], float],
+        topics_since_ms: Callable[[], Mapping[str, int]] = dict,
+    ) -> None:
+        self._spec = spec
+        self._topics = topics
+        self._losses = losses
+        self._emit = emit
+        self._wall = wall
+        self._topics_since_ms = topics_since_ms
+        self._origins: dict[Partition, int] = {}
+        self._former_ids: set[str] = set()
+        self._moved: set[Partition] = set()
+        self.positions: dict[Partition, int] = {}
+        self.fingerprints = Fingerprints()
+
+    def replace(
+        self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
+    ) -> None:
+        """Stand where a store says; partitions unknown to it stand where they began."""
+        given = {p: position for p, position in positions.items() if p.topic in self._topics}
+        self.positions = self._origins | given
+        self._moved.clear()
+        self.fingerprints.replace({p: fingerprints[p] for p in given if p in fingerprints})
+
+    def pass_over(self, partition: Partition, resumed: int) -> None:
+        """Stand behind what cannot be read."""
+        self.positions[partition] = resumed
+        self._moved.add(partition)
+
+    def take_moved(self) -> frozenset[Partition]:
+        """Name the partitions whose logs were found changed since the last call."""
+        moved = frozenset(self._moved)
+        self._moved.clear()
+        return moved
+
+    def tell(self) -> None:
+        """A poll tells where reading stands: what was found of the logs until now may be told with it."""
+        self.fingerprints.told()
+        self._losses.tell()
+
+    async def settle(self, connection: Connection, listing: Listing) -> None:
+        """Find a place in every partition of a cluster that was away or may have changed meanwhile."""
+        self._heed(listing)
+        begun = {p.topic for p in self.positions}
+        new = [Partition(t, n) for t in self._topics if t not in begun for n in listing[t].partitions]
+        since_ms, now_ms = self._topics_since_ms(), round(self._wall() * 1_000)
+        late = {p for p in new if p.topic in since_ms}
+        found = await connection.resolve([p for p in new if p not in late], self._spec.start_from, now_ms)
+        for topic in sorted({p.topic for p in late}):
+            own = [p for p in new if p.topic == topic]
+            found |= await connection.resolve(own, At(since_ms[topic]), now_ms)
+        self._origins |= found
+        self.positions |= found
+        await self._verify(connection, listing, [p for p in self.positions if self._there(p, listing)])
+        self._match(listing)
+
+    async def revise(self, connection: Connection, listing: Listing) -> bool:
+        """Compare a listing with what is being read; whether there is something else to read now."""
+        self._heed(listing)
+        unsure = [p for p in self.positions if self._there(p, listing) and self._kin(p, listing) != "same"]
+        moved = await self._verify(connection, listing, unsure)
+        return self._match(listing) or moved
+
+    async def nearby(self, connection: Connection, listing: Listing, refused: Collection[Partition]) -> None:
+        """Brokers do not have these positions: stand at the nearest offsets they have, or begin a new log."""
+        self._heed(listing)
+        for partition in refused:
+            wanted = self.positions[partition]
+            fingerprint, kin = self.fingerprints.of(partition), self._kin(partition, listing)
+            first, end = await connection.ends(partition)
+            if kin != "other" and wanted < first:
+                self._losses.overtaken(partition, wanted, first)
+                self._moved.add(partition)
+                self.positions[partition] = first
+            elif kin == "other" or wanted > end:
+                listed = listing[partition.topic]
+                found: dict[Mark, Found] = {}
+                for mark in fingerprint.marks if kin != "other" else ():
+                    found[mark] = await self._found(connection, listed, partition, mark)
+                if judge(kin, ["beyond", *found.values()]) == "recreated":
+                    self._begin_anew(partition, listed, first)
+                else:
+                    self._cut(partition, listed, end, [m for m, what in found.items() if what == "same"])
+
+    def _heed(self, listing: Listing) -> None:
+        """Brokers learn of changes in turn; one that still lists a topic's former self is not believed."""
+        for topic in self._topics:
+            if (listed := listing.get(topic)) is not None and listed.topic_id in self._former_ids:
+                raise StaleMetadata(f"a broker still lists the former topic {topic}")
+
+    def _there(self, partition: Partition, listing: Listing) -> bool:
+        return partition.partition in listing[partition.topic].leaders
+
+    def _kin(self, partition: Partition, listing: Listing) -> Kinship:
+        then, now = self.fingerprints.of(partition).topic_id, listing[partition.topic].topic_id
+        if then is None or now is None:
+            return "unknown"
+        return "same" if then == now else "other"
+
+    async def _verify(
+        self, connection: Connection, listing: Listing, partitions: Sequence[Partition]
+    ) -> bool:
+        """Judge the logs of these by topic id and remembered records; whether any position moved."""
+        moved = False
+        for start in range(0, len(partitions), PROBES):
+            some = partitions[start : start + PROBES]
+            evidence = await asyncio.gather(*(self._evidence(connection, listing, p) for p in some))
+            for partition, found in zip(some, evidence, strict=True):
+                moved |= await self._conclude(connection, listing, partition, found)
+        return moved
+
+    async def _evidence(
+        self, connection: Connection, listing: Listing, partition: Partition
+    ) -> dict[Mark, Found]:
+        """What stands where remembered records stood, the newest first, until that decides."""
+        kin, found = self._kin(partition, listing), dict[Mark, Found]()
+        for mark in self.fingerprints.of(partition).marks if kin != "other" else ():
+            found[mark] = await self._found(connection, listing[partition.topic], partition, mark)
+            newest_decides = len(found) == 1 and found[mark] in ("hidden", "absent")
+            if found[mark] == "same" or newest_decides:
+                break
+        return found
+
+    async def _found(self, connection: Connection, listed: Listed, partition: Partition, mark: Mark) -> Found:
+        leader = listed.leaders[partition.partition]
+        record = await connection.record_at(leader, partition, mark.offset)
+        if record == "beyond":
+            first, _ = await connection.ends(partition)
+            return "absent" if mark.offset < first else "beyond"
+        if isinstance(record, str):
+            return record
+        return "same" if mark_of(record) == mark else "other"
+
+    async def _conclude(
+        self, connection: Connection, listing: Listing, partition: Partition, found: Mapping[Mark, Found]
+    ) -> bool:
+        listed, position = listing[partition.topic], self.positions[partition]
+        kin = self._kin(partition, listing)
+        if not found and kin != "other":  # nothing of it was ever delivered
+            self.fingerprints.belong(partition, listed.topic_id)
+            return False
+        verdict = judge(kin, list(found.values()))
+        if verdict in ("intact", "unverified"):
+            if verdict == "unverified":
+                self._losses.unverified(partition, next(iter(found)).offset)
+            self.fingerprints.belong(partition, listed.topic_id)
+            return False
+        first, end = await connection.ends(partition)
+        if verdict == "recreated":
+            self._begin_anew(partition, listed, first)
+        else:
+            beyond = next(iter(found.values())) == "beyond"
+            resumed = min(position, end) if beyond else position
+            self._cut(partition, listed, resumed, [m for m, what in found.items() if what == "same"])
+        return True
+
+    def _begin_anew(self, partition: Partition, listed: Listed, first: int) -> None:
+        former = self.fingerprints.of(partition).topic_id
+        self._losses.recreated(partition, self.positions[partition], first)
+        self._moved.add(partition)
+        if former is not None and former != listed.topic_id:
+            self._former_ids.add(former)
+        self.fingerprints.renew(partition, listed.topic_id)
+        self.positions[partition] = self._origins[partition] = first
+
+    def _cut(self, partition: Partition, listed: Listed, resumed: int, marks: Sequence[Mark]) -> None:
+        self._losses.truncated(partition, self.positions[partition], resumed)
+        self._moved.add(partition)
+        self.fingerprints.renew(partition, listed.topic_id, tuple(marks))
+        self.positions[partition] = resumed
+
+    def _match(self, listing: Listing) -> bool:
+        """Take up partitions that topics got since, from their beginning; give up those that are gone."""
+        there = {Partition(t, n) for t in self._topics for n in listing[t].partitions}
+        for partition in sorted(self.positions.keys() - there):
+            if self._kin(partition, listing) == "same":
+                continue  # a topic never shrinks: this broker has yet to learn that it grew
+            self._losses.vanished(partition, self.positions[partition])
+            self._moved.add(partition)
+            del self.positions[partition]
+            self._origins.pop(partition, None)
+            self.fingerprints.forget(partition)
+        added = sorted(there - self.positions.keys())
+        for topic, count in Counter(p.topic for p in added).items():
+            self._emit(PartitionsAdded(topic, count))
+        for partition in added:
+            self.positions[partition] = self._origins[partition] = 0
+            self.fingerprints.belong(partition, listing[partition.topic].topic_id)
+        return bool(added)
+
+
+# What a poll tells of every partition: where reading stands, where the log ends, whether it is caught up.
+
+
+LOOK_SECONDS = 0.1
+"""How old what a poll tells of a partition that did not deliver may be, while others deliver."""
+
+
+class PartitionStatus:
+    """Keeps what is known of partitions that need not be looked at in each poll.
+
+    Parameters
+    ----------
+    health
+        Knows when each partition was last fetched.
+    grace_ms
+        A partition is caught up only by a fetch newer than this.
+    monotonic
+        Seconds that never go back.
+    """
+
+    def __init__(self, health: BrokerHealth, grace_ms: float, monotonic: Callable[[], float]) -> None:
+        self._health = health
+        self._grace_ms = grace_ms
+        self._monotonic = monotonic
+        self._latest: dict[Partition, PartitionState] = {}
+        self._look_at_all = 0.0
+
+    def clear(self) -> None:
+        """Partitions or their positions changed at once."""
+        self._latest, self._look_at_all = {}, 0.0
+
+    def worth_a_look(
+        self, delivered: Collection[Partition], positions: Mapping[Partition, int]
+    ) -> Collection[Partition]:
+        """Partitions of which a poll may bring news: those that delivered, and now and then all of them."""
+        now = self._monotonic()
+        if delivered and now < self._look_at_all:
+            return delivered
+        self._look_at_all = now + LOOK_SECONDS
+        return list(positions)
+
+    def after(
+        self, looked_at: Collection[Partition], positions: Mapping[Partition, int], connection: Connection
+    ) -> Mapping[Partition, PartitionState]:
+        """Every partition after a poll that looked at these."""
+        self._health.look(connection, looked_at)
+        states = self.states(looked_at, positions, connection)
+        self._latest = states if len(states) == len(positions) else self._latest | states
+        return self._latest
+
+    def states(
+        self,
+        partitions: Iterable[Partition],
+        positions: Mapping[Partition, int],
+        connection: Connection | None,
+    ) -> dict[Partition, PartitionState]:
+        """These partitions now."""
+        states: dict[Partition, PartitionState] = {}
+        for partition in partitions:
+            position = positions[partition]
+            highwater = -1 if connection is None else connection.last_fetch(partition)[0]
+            caught_up = highwater == position and self._health.fetched_within(partition, self._grace_ms)
+            # A leader that has just restarted may answer with a high watermark it has yet to recover.
+            shown = max(highwater, position) if highwater >= 0 else -1
+            at_end_ms = None if connection is None else connection.at_end_ms(partition, position)
+            states[partition] = PartitionState(position, shown, caught_up, at_end_ms)
+        return states
+
+
+# Which partitions a connection reads, as topics change.
+
+
+class Assignment:
+    """Assigns every partition of the topics, and others when the topics are no longer the same.
+
+    Parameters
+    ----------
+    spec
+        How long to wait for what.
+    topics
+        Those that have to exist.
+    positions
+        Where reading stands; it tells a log from another.
+    status
+        What is known of partitions as they are read.
+    background
+        Lists topics now and then.
+    """
+
+    def __init__(
+        self,
+        spec: KafkaSpec,
+        topics: Sequence[str],
+        positions: PartitionPositions,
+        status: PartitionStatus,
+        background: BackgroundTasks,
+    ) -> None:
+        self._spec = spec
+        self._topics = topics
+        self._positions = positions
+        self._status = status
+        self._background = background
+        self._changes_settled = 0
+
+    async def settle(self, connection: Connection, listing: Listing) -> None:
+        """Read over this connection from where reading stands.
+
+        Raises
+        ------
+        TopicsMissing
+            A topic does not exist.
+        ReadingEnded
+            A log is not the one that was read, and `on_data_loss` is `fail`.
+        """
+        self._require_topics(listing)
+        await self._positions.settle(connection, listing)
+        self._assign(connection)
+
+    async def tend(self, connection: Connection) -> frozenset[Partition]:
+        """Check topics for changes between two polls; gives the partitions whose log may have changed.
+
+        Raises
+        ------
+        TopicsMissing, ReadingEnded
+            As from `settle`.
+        """
+        suspect_partitions = self._suspect_partitions(connection)
+        fresh = self._background.tend(connection, suspect=bool(suspect_partitions))
+        if len(suspect_partitions) == len(self._positions.positions) and fresh is None:
+            await self._background.listed(self._spec.poll_timeout_ms / 1_000)
+            fresh = self._background.tend(connection, suspect=False)
+        if fresh is not None:
+            self._require_topics(fresh.listing)
+            if await self._positions.revise(connection, fresh.listing):
+                self._assign(connection)
+            self._changes_settled = max(self._changes_settled, fresh.change_signals)
+        return self._suspect_partitions(connection)
+
+    async def go_on_nearby(self, connection: Connection, refused: Sequence[Partition]) -> None:
+        """Logs do not hold the next offset: go on at the nearest that they hold, or in new ones.
+
+        Raises
+        ------
+        TopicsMissing, ReadingEnded
+            As from `settle`.
+        """
+        listing = await connection.listing()
+        self._require_topics(listing)
+        await self._positions.nearby(connection, listing, refused)
+        for partition in refused:
+            connection.seek(partition, self._positions.positions[partition])
+        self._status.clear()
+
+    def _assign(self, connection: Connection) -> None:
+        connection.assign(self._positions.positions)
+        self._changes_settled = connection.change_signals.latest
+        self._status.clear()
+
+    def _suspect_partitions(self, connection: Connection) -> frozenset[Partition]:
+        if connection.change_signals.latest == self._changes_settled:
+            return frozenset()
+        topics = {t for t in self._topics if connection.change_signals.about(t, self._changes_settled)}
+        return frozenset(p for p in self._positions.positions if p.topic in topics)
+
+    def _require_topics(self, listing: Listing) -> None:
+        require_topics(self._topics, listing, self._spec.bootstrap_servers)
+
+
+# Parts of logs that could not be read, told of and passed over.
+
+
+class Damages:
+    """Remembers damage until what came before it was evaluated.
+
+    Parameters
+    ----------
+    spec
+        How long a topic may be denied.
+    positions
+        Where reading stands.
+    losses
+        Counts what is passed over.
+    emit
+        Where internal events go.
+    """
+
+    def __init__(
+        self,
+        spec: KafkaSpec,
+        positions: PartitionPositions,
+        losses: DataLossTracker,
+        emit: Callable[[InternalEvent], None],
+    ) -> None:
+        self._spec = spec
+        self._positions = positions
+        self._losses = losses
+        self._emit = emit
+        self._found: Mapping[Partition, Damage] = {}
+
+    def heed(self, taken: TurnRecords, connection: Connection) -> None:
+        """Tell of what could not be read; what is damaged is passed over with the next poll.
+
+        What came before the damage is delivered now and evaluated first: a commit in between must not count
+        the damage beside a position before it.
+
+        Raises
+        ------
+        ReadingEnded
+            This user may not read a topic.
+        """
+        for partition, (error, delay) in taken.failed.items():
+            self._emit(FetchFailed(*partition, connection.position(partition), error, round(delay, 3)))
+        denied = {p.topic for p, seconds in taken.denied.items() if seconds > self._spec.denied_ms / 1_000}
+        if denied:
+            raise ReadingEnded(str(ReadDenied(sorted(denied), self._spec)))
+        self._found = taken.damages
+
+    def pass_over(self, connection: Connection) -> None:
+        """Go on behind the damage that was found with the last poll.
+
+        Raises
+        ------
+        ReadingEnded
+            `on_data_loss` is `fail`.
+        """
+        damages, self._found = self._found, {}
+        for partition, damage in damages.items():
+            if partition in self._positions.positions:
+                self._losses.unreadable(partition, damage)
+                connection.seek(partition, damage.next_offset, damage.asked)
+                self._positions.pass_over(partition, damage.next_offset)

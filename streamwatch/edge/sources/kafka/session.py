@@ -1,0 +1,161 @@
+"""The connection at hand, and the making of the next one while there is none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from streamwatch.edge.sources.kafka.client import ClientLogCapture
+from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection, TopicsMissing, require_topics
+from streamwatch.edge.sources.kafka.data_loss import ReadingEnded
+from streamwatch.edge.sources.kafka.fetching import Backoff
+from streamwatch.edge.sources.kafka.refusals import not_let_in
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listing, worded
+
+
+class Session:
+    """One connection after another, each settled before anybody sees it.
+
+    Parameters
+    ----------
+    spec
+        Where the brokers are and how long to wait for what.
+    topics
+        Those that have to exist.
+    health
+        Told of failures and of each new connection.
+    settle
+        Makes a new connection read from where reading stands.
+    jitter
+        Numbers in [0, 1).
+    """
+
+    def __init__(
+        self,
+        spec: KafkaSpec,
+        topics: Sequence[str],
+        health: BrokerHealth,
+        settle: Callable[[Connection, Listing], Awaitable[None]],
+        jitter: Callable[[], float],
+    ) -> None:
+        self._spec = spec
+        self._topics = topics
+        self._health = health
+        self._settle = settle
+        self._backoff = Backoff(spec.backoff_initial_ms / 1_000, spec.backoff_max_ms / 1_000, jitter)
+        self._client_log = ClientLogCapture()
+        self._connecting: asyncio.Task[None] | None = None
+        self._parting: Connection | None = None
+        self.connection: Connection | None = None
+        """None while brokers are away or the last one was given up."""
+
+    async def begin(self) -> None:
+        """Connect, however long brokers are away.
+
+        Raises
+        ------
+        TopicsMissing
+            A topic is absent twice.
+        ReadingEnded
+            For `denied_ms`, brokers did nothing but refuse to let this client in.
+        """
+        self._client_log.attach()
+        missed = False
+        refused_since: float | None = None
+        while True:
+            try:
+                return await self._connect()
+            except CONNECTION_ERRORS as error:
+                now = asyncio.get_running_loop().time()
+                refusal = not_let_in(worded(error) + self._client_log.last, self._spec)
+                refused_since = None if refusal is None else refused_since or now
+                if refused_since is not None and now - refused_since >= self._spec.denied_ms / 1_000:
+                    raise ReadingEnded(refusal) from error
+                delay = self._failed(error)
+            except TopicsMissing:
+                if missed:
+                    raise
+                missed, delay = True, self._spec.topic_grace_ms / 1_000
+            await asyncio.sleep(delay)
+
+    def drop(self, connection: Connection, error: BaseException) -> None:
+        """Give a connection up and make another."""
+        self.connection, self._parting = None, connection
+        self._connecting = asyncio.create_task(self._replace(self._failed(error)))
+
+    def proven(self) -> None:
+        """Forget failures: the connection brings what is asked of it."""
+        self._backoff.reset()
+
+    async def halt(self) -> bool:
+        """Leave off connecting; whether that was under way."""
+        if self._connecting is None or self._connecting.done():
+            return False
+        self._connecting.cancel()
+        await asyncio.wait({self._connecting})
+        return self.connection is None
+
+    def resume(self) -> None:
+        """Connect anew after `halt`."""
+        self._connecting = asyncio.create_task(self._replace(0.0))
+
+    async def connected_soon(self) -> None:
+        """Wait a poll's time for the attempts to connect, which go on in between."""
+        if self._connecting is None:
+            raise RuntimeError("poll() before start()")
+        await asyncio.wait({self._connecting}, timeout=self._spec.poll_timeout_ms / 1_000)
+        if self._connecting.done():
+            self._connecting.result()
+
+    def heed_silence(self) -> None:
+        """Tell of brokers that answer nothing; a connection silent for too long raises `TimeoutError`."""
+        silent_seconds = self._health.silent_ms / 1_000
+        if silent_seconds * 1_000 > self._spec.stall_ms:
+            raise TimeoutError(f"no answer for {silent_seconds:.0f} s")
+        if not self._health.alive and not self._health.lost:
+            self._health.failed(f"no answer for {silent_seconds:.0f} s{self._client_error()}")
+
+    async def end(self, timeout_seconds: float) -> None:
+        """Leave off connecting, in bounded time; a connection that is open is the caller's to close."""
+        self.connection = None
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait({self._connecting}, timeout=timeout_seconds / 2)
+        if self._parting is not None:
+            await self._parting.close(timeout_seconds / 2)
+        self._client_log.detach()
+
+    async def _connect(self) -> None:
+        connection = Connection(self._spec)
+        try:
+            await connection.open()
+            listing = await connection.listing()
+            require_topics(self._topics, listing, self._spec.bootstrap_servers)
+            await self._settle(connection, listing)
+        except BaseException:
+            await connection.close(self._spec.stop_timeout_ms / 4_000)
+            raise
+        self.connection = connection
+        self._health.begin()
+
+    async def _replace(self, delay_seconds: float) -> None:
+        if self._parting is not None:
+            await self._parting.close(self._spec.stop_timeout_ms / 2_000)
+            self._parting = None
+        while True:
+            await asyncio.sleep(delay_seconds)
+            try:
+                return await self._connect()
+            except (*CONNECTION_ERRORS, TopicsMissing) as error:
+                delay_seconds = self._failed(error)
+
+    def _failed(self, error: BaseException) -> float:
+        """Tell that brokers are away; the seconds until the next attempt."""
+        delay = self._backoff.next_seconds()
+        self._health.failed(worded(error) + self._client_error(), delay)
+        return delay
+
+    def _client_error(self) -> str:
+        client_error, self._client_log.last = self._client_log.last, ""
+        return f" ({client_error})" if client_error else ""

@@ -1,1 +1,0 @@
-"""State in columns: cold runs, and how rows become columns."""

@@ -1,0 +1,439 @@
+"""RocksDB as the state uses it: six column families in one directory, one write-ahead log for all.
+
+A commit is one write batch over all families, so a crash leaves all of it or nothing. Recovery stops at the
+first record of the log that is not whole (`point_in_time`): a power cut may leave pages of what was never
+flushed in any order, and what was flushed lies before them. A stricter mode would refuse to open after an
+ordinary power cut. If a hole lies before what other files already contain, RocksDB refuses by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from struct import Struct
+from typing import Any, Final
+
+import msgspec
+from rocksdict import (
+    AccessType,
+    BlockBasedIndexType,
+    BlockBasedOptions,
+    Cache,
+    DBCompressionType,
+    DBRecoveryMode,
+    Options,
+    Rdict,
+    WriteBatch,
+)
+
+from streamwatch.edge.stores.kind import (
+    StateDamaged,
+    StateFailed,
+    StateForbidden,
+    StateInUse,
+    StateRefused,
+)
+
+# What RocksDB says when it fails, as errors an operator can act on.
+
+
+_FILE = re.compile(r"[^\s:,'\"()]*(?:\d{6,}\.(?:sst|log|ldb|blob)|MANIFEST-\d+|OPTIONS-\d+|/CURRENT)")
+_DAMAGED = ("Corruption:", "checksum mismatch", "No such file or directory", "does not exist")
+_UNNAMED = {"CURRENT file": "CURRENT", "ahead of WALs": "*.log"}
+"""Signs of damage to a file that RocksDB does not name, and the file."""
+_FORBIDDEN = ("Permission denied", "Operation not permitted", "Read-only file system")
+_HELD = ("Resource temporarily unavailable", "No locks available", "lock hold by")
+_RESTORE = "restore a backup of the directory, or move it away to start afresh"
+
+
+@contextmanager
+def failures(directory: Path) -> Generator[None]:
+    """Turn the errors of RocksDB, which come as bare exceptions with a text, into those of a store."""
+    try:
+        yield
+    except (StateFailed, StateRefused):
+        raise
+    except Exception as error:
+        raise translated(error, directory) from error
+
+
+def translated(error: Exception, directory: Path) -> Exception:
+    """The store's error for one of RocksDB's, or the error itself where it is not one of RocksDB's."""
+    if type(error) is not Exception and not isinstance(error, OSError):
+        return error
+    text = str(error)
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return StateRefused(f"{directory} is not a directory: name another in `state.directory` ({text})")
+    if any(sign in text for sign in _FORBIDDEN):
+        return StateForbidden(
+            f"the state in {directory} may not be read or written ({text}): "
+            "give the daemon's user the right to, or name another directory in `state.directory`"
+        )
+    if "/LOCK:" in text and any(sign in text for sign in _HELD):
+        return StateInUse(
+            f"the state in {directory} is in use by another process: one directory serves one daemon"
+        )
+    if any(sign in text for sign in _DAMAGED):
+        where = _damaged_file(text, directory)
+        return StateDamaged(f"the state is damaged: {where} is not what was written ({text}); {_RESTORE}")
+    return StateFailed(f"the state in {directory} could not be read or written: {text}")
+
+
+def undecodable(key: bytes, error: Exception) -> StateDamaged:
+    """The store's error for a record of which what was read makes no sense."""
+    return StateDamaged(
+        f"the state is damaged: the record of id {key.hex()} cannot be decoded "
+        f"({type(error).__name__}: {error}); `streamwatch state verify` tells what else is"
+    )
+
+
+def _damaged_file(text: str, directory: Path) -> str:
+    if named := _FILE.search(text):
+        return str(directory / Path(named.group()).name)
+    for sign, name in _UNNAMED.items():
+        if sign in text:
+            return str(directory / name)
+    return f"a file in {directory}"
+
+
+# Whether RocksDB will read its own manifest to the end, before it opens a directory.
+#
+# A manifest is a log of blocks of 32 KiB. A record in it is `[checksum 4][length 2][type 1][content]`, its
+# checksum is of type and content (RocksDB wiki, "Write Ahead Log File Format"): the length is under none.
+# One that is damaged so that it reaches past the end of the file looks like a write that a crash has cut
+# short. RocksDB drops it with all that follows, and then removes the files that nothing names any more.
+#
+# The two can be told apart: of a write that was cut short the content is not whole, whatever its length;
+# behind a damaged length it is, and its checksum says how long it was.
+
+
+MANIFEST_BLOCK_BYTES: Final = 32_768
+HEADER_BYTES: Final = 7
+_POLYNOMIAL: Final = 0x82F63B78
+"""Of CRC-32C, reflected."""
+_MASK: Final = 0xA282EAD8
+"""Added to a rotated checksum where it is stored."""
+
+
+def require_whole_manifest(directory: Path) -> None:
+    """Refuse a directory whose manifest RocksDB would silently read in part; costs the reading of one block.
+
+    A directory without a manifest, or whose `CURRENT` is no name of one, is left to RocksDB.
+
+    Raises
+    ------
+    StateDamaged
+        If a record's length is not the one that its checksum is of.
+    """
+    try:
+        named = (directory / "CURRENT").read_bytes().strip()
+        path = directory / Path(named.decode()).name
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            # Only in a last block that is not full does RocksDB take what is too long for cut short.
+            begin = file.seek(size // MANIFEST_BLOCK_BYTES * MANIFEST_BLOCK_BYTES)
+            block = file.read()
+    except (FileNotFoundError, IsADirectoryError, ValueError):
+        return
+    position = 0
+    while (content := position + HEADER_BYTES) <= len(block):
+        length = int.from_bytes(block[position + 4 : position + 6], "little")
+        if content + length > len(block):
+            found = _length_of(int.from_bytes(block[position : position + 4], "little"), block[content - 1 :])
+            if found is not None:
+                raise StateDamaged(
+                    f"the state is damaged: {path} is not what was written (the record at byte "
+                    f"{begin + position} has a length of {length} bytes, its checksum is that of {found}); "
+                    "restore a backup of the directory, or move it away to start afresh"
+                )
+            return
+        position = content + length
+
+
+def _length_of(stored: int, typed: bytes) -> int | None:
+    """Bytes of content, after a byte of type, that have this checksum; None: no number of them has."""
+    rotated = (stored - _MASK) & 0xFFFFFFFF
+    wanted = (rotated >> 17 | rotated << 15) & 0xFFFFFFFF ^ 0xFFFFFFFF
+    table = [_step(byte) for byte in range(256)]
+    checksum = 0xFFFFFFFF
+    for count, byte in enumerate(typed):
+        checksum = checksum >> 8 ^ table[(checksum ^ byte) & 0xFF]
+        if checksum == wanted:
+            return count
+    return None
+
+
+def _step(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (_POLYNOMIAL if byte & 1 else 0)
+    return byte
+
+
+COLD_RUNS: Final = "runs"
+"""Family of cold entries."""
+FAMILIES: Final = (
+    "columns",
+    COLD_RUNS,
+    "journal",
+    "models",
+    "outbox",
+    "meta",
+)
+MEBIBYTE: Final = 2**20
+BLOCK_BYTES: Final = 4096
+OPEN_FILES: Final = 400
+"""Files RocksDB keeps open; -1: all of them."""
+
+
+def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Options:
+    """Bounded in memory, in open files and in logs; checks what it reads."""
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    options.set_paranoid_checks(True)
+    options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
+    options.set_db_write_buffer_size(write_buffer_bytes)
+    options.set_write_buffer_size(max(MEBIBYTE, write_buffer_bytes // 3))
+    options.set_max_write_buffer_number(3)
+    options.set_max_total_wal_size(2 * write_buffer_bytes)
+    options.set_max_open_files(OPEN_FILES)
+    options.set_max_background_jobs(2)
+    options.set_keep_log_file_num(3)
+    options.set_max_log_file_size(4 * MEBIBYTE)
+    options.set_max_manifest_file_size(16 * MEBIBYTE)
+    options.set_stats_dump_period_sec(0)
+    options.set_bytes_per_sync(MEBIBYTE)
+    options.set_compression_type(DBCompressionType.lz4())
+    options.set_level_compaction_dynamic_level_bytes(True)
+    options.set_target_file_size_base(32 * MEBIBYTE)
+    options.set_block_based_table_factory(table_of(family, cache))
+    if family == COLD_RUNS:
+        options.set_compression_type(DBCompressionType.none())  # digests do not compress
+    return options
+
+
+def table_of(family: str | None, cache: Cache) -> BlockBasedOptions:
+    """Options of a family: its layout in files, and what of it is kept in memory."""
+    table = BlockBasedOptions()
+    table.set_format_version(5)
+    if family == COLD_RUNS:
+        # Nothing is read twice in a while, so a cache would only be filled and emptied: what is in memory are
+        # the keys of every sixteenth value, 7 MB beside a hundred million entries.
+        table.disable_cache()
+        table.set_cache_index_and_filter_blocks(False)
+        table.set_index_block_restart_interval(16)
+        table.set_block_size(BLOCK_BYTES // 4)  # below a value, so that each is read alone
+        return table
+    table.set_block_cache(cache)
+    table.set_cache_index_and_filter_blocks(True)
+    table.set_index_type(BlockBasedIndexType.two_level_index_search())
+    table.set_partition_filters(True)  # whole, a file's filter is larger than a shard of the cache
+    table.set_metadata_block_size(BLOCK_BYTES)
+    table.set_pin_top_level_index_and_filter(True)
+    return table
+
+
+class Database:
+    """An open directory."""
+
+    def __init__(
+        self,
+        directory: Path,
+        cache_bytes: int,
+        write_buffer_bytes: int,
+        *,
+        read_only: bool = False,
+        open_files: int = OPEN_FILES,
+        recovery: DBRecoveryMode | None = None,
+        families: Sequence[str] = FAMILIES,
+    ) -> None:
+        self.directory = directory
+        cache = Cache.new_hyper_clock_cache(cache_bytes, BLOCK_BYTES)
+        access = AccessType.read_only(False) if read_only else AccessType.read_write()
+        options = options_of(None, cache, write_buffer_bytes)
+        options.set_max_open_files(open_files)
+        if recovery is not None:
+            options.set_wal_recovery_mode(recovery)
+        with failures(directory):
+            require_whole_manifest(directory)
+            self._database = Rdict(
+                str(directory),
+                options,
+                {family: options_of(family, cache, write_buffer_bytes) for family in families},
+                access,
+            )
+            self._families = {family: self._database.get_column_family(family) for family in families}
+            self._handles = {family: self._database.get_column_family_handle(family) for family in families}
+
+    @property
+    def raw(self) -> Rdict:
+        """RocksDB itself."""
+        return self._database
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """One value."""
+        with failures(self.directory):
+            return self._families[family].get(key)
+
+    def get_all(self, family: str, keys: list[bytes]) -> Sequence[bytes | None]:
+        """Values of many keys at once."""
+        with failures(self.directory):
+            asked: Any = keys
+            values: Any = self._families[family].get(asked)
+            return values
+
+    def items(self, family: str, since: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """In the order of keys; raises where the end is not the end."""
+        with failures(self.directory):
+            found = self._families[family].iter()
+            try:
+                if since:
+                    found.seek(since)
+                else:
+                    found.seek_to_first()
+                while found.valid():
+                    yield found.key(), found.value()
+                    found.next()
+                found.status()
+            finally:
+                del found  # one that lives on in a traceback would keep the directory locked
+
+    @contextmanager
+    def batch(self) -> Generator[WriteBatch]:
+        """Written when the block ends: all of it, or nothing. The operating system has it, not yet the disk.
+
+        `into` says which family it is about next.
+        """
+        batch = WriteBatch(raw_mode=True)
+        with failures(self.directory):
+            try:
+                yield batch
+                self._database.write(batch)
+            finally:
+                batch.set_default_column_family(None)  # as with an iterator
+
+    def into(self, family: str, batch: WriteBatch) -> None:
+        """Write what follows in the batch to this family."""
+        batch.set_default_column_family(self._handles[family])
+
+    def delete_range(self, family: str, first: bytes, end: bytes, batch: WriteBatch) -> None:
+        """In the batch, remove the keys of a family from `first` to before `end`."""
+        batch.delete_range(first, end, self._handles[family])
+
+    def delete(self, family: str, key: bytes, batch: WriteBatch) -> None:
+        """In the batch, remove a key of another family than the one it is about."""
+        batch.delete(key, self._handles[family])
+
+    def flush(self) -> None:
+        """Return once what was written before is on the disk."""
+        with failures(self.directory):
+            self._database.flush_wal(True)
+
+    def compact(self) -> None:
+        """Merge everything, so that nothing overwritten takes room."""
+        with failures(self.directory):
+            for family in self._families.values():
+                family.flush()
+                family.compact_range(None, None)
+
+    def compact_range(self, family: str, first: bytes, end: bytes) -> None:
+        """Free the disk of keys of a family, from `first` to before `end`, that were removed."""
+        with failures(self.directory):
+            self._families[family].compact_range(first, end)
+
+    def figure(self, family: str, name: str) -> int:
+        """One of RocksDB's own figures; 0 where there is none."""
+        return self._families[family].property_int_value(f"rocksdb.{name}") or 0
+
+    def close(self) -> None:
+        """Free the directory for others; what fails now takes nothing that was promised.
+
+        After a failure of the disk each of these raises once more, and is closed all the same.
+        """
+        self._handles.clear()
+        opened = [*self._families.values(), self._database] if self._families else []
+        self._families.clear()
+        for each in opened:
+            with suppress(StateFailed, StateRefused), failures(self.directory):
+                each.close()
+
+
+def size_on_disk(directory: Path) -> int:
+    """Bytes of all files of a state."""
+    total = 0
+    for path in directory.iterdir():
+        try:
+            total += path.stat().st_size
+        except FileNotFoundError:
+            continue  # RocksDB removed it meanwhile
+    return total
+
+
+# Keys on disk: numbers big-endian, so that they sort.
+
+
+_NUMBER = Struct(">Q")
+
+STATE_KEY: Final = b"state"
+IDENTITY_KEY: Final = b"identity"
+SECTION_PREFIX: Final = b"section/"
+
+
+def number_key(number: int) -> bytes:
+    """A number that sorts."""
+    return _NUMBER.pack(number)
+
+
+def key_number(key: bytes) -> int:
+    """The number of a `number_key`."""
+    return int.from_bytes(key, "big")
+
+
+# Manifest of a state, in the family `meta`.
+
+
+SCHEMA = 6
+"""Of everything on disk; a change of meaning is a new number. Until the first release, a state of an older
+one is refused."""
+
+
+class StoreManifest(msgspec.Struct, frozen=True, array_like=True):
+    """Manifest of a state as of its last commit."""
+
+    commits: int = 0
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(StoreManifest).decode
+
+
+def encoded(manifest: StoreManifest) -> bytes:
+    """As it is written."""
+    return _encode(manifest)
+
+
+def manifest_of(database: Database) -> StoreManifest | None:
+    """As the last commit left it; None before the first."""
+    value = database.get("meta", STATE_KEY)
+    return None if value is None else _decode(value)
+
+
+def identity_of(database: Database) -> str | None:
+    """Of this state, since it began."""
+    value = database.get("meta", IDENTITY_KEY)
+    return None if value is None else value.decode()
+
+
+def sections_of(database: Database) -> dict[str, bytes]:
+    """Sections of a commit, by name."""
+    return {key.decode(): value for key, value in prefixed(database, SECTION_PREFIX)}
+
+
+def prefixed(database: Database, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Values under keys with a prefix, which is taken off."""
+    for key, value in database.items("meta", prefix):
+        if not key.startswith(prefix):
+            return
+        yield key[len(prefix) :], value

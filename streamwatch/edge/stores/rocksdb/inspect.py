@@ -1,0 +1,288 @@
+"""A state read without changing it: what `streamwatch state` shows, verifies and exports.
+
+Opened while a daemon has it open, it is the state of some commit before; only a closed one can be verified.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import takewhile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from rocksdict import DBRecoveryMode
+
+from streamwatch.core.join.cold.store import KeyRange
+from streamwatch.edge.stores.kind import StateDamaged, StateFailed, StateRefused
+from streamwatch.edge.stores.rocksdb.database import (
+    COLD_RUNS,
+    FAMILIES,
+    MEBIBYTE,
+    OPEN_FILES,
+    Database,
+    StoreManifest,
+    identity_of,
+    key_number,
+    manifest_of,
+    sections_of,
+    size_on_disk,
+)
+from streamwatch.edge.stores.rocksdb.opening import (
+    FORMAT,
+    LOCK,
+    Format,
+    holder,
+    keep_closed,
+    read_format,
+    require_schema,
+)
+
+# A directory opened so that nothing in it changes, be a daemon writing to it or not.
+#
+# The client library writes its own settings into whatever directory it opens, even for reading only. So it
+# gets a directory of links to the files instead, which also works where the state's disk is mounted read-
+# only.
+
+
+CONFIG: Final = "rocksdict-config.json"
+_ATTEMPTS: Final = 5
+_CACHE_BYTES: Final = 32 * MEBIBYTE
+
+
+class Reader:
+    """A database for reading only, and the links it reads through.
+
+    Parameters
+    ----------
+    directory
+        Of the state.
+    closed
+        Refuse a state that a daemon writes to, and keep daemons from it until `close`.
+    whole_log
+        Refuse a write-ahead log that is damaged before its end; otherwise it counts up to the damage, as at
+        an ordinary opening. An end that was torn by a crash is none of either.
+    """
+
+    def __init__(self, directory: Path, *, closed: bool = False, whole_log: bool = False) -> None:
+        self.directory = directory
+        self._lock = keep_closed(directory) if closed else None
+        self.process = None if closed else holder(directory)
+        """Who writes to the state meanwhile, if anybody does."""
+        self._links: TemporaryDirectory[str] | None = None
+        try:
+            self.database = self._opened(whole_log=whole_log)
+        except BaseException:
+            self._let_go()
+            raise
+
+    def _opened(self, *, whole_log: bool) -> Database:
+        """A running daemon may remove a file between listing and opening: then once more."""
+        for _ in range(_ATTEMPTS if self.process is not None else 0):
+            with suppress(StateFailed):
+                return self._open(whole_log=whole_log)
+            self._drop_links()
+        return self._open(whole_log=whole_log)
+
+    def _open(self, *, whole_log: bool) -> Database:
+        self._links = TemporaryDirectory(prefix="streamwatch-state-")
+        links = Path(self._links.name)
+        files = 0
+        for path in self.directory.iterdir():
+            if path.name == CONFIG:
+                shutil.copyfile(path, links / CONFIG)
+            elif path.name != LOCK and path.is_file():
+                (links / path.name).symlink_to(path.absolute())
+                files += path.suffix == ".sst"
+        with self.named():
+            return Database(
+                links,
+                _CACHE_BYTES,
+                8 * MEBIBYTE,
+                read_only=True,
+                # a file that is open stays readable when the daemon removes it
+                open_files=-1 if files < OPEN_FILES else OPEN_FILES,
+                recovery=DBRecoveryMode.tolerate_corrupted_tail_records() if whole_log else None,
+            )
+
+    @contextmanager
+    def named(self) -> Generator[None]:
+        """Errors name the files themselves, and say so if a daemon may be to blame for them."""
+        try:
+            yield
+        except (StateFailed, StateRefused) as error:
+            links = self._links.name if self._links else ""
+            text = str(error).replace(links, str(self.directory)) if links else str(error)
+            if self.process is not None and isinstance(error, StateDamaged):
+                raise StateFailed(
+                    f"the daemon (process {self.process}) replaced files of {self.directory} while they were "
+                    "read: try again"
+                ) from error
+            raise type(error)(text) from error
+
+    def close(self) -> None:
+        """Free what is held."""
+        self.database.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._drop_links()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _drop_links(self) -> None:
+        if self._links is not None:
+            self._links.cleanup()
+            self._links = None
+
+
+class Inspection:
+    """A directory opened for reading only.
+
+    Parameters
+    ----------
+    directory
+        Of the state.
+    closed
+        Refuse a state that a daemon writes to, and keep daemons from it until `close`.
+    whole_log
+        Refuse a write-ahead log that is damaged before its end.
+
+    Raises
+    ------
+    StateRefused
+        If there is no state, or one of another schema.
+    """
+
+    def __init__(self, directory: Path, *, closed: bool = False, whole_log: bool = False) -> None:
+        written = format_of(directory)
+        require_schema(directory, written.schema)
+        self.directory = directory
+        self.schema = written.schema
+        self._written = written
+        self._reader = Reader(directory, closed=closed, whole_log=whole_log)
+        self._database = self._reader.database
+        try:
+            self._look()
+        except BaseException:
+            self._reader.close()
+            raise
+
+    def _look(self) -> None:
+        with self._reader.named():
+            self.manifest = manifest_of(self._database) or StoreManifest()
+            self.identity = identity_of(self._database) or ""
+            self.sections: Mapping[str, bytes] = sections_of(self._database)
+        if self.identity != self._written.identity:
+            raise StateDamaged(
+                f"the state is damaged: {self.directory / FORMAT} names {self._written.identity}, "
+                f"the database beside it {self.identity or 'nothing'}; restore both from the same backup"
+            )
+
+    @property
+    def process(self) -> int | None:
+        """Process that writes to the state meanwhile; None: none does."""
+        return self._reader.process
+
+    @property
+    def created_s(self) -> float:
+        """Time at which the directory was made, or copied to where it is."""
+        path = self.directory / "IDENTITY"
+        return (path if path.exists() else self.directory / FORMAT).stat().st_mtime
+
+    def journal(self) -> Iterator[tuple[int, bytes]]:
+        """Entries by commit."""
+        for key, value in self.items("journal"):
+            yield key_number(key), value
+
+    def items(self, family: str, since: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """A family as it is on disk, in the order of keys."""
+        with self._reader.named():
+            yield from self._database.items(family, since)
+
+    def get_all(self, family: str, keys: list[bytes]) -> Sequence[bytes | None]:
+        """Values of many keys of a family."""
+        with self._reader.named():
+            return self._database.get_all(family, keys)
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes on disk by family, of the write-ahead log, and of all files under `total`."""
+        sizes = {family: self._database.figure(family, "live-sst-files-size") for family in FAMILIES}
+        logs = sum(path.stat().st_size for path in self.directory.glob("*.log"))
+        return {**sizes, "log": logs, "total": size_on_disk(self.directory)}
+
+    def close(self) -> None:
+        """Free what is held."""
+        self._reader.close()
+
+
+def format_of(directory: Path) -> Format:
+    """Format that a directory states, before anything of it is opened.
+
+    Raises
+    ------
+    StateRefused
+        If it is none of ours.
+    """
+    if not directory.is_dir():
+        raise StateRefused(f"there is no directory {directory}")
+    try:
+        written = read_format(directory)
+    except OSError as error:
+        raise StateRefused(f"the state in {directory} cannot be read: {error}") from error
+    if written is None:
+        raise StateRefused(f"there is no state in {directory}: it has no {FORMAT}")
+    if not (directory / "CURRENT").exists():
+        raise StateDamaged(
+            f"the state is damaged: {directory / 'CURRENT'} is missing; restore a backup of the directory"
+        )
+    return written
+
+
+# Cold runs of a state that is only looked at.
+
+
+class ReadRuns:
+    """A `RunStore` that nothing is written to.
+
+    Parameters
+    ----------
+    state
+        The one looked at.
+    """
+
+    def __init__(self, state: Inspection) -> None:
+        self._state = state
+
+    def write(self, values: Sequence[tuple[bytes, bytes]]) -> None:
+        """Refuse: raises RuntimeError."""
+        raise RuntimeError(f"a state that is looked at is not written to, got {len(values)} values")
+
+    def get_all(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Values of many keys."""
+        return self._state.get_all(COLD_RUNS, list(keys))
+
+    def keys(self, first: bytes, end: bytes) -> Sequence[bytes]:
+        """Keys in a range, in order."""
+        items = self._state.items(COLD_RUNS, first)
+        return [key for key, _ in takewhile(lambda item: item[0] < end, items)]
+
+    def next_key(self, first: bytes) -> bytes | None:
+        """First key that is not before `first`."""
+        return next((key for key, _ in self._state.items(COLD_RUNS, first)), None)
+
+    def remove(self, ranges: Sequence[KeyRange]) -> None:
+        """Refuse: raises RuntimeError."""
+        raise RuntimeError(f"of a state that is looked at nothing is removed, got {len(ranges)} ranges")
+
+    def reclaimable(self, entries: int) -> list[KeyRange]:
+        """Nothing."""
+        del entries
+        return []
+
+    def reclaim(self, ranges: Sequence[KeyRange]) -> None:
+        """Do nothing."""

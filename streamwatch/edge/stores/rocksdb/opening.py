@@ -1,0 +1,283 @@
+"""A state directory from the outside: is there one, may this program use it, what does it need first.
+
+`format.json` names the schema and is read before RocksDB touches anything. It is written last when a
+directory is made, so one without it holds nothing yet.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from streamwatch.edge.stores.kind import StateDamaged, StateGone, StateInUse, StateNewer, StateRefused
+from streamwatch.edge.stores.rocksdb.database import (
+    IDENTITY_KEY,
+    SCHEMA,
+    STATE_KEY,
+    Database,
+    StoreManifest,
+    encoded,
+    identity_of,
+    manifest_of,
+    translated,
+)
+from streamwatch.edge.stores.rocksdb.spec import RocksSpec
+
+FORMAT: Final = "format.json"
+_NO_STRANGERS: Final = ("lost+found", "rocksdict-config.json", "LOG")
+"""Of a volume, and what is written before RocksDB begins: a start that failed in between left it alone."""
+
+
+class Format(msgspec.Struct, frozen=True):
+    """Contents of `format.json`."""
+
+    schema: int
+    identity: str
+
+
+def require_schema(directory: Path, schema: int) -> None:
+    """Refuse a state of another schema than this program's.
+
+    Raises
+    ------
+    StateRefused
+        If it is older or newer.
+    """
+    if schema > SCHEMA:
+        raise StateNewer(
+            f"the state in {directory} has schema {schema}, this program knows up to {SCHEMA}: "
+            "run the version that wrote it, or a newer one; nothing was changed"
+        )
+    if schema < SCHEMA:
+        raise StateRefused(
+            f"the state in {directory} has schema {schema}, this program reads {SCHEMA} and nothing older: "
+            "name another directory in `state.directory`, or move this one away, to start afresh; "
+            "nothing was changed"
+        )
+
+
+def open_database(spec: RocksSpec) -> Database:
+    """Open a directory, made if need be.
+
+    Raises
+    ------
+    StateRefused
+        If it cannot be used as it is.
+    StateFailed
+        If the disk fails.
+    """
+    directory = spec.directory
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        written = read_format(directory)
+        if written is None:
+            return _make(spec)
+        require_schema(directory, written.schema)
+        if not (directory / "CURRENT").exists():
+            raise StateDamaged(
+                f"the state is damaged: {directory / 'CURRENT'} is missing; restore a backup of the "
+                "directory, or move it away to start afresh"
+            )
+    except OSError as error:
+        raise translated(error, directory) from error
+    return _checked(_database(spec), written)
+
+
+def read_format(directory: Path) -> Format | None:
+    """Read the format that a directory states; None where there is no state yet."""
+    path = directory / FORMAT
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Format)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise StateDamaged(f"the state is damaged: {path} is not readable ({error}); restore it") from error
+
+
+def _database(spec: RocksSpec) -> Database:
+    return Database(spec.directory, spec.cache_bytes, spec.write_buffer_bytes)
+
+
+def _checked(database: Database, written: Format) -> Database:
+    with closed_on_failure(database):
+        identity = identity_of(database)
+        if identity == written.identity:
+            return database
+        raise StateDamaged(
+            f"the state is damaged: {database.directory / FORMAT} names {written.identity}, "
+            f"the database beside it {identity}; restore both from the same backup"
+        )
+
+
+@contextmanager
+def closed_on_failure(database: Database) -> Generator[None]:
+    """Leave nothing open that nobody gets."""
+    try:
+        yield
+    except BaseException:
+        database.close()
+        raise
+
+
+def _make(spec: RocksSpec) -> Database:
+    directory = spec.directory
+    strangers = strangers_in(directory)
+    begun = (directory / "CURRENT").exists()
+    if strangers and not begun and not (directory / "LOCK").exists():
+        raise StateRefused(
+            f"{directory} is not empty and holds no state (there is {min(strangers)!r}): "
+            "name an empty directory in `state.directory`"
+        )
+    database = _database(spec)
+    with closed_on_failure(database):
+        manifest = manifest_of(database)
+        if manifest is not None and manifest.commits:
+            raise StateDamaged(
+                f"the state is damaged: {directory / FORMAT} is missing; restore a backup of the directory, "
+                "or move it away to start afresh"
+            )
+        identity = identity_of(database) or str(uuid.uuid4())
+        with database.batch() as batch:
+            database.into("meta", batch)
+            batch[IDENTITY_KEY] = identity.encode()
+            batch[STATE_KEY] = encoded(StoreManifest())
+        database.flush()
+        write_format(directory, Format(SCHEMA, identity))
+    return database
+
+
+def strangers_in(directory: Path) -> list[str]:
+    """List the files in a directory that keep a state from being made in it."""
+    names = [path.name for path in directory.iterdir()]
+    return [name for name in names if name not in _NO_STRANGERS and not name.startswith("LOG.old.")]
+
+
+def write_format(directory: Path, what: Format) -> None:
+    """Say that the directory holds a whole state: the last step of making one."""
+    written = directory / f"{FORMAT}.new"
+    with written.open("wb") as file:
+        file.write(msgspec.json.encode(what))
+        file.flush()
+        os.fsync(file.fileno())
+    written.replace(directory / FORMAT)
+    for parent in (directory, directory.parent):
+        _sync(parent)
+
+
+def _sync(directory: Path) -> None:
+    opened = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+# Who has a state directory open, and how to keep it closed for a while.
+#
+# RocksDB takes a record lock on `LOCK` for writing. A process that looks at a state takes it for reading:
+# several may look at once, and a daemon that is started meanwhile says that the directory is in use.
+
+
+LOCK: Final = "LOCK"
+_FLOCK: Final = struct.Struct("hhqqi4x")
+"""`struct flock` of 64-bit Linux: type, whence, start, length, process."""
+
+
+def holder(directory: Path) -> int | None:
+    """The process that has the state open for writing; None if none has, or if that cannot be found out.
+
+    The caller's own locks are not seen, and are lost by asking: ask before taking any.
+    """
+    try:
+        opened = os.open(directory / LOCK, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        asked = _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+        kind, _, _, _, process = _FLOCK.unpack(fcntl.fcntl(opened, fcntl.F_GETLK, asked))
+    except OSError:
+        return None
+    finally:
+        os.close(opened)
+    return None if kind == fcntl.F_UNLCK else process
+
+
+def keep_closed(directory: Path) -> int | None:
+    """A file descriptor: nobody writes to the state until it is closed. None where there is nothing to lock.
+
+    Raises
+    ------
+    StateInUse
+        If somebody writes to it already.
+    """
+    process = holder(directory)
+    if process is not None:
+        raise in_use(directory, process)
+    try:
+        opened = os.open(directory / LOCK, os.O_RDONLY)
+    except OSError:  # a copy without it, which nobody has open
+        return None
+    try:
+        fcntl.lockf(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(opened)
+        raise in_use(directory, 0) from None
+    except OSError:  # a file system without locks
+        os.close(opened)
+        return None
+    return opened
+
+
+def in_use(directory: Path, process: int) -> StateInUse:
+    """Describe a state that a daemon has open; process 0 is one in another container."""
+    by = f"process {process}" if process > 0 else "another process"
+    return StateInUse(
+        f"the state in {directory} is in use by {by}: stop the daemon first; "
+        "what a running one holds is in its /metrics, and shown by `streamwatch state show`"
+    )
+
+
+# Whether the directory that is written to is still the one that was opened.
+#
+# Files that are open can be written and flushed without an error long after somebody removed them.
+
+
+_WITNESS = "format.json"
+"""Written once, when a state is made or brought forward."""
+
+
+class Presence:
+    """Remembers which directory was opened.
+
+    Parameters
+    ----------
+    directory
+        A state that is open.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._opened = self._look()
+
+    def require(self) -> None:
+        """Raise StateGone unless the directory stands where it was opened."""
+        if self._look() != self._opened:
+            raise StateGone(
+                f"the state in {self._directory} was removed or replaced while the daemon ran: "
+                "what it held is lost, unless the directory was moved and is put back"
+            )
+
+    def _look(self) -> tuple[tuple[int, int], ...] | None:
+        try:
+            found = [os.stat(path) for path in (self._directory, self._directory / _WITNESS)]  # noqa: PTH116
+        except OSError:
+            return None
+        return tuple((status.st_dev, status.st_ino) for status in found)

@@ -1,1 +1,0 @@
-"""What `streamwatch state` does with a state that no daemon writes: look, verify, export, bring forward."""

@@ -1,0 +1,1 @@
+"""What was recorded, evaluated as the daemon would: files, frames, reports, thresholds."""

@@ -1,0 +1,240 @@
+"""Columns of any make as arrays, and their values as numbers for names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
+from streamwatch.core.events import segments_text
+from streamwatch.core.outcomes import ScoreColumns
+from streamwatch.core.specs import MonitorsSpec
+from streamwatch.edge.decoders.fields import canonical_text
+
+_FEW: Final = 1 << 16
+"""Whole numbers so near each other are numbered by a table."""
+
+
+class Numbers:
+    """Numbers for names, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._seen: dict[tuple[type, Any], int] = {}
+
+    def of(self, values: Iterable[Any], what: str) -> NDArray[np.int32]:
+        """Number of each value; shape (n,)."""
+        column = column_of(values)
+        if column.ndim != 1:
+            raise ValueError(f"{what} must have one dimension, got shape {column.shape}")
+        if column.dtype.kind in "iu" and len(column):
+            low, high = int(column.min()), int(column.max())
+            if high - low < _FEW:
+                wide = column.astype(np.int64) if column.dtype.kind == "i" else column
+                places = wide - wide.dtype.type(low)  # an int8 could not hold the difference
+                return self._of_few(places.astype(np.intp), low, high - low + 1, what)
+        listed: list[Any] = column.tolist()
+        if len(set(map(type, listed))) > 1:  # 1, 1.0 and True are equal as keys
+            return np.fromiter((self._number(value, what) for value in listed), np.int32, len(listed))
+        numbers = {value: self._number(value, what) for value in dict.fromkeys(listed)}
+        return np.fromiter(map(numbers.__getitem__, listed), np.int32, len(listed))
+
+    def _of_few(self, places: NDArray[np.intp], low: int, width: int, what: str) -> NDArray[np.int32]:
+        """Number of each whole number `low + place`, by a table."""
+        first = np.full(width, -1, np.int64)
+        first[places[::-1]] = np.arange(len(places) - 1, -1, -1)  # the earliest is written last, and stays
+        seen = np.flatnonzero(first >= 0)
+        table = np.zeros(width, np.int32)
+        for place in seen[np.argsort(first[seen])].tolist():
+            table[place] = self._number(low + place, what)
+        return table[places]
+
+    def _number(self, value: Any, what: str) -> int:
+        key = (type(value), value)
+        number = self._seen.get(key)
+        if number is None:
+            text = canonical_text(value)
+            broken = isinstance(value, float) and not value.is_integer()  # a probability is no class
+            if text is None or text == "" or broken:
+                raise ValueError(f"{what} must be texts, whole numbers or booleans, got {value!r}")
+            number = self._numbers.setdefault(text, len(self.names))
+            if number == len(self.names):
+                self.names.append(text)
+            self._seen[key] = number
+        return number
+
+
+def column_of(values: Iterable[Any]) -> NDArray[Any]:
+    """Values as an array; those of a frame's column are taken without asking what made it."""
+    if isinstance(values, np.ndarray):
+        return values
+    to_numpy = getattr(values, "to_numpy", None)
+    if to_numpy is not None:
+        if (
+            getattr(getattr(values, "dtype", None), "tz", None) is not None
+        ):  # pandas would make objects of them
+            return np.asarray(to_numpy(dtype="datetime64[ms]"))
+        return np.asarray(to_numpy())
+    listed = list(values)
+    column = np.empty(len(listed), object)
+    column[:] = listed
+    return column
+
+
+def _in_utc(time: datetime) -> np.datetime64:
+    """A datetime as numpy wants it; one without a zone is taken for UTC, as numpy does."""
+    if str(time) == "NaT":  # pandas calls it a datetime
+        return np.datetime64("NaT")
+    return np.datetime64(time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time, "ms")
+
+
+def times_of(event_ms: Iterable[Any] | None, count: int, begun: int) -> NDArray[np.int64]:
+    """Event times in milliseconds, shape (count,); numbers from `begun` on where none are given."""
+    if event_ms is None:
+        return np.arange(begun, begun + count)
+    times = column_of(event_ms)
+    if times.dtype.kind == "O":  # a list's numbers or datetimes, or a column of datetimes with a zone
+        times = np.asarray([_in_utc(each) if isinstance(each, datetime) else each for each in times.tolist()])
+    if times.dtype.kind == "M":
+        if np.isnat(times).any():
+            raise ValueError(f"event_ms must be known, got none in row {int(np.isnat(times).argmax())}")
+        times = times.astype("datetime64[ms]").astype(np.int64)
+    if times.shape != (count,):
+        raise ValueError(f"event_ms must be one time per outcome ({count}), got shape {times.shape}")
+    if times.dtype.kind not in "iu":
+        raise ValueError(f"event_ms must be datetimes or whole milliseconds, got {times.dtype}")
+    return times.astype(np.int64)
+
+
+# Scores of classes and values of segments that outcomes carry, as columns.
+
+
+def default_spec() -> MonitorsSpec:
+    """Specify what a daemon keeps without settings, of outcomes with scores and segments, too."""
+    plain = MonitorsSpec()
+    return replace(plain, registers=(probabilities_under(plain.forgetting), SegmentsSpec()))
+
+
+def scores_of(given: Any, count: int, segments: NDArray[np.int32]) -> ScoreColumns:
+    """Scores of all outcomes by their positions, of no class where none are given, and their segments.
+
+    Parameters
+    ----------
+    given
+        A column of probabilities for each class, shape (count,): a mapping or a frame of pandas or polars.
+        NaN where an outcome has no score of the class.
+    count
+        Outcomes.
+    segments
+        Number of each outcome's segments, shape (count,).
+
+    Raises
+    ------
+    ValueError
+        If a column is of another length, or holds what is no probability.
+    """
+    columns = columns_of(given, "scores")
+    table = np.empty((count, len(columns)), np.float64)
+    for place, (name, values) in enumerate(columns.items()):
+        try:
+            column = values.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"scores[{name!r}] must be numbers: {error}") from error
+        _check_length(f"scores[{name!r}]", column, count)
+        wrong = np.flatnonzero((column < 0) | (column > 1))
+        if len(wrong):
+            raise ValueError(
+                f"scores[{name!r}] must be in [0, 1] or NaN, got {column[wrong[0]]} at position {wrong[0]}"
+            )
+        table[:, place] = column
+    return ScoreColumns(list(columns), table, segments)
+
+
+def segments_of(given: Any, count: int) -> tuple[NDArray[np.int32], list[str]]:
+    """Number of each outcome's values of all segments, and their texts by number (`core.segments`).
+
+    Parameters
+    ----------
+    given
+        A column of values for each segment, shape (count,): texts, numbers, booleans; None or NaN where a
+        prediction does not have the field. A mapping, or a frame of pandas or polars.
+    count
+        Outcomes.
+
+    Returns
+    -------
+    (ndarray, list of str)
+        Shape (count,), −1 of those without any segment.
+
+    Raises
+    ------
+    ValueError
+        If a column is of another length, or holds what is no value of a segment.
+    """
+    combined = np.zeros(count, np.int64)
+    first = np.zeros(0, np.intp)
+    columns: list[tuple[str, NDArray[np.int64], list[str]]] = []
+    for name, column in columns_of(given, "segments").items():
+        _check_length(f"segments[{name!r}]", column, count)
+        numbers = Numbers()
+        own = np.full(count, -1, np.int64)
+        there = _present(column)
+        own[there] = numbers.of(column[there], f"segments[{name!r}]")
+        columns.append((name, own, numbers.names))
+        combined = combined * (len(numbers.names) + 1) + own + 1
+        _, first, combined = np.unique(combined, return_index=True, return_inverse=True)
+    texts: list[str] = []
+    number_of = np.full(len(first), -1, np.int32)
+    for combination, at in enumerate(first.tolist()):
+        values = {name: names[own[at]] for name, own, names in columns if own[at] >= 0}
+        if values:
+            number_of[combination] = len(texts)
+            texts.append(segments_text(values))
+    return (number_of[combined] if columns else np.full(count, -1, np.int32)), texts
+
+
+def columns_of(given: Any, what: str) -> dict[str, NDArray[Any]]:
+    """Columns of a mapping or a frame, by their names as the daemon writes them; none of None.
+
+    Raises
+    ------
+    ValueError
+        If a name is none, or two are the same.
+    """
+    if given is None:
+        return {}
+    names: Iterable[Any] = cast("Mapping[Any, Any]", given) if isinstance(given, Mapping) else given.columns
+    found: dict[str, NDArray[Any]] = {}
+    for name in names:
+        text = canonical_text(name.item() if isinstance(name, np.generic) else name)
+        if not text or text in found:
+            raise ValueError(f"{what} must have columns of different names, got {name!r}")
+        found[text] = column_of(given[name])
+    return found
+
+
+def part_of(columns: Mapping[str, NDArray[Any]], part: slice) -> dict[str, NDArray[Any]]:
+    """Some rows of columns."""
+    return {name: column[part] for name, column in columns.items()}
+
+
+def _present(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell where a column has a value: None and NaN are none."""
+    if column.dtype.kind == "f":
+        return ~np.isnan(column)
+    if column.dtype.kind != "O":
+        return np.ones(len(column), np.bool_)
+    listed: list[Any] = column.tolist()
+    return np.array([not (v is None or (isinstance(v, float) and v != v)) for v in listed], np.bool_)  # noqa: PLR0124
+
+
+def _check_length(what: str, column: NDArray[Any], count: int) -> None:
+    if column.shape != (count,):
+        raise ValueError(f"{what} must have one value per outcome ({count}), got shape {column.shape}")

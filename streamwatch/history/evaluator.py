@@ -1,0 +1,246 @@
+"""The daemon's estimators over arrays: for notebooks, scripts and tests of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Alarm
+from streamwatch.core.specs import MonitorsSpec
+from streamwatch.history.columns import column_of, columns_of, default_spec, part_of
+from streamwatch.history.outcome_arrays import OutcomeArrays
+from streamwatch.history.samples import counted, name_of, rows_of, samples_of
+
+_MODEL: Final = "model"
+
+
+class Evaluator:
+    """Every estimate that the daemon keeps, of outcomes given as columns in the order to evaluate them.
+
+    Parameters
+    ----------
+    spec
+        Forgettings, detectors, opponents and limits; those of a daemon without settings if absent, with
+        measures of probabilities and by segment for outcomes that have scores and segments.
+
+    Examples
+    --------
+    The confusion [[40, 30], [5, 25]], rows true, columns predicted:
+
+    >>> from streamwatch import Evaluator
+    >>> evaluator = Evaluator()
+    >>> alarms = evaluator.update(["a"] * 70 + ["b"] * 30, ["a"] * 40 + ["b"] * 30 + ["a"] * 5 + ["b"] * 25)
+    >>> round(evaluator.value("kappa"), 6)
+    0.326923
+    >>> round(evaluator.value("kappa_majority"), 6)
+    -0.166667
+    """
+
+    def __init__(self, spec: MonitorsSpec | None = None) -> None:
+        chosen = default_spec() if spec is None else spec
+        self._estimators = EstimatorSet(chosen)
+        self._forgettings = [each.name for each in chosen.forgetting]
+        by_segment = any(isinstance(register, SegmentsSpec) for register in chosen.registers)
+        self._arrays = OutcomeArrays(by_segment=by_segment)
+
+    def __repr__(self) -> str:
+        """A line, as notebooks show what a cell gives."""
+        return (
+            f"<Evaluator: {counted(len(self.models), 'model')}, {counted(self._arrays.outcomes, 'outcome')}>"
+        )
+
+    @property
+    def models(self) -> list[str]:
+        """Models evaluated so far, in the order in which they came."""
+        return self._estimators.models()
+
+    def update(
+        self,
+        y_true: Iterable[Any],
+        y_pred: Iterable[Any],
+        *,
+        model: str | Iterable[Any] = _MODEL,
+        event_ms: Iterable[Any] | None = None,
+        scores: Any = None,
+        segments: Any = None,
+    ) -> list[Alarm]:
+        """Evaluate outcomes in order, after all those before.
+
+        Parameters
+        ----------
+        y_true, y_pred
+            True and predicted classes, shape (n,): texts, integers, booleans; arrays, lists, or columns of a
+            pandas or polars frame.
+        model
+            Name of the model, or one per outcome.
+        event_ms
+            Event times, shape (n,), as numpy datetimes or milliseconds since 1970; the number of the outcome
+            if absent. They are told (alarms, since when), never sorted by.
+        scores
+            Probabilities of the predicted classes: a column for each class, in a mapping or a frame, such as
+            `pandas.DataFrame(model.predict_proba(x), columns=model.classes_)`; NaN where there is none.
+        segments
+            Values of segments: a column for each, in a mapping or a frame, such as `frame[["country"]]`;
+            None or NaN where a prediction does not have the field.
+
+        Returns
+        -------
+        list of Alarm
+            Alarms that were raised, in order.
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, a class or model is no text, whole number or boolean, a score is no
+            probability, or segments are given and `spec` has no `SegmentsSpec` among its registers.
+        """
+        batch = self._arrays.batch(
+            y_true, y_pred, model=model, event_ms=event_ms, scores=scores, segments=segments
+        )
+        return self._estimators.fold(batch)
+
+    def curve(
+        self,
+        y_true: Iterable[Any],
+        y_pred: Iterable[Any],
+        *,
+        every: int = 100,
+        model: str = _MODEL,
+        event_ms: Iterable[Any] | None = None,
+        scores: Any = None,
+        segments: Any = None,
+    ) -> dict[str, NDArray[np.float64]]:
+        """Evaluate outcomes of one model as `update` does, and look every so many.
+
+        Returns
+        -------
+        dict of str to ndarray
+            `outcome`, and per estimate (named as in `values`) what it was then; NaN while undefined. A frame
+            of pandas or polars takes it as it is.
+
+        Raises
+        ------
+        ValueError
+            As `update` does, and if `every` is below 1.
+        """
+        if every < 1:
+            raise ValueError(f"every must be at least 1, got {every}")
+        true, predicted = column_of(y_true), column_of(y_pred)
+        times = None if event_ms is None else column_of(event_ms)
+        scored, segmented = columns_of(scores, "scores"), columns_of(segments, "segments")
+        stops = [*range(0, len(true), every), len(true)] if len(true) else [0]
+        looks: list[dict[str, float]] = []
+        outcomes: list[int] = []
+        for start, stop in pairwise(stops):
+            part = slice(start, stop)
+            self.update(
+                true[part],
+                predicted[part],
+                model=model,
+                event_ms=None if times is None else times[part],
+                scores=part_of(scored, part),
+                segments=part_of(segmented, part),
+            )
+            looks.append(self.values(model))
+            outcomes.append(stop)
+        names = list(dict.fromkeys(name for look in looks for name in look))
+        nan = float("nan")
+        columns = {name: np.array([look.get(name, nan) for look in looks]) for name in names}
+        return {"outcome": np.array(outcomes, np.float64), **columns}
+
+    def value(self, measure: str, forgetting: str = "landmark", model: str = _MODEL) -> float:
+        """Look up one measure of a model under a forgetting; NaN while undefined.
+
+        Raises
+        ------
+        KeyError
+            If there is no such model, measure or forgetting.
+        """
+        self._known(model)
+        found = self.values(model).get(f"{measure}:{forgetting}")
+        if found is None:
+            self.require(measure, forgetting)
+            return float("nan")
+        return found
+
+    def require(self, measure: str, forgetting: str = "landmark") -> None:
+        """Make sure that `value` knows a measure and a forgetting, be the value defined yet or not.
+
+        Raises
+        ------
+        KeyError
+            If it does not, with the names that are near.
+        """
+        name = measure.partition(":")[0]
+        measured = [family.name for family in self._estimators.families() if "forgetting" in family.labels]
+        if name not in measured:
+            near = ", ".join(get_close_matches(name, measured)) or "see `streamwatch catalogue measures`"
+            raise KeyError(f"measure {name!r} is not known under a forgetting; near: {near}")
+        if forgetting not in self._forgettings:
+            raise KeyError(f"forgetting: expected one of {', '.join(self._forgettings)}, got {forgetting!r}")
+
+    def values(self, model: str = _MODEL) -> dict[str, float]:
+        """Every estimate of a model that is defined: `accuracy_ratio:fading:0.999` → number.
+
+        A name is the metric's, then the values of its labels but for `model`, in the order of their names.
+
+        Raises
+        ------
+        KeyError
+            If there is no such model.
+        """
+        self._known(model)
+        return {name_of(row): value for row, value in samples_of(self._estimators.families(), model)}
+
+    def values_by_model(self) -> dict[str, dict[str, float]]:
+        """Every estimate of every model, each as `values` gives them."""
+        found: dict[str, dict[str, float]] = {}
+        for row, value in samples_of(self._estimators.families()):
+            found.setdefault(row.pop("model"), {})[name_of(row)] = value
+        return found
+
+    def details(self, model: str = _MODEL) -> dict[str, object]:
+        """Look up what is no single number, as the API gives it: confusion, reliability, segments' values.
+
+        Raises
+        ------
+        KeyError
+            If there is no such model.
+        """
+        self._known(model)
+        return self._estimators.details()[model]
+
+    def rows(self) -> list[dict[str, str | float]]:
+        """Every estimate of every model as rows `metric`, its labels, `value`: for a frame.
+
+        The label `value`, of a segment, is called `segment_value`.
+        """
+        return rows_of(self._estimators.families())
+
+    def verdicts(self, model: str = _MODEL) -> dict[str, dict[str, float]]:
+        """By opponent: `verdict`, `since_outcome`, `lead`, `lead_lower` and `lead_upper`, as far as defined.
+
+        Raises
+        ------
+        KeyError
+            If there is no such model.
+        """
+        self._known(model)
+        found: dict[str, dict[str, float]] = {}
+        wanted = {"verdict", "verdict_since_outcome", "lead", "lead_lower", "lead_upper"}
+        for row, value in samples_of(self._estimators.families(), model):
+            if row["metric"] in wanted:
+                name = row["metric"].removeprefix("verdict_")
+                found.setdefault(row["opponent"], {})[name] = value
+        return found
+
+    def _known(self, model: str) -> None:
+        if model not in self._estimators.models():
+            raise KeyError(f"model {model!r}: none of {', '.join(map(repr, self.models)) or 'none so far'}")

@@ -1,0 +1,218 @@
+"""Frames of outcomes evaluated as the daemon would: for notebooks and scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Alarm
+from streamwatch.core.specs import MonitorsSpec
+from streamwatch.history.columns import column_of, part_of
+from streamwatch.history.evaluator import Evaluator
+from streamwatch.history.samples import counted
+
+CHUNK: Final = 100_000
+"""Outcomes between two steps of the progress bar, at most."""
+_COLOURS: Final = ("#1f77b4", "#c02020", "#207020", "#7a4fa0")
+_BESIDE: Final = (("persistent", "no change"), ("majority", "always the majority"))
+_MODEL: Final = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Result of replaying a frame of outcomes."""
+
+    evaluator: Evaluator
+    """All estimates at the end, verdicts included; it can be given more."""
+    alarms: tuple[Alarm, ...]
+    """Alarms in order."""
+    curves: Mapping[str, Mapping[str, NDArray[np.float64]]]
+    """By model: columns `outcome` (of all models together), and each estimate then, NaN while undefined."""
+
+    def __repr__(self) -> str:
+        """A line, as notebooks show what a cell gives; `estimates` and `curves` have the numbers."""
+        return f"<Replayed: {self.evaluator!r}, {counted(len(self.alarms), 'alarm')}>"
+
+    def estimates(self) -> dict[str, list[Any]]:
+        """Every estimate at the end, as columns for a frame: metric, its labels, value."""
+        rows = self.evaluator.rows()
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return {name: [row.get(name) for row in rows] for name in names}
+
+    def alarm_columns(self) -> dict[str, list[Any]]:
+        """Alarms as columns for a frame: model, detector, outcome, event_ms, its errors and test."""
+        names = ("model", "detector", "outcome", "event_ms", "before", "after", "statistic", "threshold")
+        return {name: [getattr(alarm, name) for alarm in self.alarms] for name in names}
+
+    def plot(self, model: str | None = None, forgetting: str = "fading:0.999") -> Any:
+        """Draw accuracy of a model beside the baselines, alarms as lines; gives a matplotlib figure.
+
+        Raises
+        ------
+        KeyError
+            If there is no such model, or several and none is named.
+        ValueError
+            If the frame was replayed with `points=0`.
+        ImportError
+            If matplotlib is not installed (`streamwatchd[lab]`).
+        """
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
+
+        if model is None and len(self.evaluator.models) == 1:
+            model = self.evaluator.models[0]
+        if model is None or model not in self.evaluator.models:
+            raise KeyError(f"model: expected one of {', '.join(self.evaluator.models)}, got {model!r}")
+        if model not in self.curves:
+            raise ValueError("there are no curves: the frame was replayed with points=0")
+        curve = self.curves[model]
+        canvas = Figure(figsize=(9.0, 3.6), layout="constrained")
+        axes = canvas.subplots()
+        shown = [(f"accuracy_ratio:{forgetting}", f"accuracy, {forgetting}")]
+        shown += [(f"baseline_accuracy_ratio:{name}:{forgetting}", label) for name, label in _BESIDE]
+        at = curve["outcomes_total"]
+        for (name, label), colour in zip(shown, _COLOURS, strict=False):
+            if name in curve:
+                axes.plot(at, curve[name], label=label, color=colour, linewidth=1.3)
+        for alarm in self.alarms:
+            if alarm.model == model:
+                axes.axvline(alarm.outcome, color="#666666", linewidth=0.8, linestyle=":")
+        axes.set(title=model, xlabel="outcomes of the model", ylabel="accuracy")
+        axes.legend(fontsize=8)
+        return canvas
+
+
+def replay(  # noqa: PLR0913  # each names one column, or says how
+    frame: Any,
+    *,
+    y_true: str = "label",
+    y_pred: str = "prediction",
+    model: str | None = None,
+    event_ms: str | None = None,
+    scores: Mapping[Any, str] | None = None,
+    segments: Iterable[str] | Mapping[str, str] = (),
+    spec: MonitorsSpec | None = None,
+    points: int = 100,
+    progress: bool | None = None,
+) -> Replayed:
+    """Evaluate a frame of outcomes in its order, as the daemon would; no Kafka, no join.
+
+    Parameters
+    ----------
+    frame
+        A pandas or polars frame, a structured array of numpy, or a mapping of arrays: whatever gives a column
+        for `frame[name]`.
+    y_true, y_pred, model, event_ms
+        Names of its columns: true and predicted classes, the model (None: one model), event times (None:
+        rows are counted); what they may hold: `Evaluator.update`.
+    scores
+        Name of the column with the probability of each class, by class: `{"fraud": "p_fraud", …}`.
+    segments
+        Names of columns whose values are segments: `["country"]`, or by segment, `{"country": "ship_to"}`.
+    spec
+        Forgettings, detectors, opponents and limits; a daemon's defaults if absent, as `Evaluator` has them.
+    points
+        Looks at all estimates on the way, for curves, evenly over the rows; 0 for none.
+    progress
+        Whether to show a bar; None: on a terminal and in a notebook.
+
+    Raises
+    ------
+    KeyError
+        If the frame has no such column.
+    ValueError
+        If columns are not equally long, or hold what is no class, model or time.
+    """
+    if points < 0:
+        raise ValueError(f"points must be at least 0, got {points}")
+    true, predicted = _taken(frame, y_true), _taken(frame, y_pred)
+    names = None if model is None else _taken(frame, model)
+    times = None if event_ms is None else _taken(frame, event_ms)
+    rows = len(true)
+    scored = {shown: _taken(frame, column) for shown, column in (scores or {}).items()}
+    named = segments if isinstance(segments, Mapping) else {name: name for name in segments}
+    segmented = {shown: _taken(frame, column) for shown, column in named.items()}
+    beside = [(f"column of {shown}", column) for shown, column in (*scored.items(), *segmented.items())]
+    for name, given in ((y_pred, predicted), (model, names), (event_ms, times), *beside):
+        if given is not None and len(given) != rows:
+            raise ValueError(f"{name!r} must be as long as {y_true!r} ({rows}), got {len(given)}")
+    evaluator, alarms = Evaluator(spec), list[Alarm]()
+    looks: list[tuple[int, dict[str, dict[str, float]]]] = []
+    with _bar(rows, asked=progress) as bar:
+        done = 0
+        for stop, look in _stops(rows, points):
+            part = slice(done, stop)
+            alarms += evaluator.update(
+                true[part],
+                predicted[part],
+                model=_MODEL if names is None else names[part],
+                event_ms=None if times is None else times[part],
+                scores={shown: column[part] for shown, column in scored.items()},
+                segments=part_of(segmented, part),
+            )
+            done = stop
+            if look:
+                looks.append((stop, evaluator.values_by_model()))
+            bar(stop)
+    return Replayed(evaluator, tuple(alarms), _curves(looks))
+
+
+def _taken(frame: Any, name: str) -> NDArray[Any]:
+    """A column as an array.
+
+    Raises
+    ------
+    KeyError
+        With what was looked for; frames' own messages differ.
+    """
+    try:
+        return column_of(frame[name])
+    except (KeyError, ValueError, LookupError) as error:
+        raise KeyError(f"the frame has no column {name!r}") from error
+
+
+def _stops(rows: int, points: int) -> list[tuple[int, bool]]:
+    """Rows after which to stop, and whether to look at estimates then."""
+    looks = set() if not points else {round(rows * (k + 1) / points) for k in range(points)} - {0}
+    stops = looks | set(range(CHUNK, rows, CHUNK)) | ({rows} if rows else set())
+    return [(stop, stop in looks) for stop in sorted(stops)]
+
+
+def _curves(
+    looks: list[tuple[int, dict[str, dict[str, float]]]],
+) -> dict[str, dict[str, NDArray[np.float64]]]:
+    """Looks as columns, by model; from the first look at which the model was known."""
+    nan = float("nan")
+    found: dict[str, dict[str, NDArray[np.float64]]] = {}
+    for model in dict.fromkeys(name for _, seen in looks for name in seen):
+        mine = [(row, seen[model]) for row, seen in looks if model in seen]
+        names = dict.fromkeys(name for _, values in mine for name in values)
+        columns = {name: np.array([values.get(name, nan) for _, values in mine]) for name in names}
+        found[model] = {"outcome": np.array([row for row, _ in mine], np.float64), **columns}
+    return found
+
+
+class _bar:  # noqa: N801  # used as a function
+    """A progress bar by rich, or nothing."""
+
+    def __init__(self, rows: int, *, asked: bool | None) -> None:
+        from rich.console import Console  # noqa: PLC0415 - only where a bar may be shown
+        from rich.progress import Progress  # noqa: PLC0415
+
+        console = Console(stderr=True)
+        wanted = (console.is_terminal or console.is_jupyter) if asked is None else asked
+        self._progress = Progress(console=console, disable=not wanted)
+        self._task = self._progress.add_task("outcomes", total=rows)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def __call__(self, done: int) -> None:
+        self._progress.update(self._task, completed=done)

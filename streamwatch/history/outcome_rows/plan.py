@@ -1,0 +1,213 @@
+"""Whether the rows of a CSV file can be read in columns, by its header and the mappings; and as what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.merge.timestamps import LOOK_AHEAD
+from streamwatch.edge.decoders.mapping import (
+    Constant,
+    InValue,
+    TopicMapping,
+    parse_field_location,
+)
+from streamwatch.edge.decoders.scanner.plan import UNITS, ContentTree, fields_of
+from streamwatch.edge.decoders.scanner.shape import Fields
+from streamwatch.history.outcome_rows.scan import (
+    ID,
+    LABEL,
+    MODEL,
+    OTHER,
+    PREDICTION,
+    REFUSED,
+    TIME,
+    believed_times,
+)
+from streamwatch.history.recordings.lines import RecordedTopic
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlan:
+    """Roles of the columns of the rows."""
+
+    header: Sequence[str]
+    roles: NDArray[np.int64]
+    """Shape (columns,)."""
+    model: str | None
+    """Of all rows; None where a column tells."""
+    unit: int
+    """Of times."""
+
+
+def plan_of(header: Sequence[str], topics: Mapping[str, RecordedTopic]) -> RowPlan | None:
+    """Plan of files with this header; None where some row could hold more than columns of numbers.
+
+    Each row must be an outcome by the first mapping of predictions and the first of labels: both find id,
+    class and time in cells, of one id and one time, and nothing else that a cell could tell.
+    """
+    found = _places(topics)
+    if found is None or _ambiguous(header):
+        return None
+    places, unused, model, unit = found
+    roles = np.full(len(header), OTHER, np.int64)
+    for role, column in places.items():
+        if column in header:
+            if roles[header.index(column)] != OTHER:
+                return None
+            roles[header.index(column)] = role
+        elif role != TIME:
+            return None
+    if any(_is_told(header, column) for column in unused):
+        return None
+    return RowPlan(tuple(header), roles, model, unit)
+
+
+def line_plan(topics: Mapping[str, RecordedTopic]) -> tuple[RowPlan, Fields] | None:
+    """Plan of files of JSON lines: `header` has the fields with a role, those that are refused included."""
+    found = _places(topics)
+    if found is None:
+        return None
+    places, unused, model, unit = found
+    names = [*places.values(), *unused]
+    if any("." in name for name in names) or len(set(names)) < len(names):
+        return None
+    tree = ContentTree()
+    for name in names:
+        tree.content(InValue((name,)))
+    fields = fields_of(tree)
+    roles = [*places, *(REFUSED for _ in unused)]
+    return None if fields is None else (RowPlan(tuple(names), np.array(roles, np.int64), model, unit), fields)
+
+
+def _places(
+    topics: Mapping[str, RecordedTopic],
+) -> tuple[dict[int, str], list[str], str | None, int] | None:
+    """Columns by role, those that must not be there, the model of all rows, and the unit of times.
+
+    None where lines could be no outcomes, or say more.
+    """
+    firsts = [_first(topics, ("prediction", "both")), _first(topics, ("label",))]
+    made, known = (None if each is None else _plain_mapping(each) for each in firsts)
+    if made is None or known is None:
+        return None
+    if (made.id, made.timestamp, made.timestamp_unit) != (known.id, known.timestamp, known.timestamp_unit):
+        return None
+    if known.model not in {None, made.model}:
+        return None
+    plain = (made.id, made.model or "", made.prediction, known.label)
+    if not all(isinstance(place, str) for place in plain):
+        return None
+    id_, named, predicted, true = cast("tuple[str, ...]", plain)
+    model = parse_field_location(named) if named else None
+    wanted = {ID: id_, PREDICTION: predicted, LABEL: true}
+    if made.timestamp is not None:
+        wanted[TIME] = made.timestamp
+    if not isinstance(model, Constant):
+        wanted[MODEL] = named
+    places = {role: _column(place) for role, place in wanted.items()}
+    unused = [
+        each for mapping in (made, known) for each in (mapping.scores, mapping.fold) if each is not None
+    ]
+    others = [_column(place) if isinstance(place, str) else None for place in unused]
+    found = {role: column for role, column in places.items() if column is not None}
+    refused = [column for column in dict.fromkeys(others) if column is not None]
+    if len(found) < len(places) or None in others:
+        return None
+    return found, refused, model.text if isinstance(model, Constant) else None, UNITS[made.timestamp_unit]
+
+
+def _first(topics: Mapping[str, RecordedTopic], sides: Sequence[str]) -> RecordedTopic | None:
+    return next((topic for topic in topics.values() if topic.side in sides), None)
+
+
+def _plain_mapping(topic: RecordedTopic) -> TopicMapping | None:
+    """The one mapping of a topic that does no more than name places."""
+    spec = topic.spec
+    if topic.side == "both" or len(topic.mappings) != 1 or spec.folds is not None:
+        return None
+    if spec.envelope is not None:
+        return None
+    mapping = topic.mappings[0].mapping
+    if mapping.label_probability is not None:
+        return None
+    if mapping.segments or mapping.kind is not None or mapping.when or mapping.optional:
+        return None
+    return mapping
+
+
+def _column(place: str) -> str | None:
+    parsed = parse_field_location(place) if place else None
+    return ".".join(parsed.path) if isinstance(parsed, InValue) else None
+
+
+def _is_told(header: Sequence[str], column: str) -> bool:
+    """Whether a column, or several, could hold a content."""
+    return any(
+        name == column or name.startswith(column + ".") or column.startswith(name + ".")
+        for name in header
+        if name
+    )
+
+
+def _ambiguous(header: Sequence[str]) -> bool:
+    """Whether two columns have one name, or one is within another."""
+    names = [name for name in header if name]
+    if max(Counter(names).values(), default=0) > 1:
+        return True
+    return any(one != other and other.startswith(one + ".") for one in names for other in names)
+
+
+# Times of a file's rows, as far as they are plainly believed.
+
+
+class Dated(NamedTuple):
+    """Times of rows; columns of one length."""
+
+    believed: int
+    """How many of them, from the first on, have a time that is plainly believed."""
+    stamps_ms: NDArray[np.int64]
+    times_ms: NDArray[np.int64]
+    """Time of the partition at each of them."""
+
+
+class RowTimes:
+    """Dates the rows of one file, in order (`scan.believed_times`).
+
+    Parameters
+    ----------
+    max_future_ms
+        How far times may run ahead without being asked.
+    """
+
+    def __init__(self, max_future_ms: int) -> None:
+        self._max_future_ms = max_future_ms
+        self.last_ms = 0
+        """Time of the last row, by which one without a time is dated."""
+        self._running_ms = -1
+
+    def dated(self, own_ms: NDArray[np.int64], timed: NDArray[np.bool_], host_ms: int) -> Dated:
+        """Date the rows that follow; those that are not `timed` move no time."""
+        stamps_ms, times_ms = np.empty_like(own_ms), np.empty_like(own_ms)
+        believed = believed_times(
+            own_ms,
+            timed,
+            self.last_ms,
+            self._running_ms,
+            self._max_future_ms,
+            host_ms + self._max_future_ms,
+            LOOK_AHEAD,
+            stamps_ms,
+            times_ms,
+        )
+        return Dated(believed, stamps_ms, times_ms)
+
+    def take(self, stamps_ms: NDArray[np.int64], times_ms: NDArray[np.int64]) -> None:
+        """Go on behind rows with these times."""
+        if len(stamps_ms):
+            self.last_ms, self._running_ms = int(stamps_ms[-1]), int(times_ms[-1])

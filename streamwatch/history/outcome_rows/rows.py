@@ -1,0 +1,337 @@
+"""Rows of one CSV file as outcomes in columns, with what is no outcome in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import Event, Partition, is_decodable
+from streamwatch.core.merge import Released
+from streamwatch.core.merge.released import IN_ORDER
+from streamwatch.core.merge.timestamps import LOOK_AHEAD
+from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.records import ROW as RECORD
+from streamwatch.core.records import Names, RecordBatch, Vocabulary
+from streamwatch.edge.decoders.scanner.plan import Tables
+from streamwatch.edge.decoders.scanner.tokens import Tokens
+from streamwatch.history.outcome_rows.lines import CsvLines, JsonLines, Known, LineBuffer, Lines, Scanned
+from streamwatch.history.outcome_rows.plan import RowTimes, line_plan, plan_of
+from streamwatch.history.outcome_rows.scan import LABEL, MODEL, ORDINARY, PREDICTION, ROW
+from streamwatch.history.recordings.lines import (
+    BadLine,
+    Both,
+    Fitted,
+    LineRecord,
+    RecordedTopic,
+    UnusableLines,
+)
+from streamwatch.history.recordings.partitions import PartitionReader, own_time_ms, placed
+from streamwatch.history.recordings.recording import Recording
+
+# Rows of a file that were read together: outcomes in columns, and the events of the other rows.
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows in order; columns of one length."""
+
+    offsets: NDArray[np.int64]
+    times_ms: NDArray[np.int64]
+    """Time of the partition at each of them."""
+    is_outcome: NDArray[np.bool_]
+    outcomes: OutcomeBatch
+    """Of the rows that are outcomes."""
+    events: Sequence[Event]
+    """Of the others."""
+
+    def released(self, partition: Partition) -> Released:
+        """The same as the stretch of the sequence that it is, without content."""
+        count = len(self.offsets)
+        return Released(
+            RecordBatch(np.zeros(count, RECORD), None, (), Vocabulary()),
+            [partition],
+            np.zeros(count, np.int64),
+            self.offsets,
+            self.times_ms,
+            self.times_ms,
+            np.full(count, IN_ORDER),
+            np.zeros(count, np.uint8),
+        )
+
+
+# Numbers of models and classes in a file's rows, and how their names are written there.
+
+
+_NO_TOKENS: Final = Tokens()
+
+
+class OutcomeNames:
+    """Learns names as outcomes bring them.
+
+    Parameters
+    ----------
+    model
+        Of all rows; None where they tell.
+    """
+
+    def __init__(self, model: str | None) -> None:
+        self._models, self._classes = Names(), Names()
+        self._tokens = {role: Tokens() for role in (MODEL, PREDICTION, LABEL)}
+        self._met = {role: set[bytes]() for role in (MODEL, PREDICTION, LABEL)}
+        self._model = -1 if model is None else self._models.number(model)
+        self.is_full = False
+        """Whether there were more names than numbers."""
+
+    @property
+    def models(self) -> Sequence[str]:
+        """Names of models by number."""
+        return self._models.names
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """Names of classes by number."""
+        return self._classes.names
+
+    def known(self) -> Known:
+        """Names met so far, for a compiled reader."""
+        models, predicted, true = (self._tokens[role].table for role in (MODEL, PREDICTION, LABEL))
+        return Known(Tables(models, predicted, true, _NO_TOKENS.table), self._model)
+
+    def note(self, row: np.void, both: Both, tokens: Mapping[int, bytes]) -> bool:
+        """Write the numbers of an outcome's names; whether one was not known as it is written."""
+        prediction, label = both
+        learned = False
+        for role, column, names, name in (
+            (MODEL, "model", self._models, prediction.model),
+            (PREDICTION, "predicted_class", self._classes, prediction.predicted_class),
+            (LABEL, "true_class", self._classes, label.true_class),
+        ):
+            row[column] = number = names.number(name)
+            self.is_full |= number < 0
+            token = tokens.get(role)
+            if token is not None and token not in self._met[role] and number >= 0:
+                self._met[role].add(token)
+                self._tokens[role].learn(token, number)
+                learned = True
+        return learned
+
+
+_ROWS: Final = 1 << 16
+_FIRST_ROWS: Final = 1 << 11
+"""Rows of the first part: until a model's classes have met they are looked at one by one."""
+_ODD: Final = 64
+"""Rows that are not ordinary after which the others wait: their names may be those of many that follow."""
+_PATIENCE: Final = 16
+"""Times in a row that new names may stop a part; after that rows are read one by one."""
+_HEAD: Final = 1_000
+"""Rows by which a file is told to hold outcomes."""
+
+
+class OutcomeRows:
+    """Reads a file of outcomes until its end, or until a row that only the reader of single rows can judge.
+
+    Parameters
+    ----------
+    recording
+        Of which nothing but a header has been read.
+    lines
+        Its lines.
+    model
+        Of all rows; None where they tell.
+    reader
+        Reads the rows that are not ordinary.
+    bad
+        Where lines are counted that could not be used.
+    max_future_ms
+        How far times may run ahead without being asked.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        lines: Lines,
+        model: str | None,
+        reader: PartitionReader,
+        bad: UnusableLines,
+        max_future_ms: int,
+    ) -> None:
+        self._recording = recording
+        self._lines = lines
+        self._reader = reader
+        self._bad = bad
+        self._names = OutcomeNames(model)
+        self._times = RowTimes(max_future_ms)
+        self.partition: Partition = reader.partition_of("both")
+        """Of which the rows are records."""
+        self._buffer = LineBuffer(recording)
+        self._before = recording.number
+        self._rows = np.zeros(_ROWS, ROW)
+
+    def parts(self, host_ms: Callable[[], int]) -> Iterator[Part]:
+        """Parts of the file in order; what is left of it is `rest`."""
+        room, most_odd, tried, first = _FIRST_ROWS, _ODD, 0, True
+        self._buffer.fill()
+        while True:
+            count, at, line, foreign = self._scanned(room, most_odd)
+            rows = self._rows[:count]
+            others, learned, scored = self._read_singly(rows)
+            if scored < count:  # from here on one by one
+                at, line, foreign = int(rows["start"][scored]), int(rows["line"][scored]) - 1, True
+                count, rows = scored, rows[:scored]
+            if self._names.is_full:
+                return
+            if learned and tried < _PATIENCE:
+                tried += 1
+                continue  # with names that are known now
+            ended = self._buffer.at_end and at == self._buffer.end and not foreign
+            ready = count if ended else _followed(count, others)
+            if ready == 0 and not ended:
+                if int((rows["status"] != ORDINARY).sum()) >= most_odd:
+                    most_odd *= 4
+                elif foreign or not self._buffer.fill():
+                    return
+                continue
+            if first and others.keys() >= set(range(min(count, _HEAD))):
+                return
+            part, taken = self._part(rows, others, ready, host_ms())
+            if taken < count:
+                at, line = int(rows["start"][taken]), int(rows["line"][taken]) - 1
+            self._buffer.advance(at, line)
+            self._recording.lines += taken
+            if taken or ended:
+                yield part
+            if ended or taken == 0:
+                return
+            room, most_odd, tried, first = _ROWS, _ODD, 0, False
+
+    def rest(self) -> bool:
+        """Give what was not read back to the recording; whether there is something."""
+        left = self._buffer.left()
+        self._lines.resume(left, self._buffer.line)
+        return bool(left) or not self._buffer.at_end
+
+    @property
+    def untouched(self) -> bool:
+        """Tell whether no row was taken: `rest` gives all of them."""
+        return self._buffer.line == self._before
+
+    @property
+    def last_ms(self) -> int:
+        """Time of the last row, by which one without a time is dated."""
+        return self._times.last_ms
+
+    def _scanned(self, room: int, most_odd: int) -> Scanned:
+        return self._lines.scan(self._buffer.stretch(), self._names.known(), most_odd, self._rows[:room])
+
+    def _read_singly(self, rows: NDArray[np.void]) -> tuple[dict[int, Fitted | BadLine], bool, int]:
+        """Read the rows that are not ordinary.
+
+        Returns
+        -------
+        others, learned, scored
+            What is no outcome, by place; whether names are new; the place of the first outcome that says more
+            than columns hold, or behind all. Other outcomes are written to `rows`.
+        """
+        others: dict[int, Fitted | BadLine] = {}
+        learned = False
+        places = np.flatnonzero(rows["status"] != ORDINARY).tolist()
+        lines = [self._buffer.bytes_of(*ends) for ends in rows[["start", "stop"]][places].tolist()]
+        numbers = rows["line"][places].tolist()
+        records = [self._lines.record(line, number) for line, number in zip(lines, numbers, strict=True)]
+        fitted = iter(self._reader.fitted([each for each in records if isinstance(each, LineRecord)]))
+        for place, line, record in zip(places, lines, records, strict=True):
+            if isinstance(record, BadLine):
+                others[place] = record
+                continue
+            found, row = next(fitted), rows[place]
+            own_ms = own_time_ms(found)
+            row["own_ms"] = -1 if own_ms is None else own_ms
+            if isinstance(found, Both):
+                if found.prediction.scores is not None or found.prediction.segments is not None:
+                    return others, learned, place
+                learned |= self._names.note(row, found, self._lines.tokens(line))
+            else:
+                others[place] = found
+        return others, learned, len(rows)
+
+    def _part(
+        self, rows: NDArray[np.void], others: Mapping[int, Fitted | BadLine], ready: int, host_ms: int
+    ) -> tuple[Part, int]:
+        """The first `ready` rows as a part, or those before one whose time is not plainly believed."""
+        is_record, timed = np.ones(len(rows), np.bool_), np.ones(len(rows), np.bool_)
+        for place, other in others.items():
+            if isinstance(other, BadLine):
+                is_record[place] = False
+            else:
+                timed[place] = is_decodable(other) if not isinstance(other, Both) else True
+        places = np.flatnonzero(is_record)
+        own_ms = np.ascontiguousarray(rows["own_ms"][places])
+        dated = self._times.dated(own_ms, timed[places], host_ms)
+        taken = ready if dated.believed == len(places) else min(ready, int(places[dated.believed]))
+        count = int(np.searchsorted(places, taken))
+        places, own_ms, stamps_ms, times_ms = (
+            column[:count] for column in (places, own_ms, dated.stamps_ms, dated.times_ms)
+        )
+        self._times.take(stamps_ms, times_ms)
+        events: list[Event] = []
+        is_outcome = np.ones(count, np.bool_)
+        for place, other in sorted(others.items()):
+            if place >= taken:
+                break
+            if isinstance(other, BadLine):
+                self._bad.add(other)
+                continue
+            at = int(np.searchsorted(places, place))
+            is_outcome[at] = False
+            record = self._record(rows[place])
+            self._reader.note(other, record, self._recording.name)
+            events.append(cast("Event", placed(other, record, self.partition, int(stamps_ms[at]))))
+        chosen = slice(0, count) if not others else places[is_outcome]
+        outcomes = np.zeros(int(is_outcome.sum()), OUTCOME)
+        for column in ("model", "true_class", "predicted_class"):
+            outcomes[column] = rows[column][chosen]
+        outcomes["label_at_prediction"] = outcomes["scores"] = -1
+        outcomes["event_ms"] = np.where(own_ms < 0, stamps_ms, own_ms)[is_outcome]
+        outcomes["resolved_ms"] = times_ms[is_outcome]
+        outcomes["waited_ms"] = np.maximum(0, outcomes["resolved_ms"] - outcomes["event_ms"])
+        batch = OutcomeBatch(outcomes, self._names.models, self._names.classes, {})
+        return Part(rows["line"][places], times_ms, is_outcome, batch, events), taken
+
+    def _record(self, row: np.void) -> LineRecord:
+        """The record of a row again."""
+        line = self._buffer.bytes_of(int(row["start"]), int(row["stop"]))
+        record = self._lines.record(line, int(row["line"]))
+        assert isinstance(record, LineRecord)  # noqa: S101 - it was one
+        return record
+
+
+def _followed(count: int, others: Mapping[int, Fitted | BadLine]) -> int:
+    """Rows at the front behind which there are as many records as a time may have to be asked of."""
+    bad = [place for place, other in others.items() if isinstance(other, BadLine)]
+    records = np.delete(np.arange(count), bad)
+    return int(records[-LOOK_AHEAD]) if len(records) >= LOOK_AHEAD else 0
+
+
+def outcome_rows(
+    recording: Recording,
+    topics: Mapping[str, RecordedTopic],
+    reader: PartitionReader,
+    bad: UnusableLines,
+    max_future_ms: int,
+) -> OutcomeRows | None:
+    """Read a recording in columns if that is possible; None leaves it as it was."""
+    if (header := recording.csv_header()) is not None:
+        if (plan := plan_of(header, topics)) is None:
+            recording.resume(None, recording.header_bytes, 0)
+            return None
+        lines: Lines = CsvLines(recording, plan)
+    elif recording.are_json_lines() and (found := line_plan(topics)) is not None:
+        plan, fields = found
+        lines = JsonLines(recording, plan, fields)
+    else:
+        return None
+    return OutcomeRows(recording, lines, plan.model, reader, bad, max_future_ms)

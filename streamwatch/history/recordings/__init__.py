@@ -1,0 +1,1 @@
+"""Recordings: files of records as topics would have carried them."""

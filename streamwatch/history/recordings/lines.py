@@ -1,0 +1,372 @@
+"""One recorded line as the record that a topic would have carried, or why it is none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from streamwatch.core.events import Decoded, Invalid, Label, Prediction, Side, is_decodable
+from streamwatch.core.ports import Decoder
+from streamwatch.edge.decoders.field_locations import fixed_text
+from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
+from streamwatch.edge.decoders.mapping import SidedMapping, places_of
+from streamwatch.edge.decoders.trees import sided
+from streamwatch.history.recordings.file import RecordingError
+
+SAMPLE_CHARACTERS: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that could not be used; `number` counts from 1, a header included; `sample` is safe to print."""
+
+    number: int
+    reason: str
+    sample: str = ""
+    source: str = ""
+
+
+@dataclass(slots=True)
+class UnusableLines:
+    """Lines that could not be used."""
+
+    reasons: Counter[str] = field(default_factory=Counter[str])
+    first: list[BadLine] = field(default_factory=list[BadLine])
+    kept: int = 5
+    """Of them, at most."""
+
+    def add(self, line: BadLine) -> None:
+        """Count a line, and remember it if it is among the first."""
+        self.reasons[line.reason] += 1
+        if len(self.first) < self.kept:
+            self.first.append(line)
+
+
+@dataclass(slots=True)
+class LineRecord:
+    """A line as a record (`core.ports.Record`); all but `value` are only known of lines written by kcat."""
+
+    number: int
+    """Of the line, from 1."""
+    value: bytes | None
+    topic: str = ""
+    partition: int = 0
+    offset: int = 0
+    timestamp: int = -1
+    """-1 where the line has none but its event's."""
+    timestamp_type: Literal[0, 1] = 0
+    key: bytes | None = None
+    headers: Sequence[tuple[str, bytes]] = ()
+    fault: str | None = None
+
+
+class _KcatLine(msgspec.Struct, gc=False):
+    """What `kcat -J` writes of one record."""
+
+    topic: str
+    partition: int
+    offset: int
+    payload: msgspec.Raw
+    ts: int = -1
+    tstype: str = "create"
+    key: msgspec.Raw = msgspec.Raw(b"null")
+    headers: list[str | None] = []
+
+
+_KCAT = msgspec.json.Decoder(_KcatLine)
+_TEXT = msgspec.json.Decoder(str)
+
+
+def kcat_record(line: bytes, number: int) -> LineRecord:
+    """Read a line that `kcat -J` wrote: the payload is a string with the value in it, or the value itself.
+
+    Raises
+    ------
+    msgspec.DecodeError
+        It is no such line.
+    """
+    found = _KCAT.decode(line)
+    names, contents = found.headers[::2], found.headers[1::2]
+    headers = tuple(
+        (name, content.encode())
+        for name, content in zip(names, contents, strict=False)
+        if name is not None and content is not None
+    )
+    return LineRecord(
+        number,
+        _content(found.payload),
+        found.topic,
+        found.partition,
+        found.offset,
+        found.ts,
+        1 if found.tstype == "logappend" else 0,
+        _content(found.key),
+        headers,
+    )
+
+
+def is_kcat(line: bytes) -> bool:
+    """Tell whether a line looks as `kcat -J` writes them."""
+    try:
+        _KCAT.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def sample_of(value: bytes | None) -> str:
+    """Show the beginning of a value in printable ASCII."""
+    if value is None:
+        return "null"
+    shown = value[:SAMPLE_CHARACTERS].decode("utf-8", "backslashreplace").strip()
+    escaped = shown.encode("unicode_escape").decode("ascii")[:SAMPLE_CHARACTERS]
+    return escaped + ("..." if len(value) > SAMPLE_CHARACTERS or len(escaped) == SAMPLE_CHARACTERS else "")
+
+
+def _content(raw: msgspec.Raw) -> bytes | None:
+    """Unpack a string; null is None, anything else stands for itself."""
+    written = bytes(raw)
+    if written == b"null":
+        return None
+    return _TEXT.decode(written).encode() if written.startswith(b'"') else written
+
+
+# Rows of a CSV file as the values that a topic would have carried.
+#
+# A row becomes an object with a field for each column that is not empty; dots in a column's name nest.
+
+
+@dataclass(frozen=True, slots=True)
+class CsvColumns:
+    """Columns that a CSV header is expected to have.
+
+    `ids` and `classes`: one of each at least, where there are any. `scores`: cells hold a JSON object.
+    """
+
+    ids: Sequence[str] = ("id",)
+    classes: Sequence[str] = ("prediction", "label")
+    others: Sequence[str] = ("model",)
+    scores: Sequence[str] = ("scores",)
+
+    def check(self, header: Sequence[str], name: str) -> None:
+        """Refuse a header by which nothing could be found.
+
+        Raises
+        ------
+        RecordingError
+            It has no column of ids, or none of classes.
+        """
+        for wanted in (self.ids, self.classes):
+            if not _names_one(header, wanted):
+                expected = ", ".join(dict.fromkeys((*self.ids, *self.others, *self.classes)))
+                # A line without a comma is no header; it may be the first one of a key or of a password file.
+                found = ", ".join(header) if len(header) > 1 else "a line without a comma"
+                raise RecordingError(f"{name}: expected a CSV header with {expected}; got {found}")
+
+    def fit(self, header: Sequence[str]) -> bool:
+        """Tell whether `check` lets a header pass."""
+        return all(_names_one(header, wanted) for wanted in (self.ids, self.classes))
+
+
+class CsvRows:
+    """Makes records of the rows of one file.
+
+    Parameters
+    ----------
+    header
+        Names of its columns.
+    columns
+        Which of them hold JSON objects.
+    name
+        Of the file, for rows that are no records.
+    """
+
+    def __init__(self, header: Sequence[str], columns: CsvColumns, name: str) -> None:
+        self._count = len(header)
+        self._paths = [(i, column.split(".")) for i, column in enumerate(header) if column]
+        self._objects = {i for i, column in enumerate(header) if column in columns.scores}
+        self._name = name
+
+    def record(self, row: Sequence[str], number: int) -> LineRecord | BadLine:
+        """Record of a row that ends on line `number`."""
+        if len(row) != self._count:
+            written = ",".join(row).encode(errors="replace")
+            return BadLine(number, "wrong_number_of_columns", sample_of(written), self._name)
+        try:
+            return LineRecord(number, msgspec.json.encode(self._value(row)), offset=number)
+        except UnicodeEncodeError:
+            written = ",".join(row).encode(errors="surrogateescape")
+            return BadLine(number, "invalid_utf8", sample_of(written), self._name)
+
+    def _value(self, row: Sequence[str]) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        for i, (*above, name) in self._paths:
+            if not row[i]:
+                continue
+            here = value
+            for step in above:
+                below = here.setdefault(step, {})
+                here = below if isinstance(below, dict) else {}
+            here[name] = _object(row[i]) if i in self._objects else row[i]
+        return value
+
+
+def _names_one(header: Sequence[str], wanted: Sequence[str]) -> bool:
+    return not wanted or bool(set(wanted) & set(header))
+
+
+def _object(cell: str) -> Any:
+    """The JSON object of a cell; text that is none stays text, which is no valid object."""
+    try:
+        return msgspec.json.decode(cell)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return cell
+
+
+# Which topic a recorded line would have been on, and the event it then is: the mapping that fits decides.
+#
+# A line of a topic that is known is decoded as that topic's records are. Any other is a prediction if a
+# prediction topic's mapping finds one in it, a label if a label topic's does, and an outcome if both do. A
+# class that a mapping names as a constant (`label: =fraud`) is found in every line, so it makes no outcome:
+# such a line is a prediction if it holds one.
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTopic:
+    """A topic, and the decoder of its records."""
+
+    spec: DecoderSpec
+    decoder: Decoder
+
+    @property
+    def side(self) -> Side:
+        """Side of the topic."""
+        return self.spec.side
+
+    @property
+    def mappings(self) -> Sequence[SidedMapping]:
+        """Every mapping of the topic, those of predictions first."""
+        return self.spec.mappings or sided(self.spec.side, self.spec.mapping)
+
+    def has_constant_class(self, side: Side) -> bool:
+        """Tell whether a mapping names the class of every record."""
+        places = [places_of(each.mapping, each.side) for each in self.mappings if each.side == side]
+        return any(fixed_text(each) is not None for each in places)
+
+
+class Both(NamedTuple):
+    """A line that holds a prediction and its label."""
+
+    prediction: Prediction
+    label: Label
+
+
+Fitted: TypeAlias = "Decoded | Both"
+
+_PERHAPS_A_LABEL: Final = frozenset(
+    {
+        "missing_model",
+        "missing_model_part",
+        "missing_prediction",
+        "missing_prediction_part",
+        "unknown_kind",
+    }
+)
+
+
+class Fitting:
+    """Decodes lines by the topics of the settings.
+
+    Parameters
+    ----------
+    topics
+        By name, in the order of the settings.
+    """
+
+    def __init__(self, topics: Mapping[str, RecordedTopic]) -> None:
+        self._topics = topics
+        sides = (("prediction", "both"), ("label",))
+        self._predictions, self._labels = (
+            [topic for topic in topics.values() if topic.side in side] for side in sides
+        )
+        # Asked for every line, so the mappings are looked at once.
+        self._constant_predictions = _constant(self._predictions, "prediction")
+        self._constant_labels = _constant(self._labels, "label")
+        # Without asking for a model: tells a label from a prediction that lacks one.
+        self._nameless = [
+            json.build(
+                replace(topic.spec, mapping=replace(topic.spec.mapping, model="=any")), FormatOptions()
+            )
+            for topic in topics.values()
+            if topic.side != "label" and not topic.spec.mappings
+        ]
+
+    def decode(self, records: Sequence[LineRecord], topic: str | None) -> list[Fitted]:
+        """The event of each line; `topic` None: of whichever topic fits it."""
+        if topic is not None:
+            return list(self._topics[topic].decoder.decode_all(records, [0] * len(records)))
+        predictions = _first_fit(self._predictions, records)
+        labels = _first_fit(self._labels, records)
+        return [
+            self._chosen(record, *found, *other)
+            for record, found, other in zip(records, predictions, labels, strict=True)
+        ]
+
+    def _chosen(
+        self,
+        record: LineRecord,
+        event: Decoded,
+        by: RecordedTopic | None,
+        other: Decoded,
+        other_by: RecordedTopic | None,
+    ) -> Fitted:
+        """One of what the prediction topics and the label topics make of a line, or both."""
+        if type(event) is Invalid:
+            return self._if_no_prediction(record, event, other)
+        if type(event) is not Prediction or type(other) is not Label or by is None or other_by is None:
+            return event
+        if id(other_by) in self._constant_labels:
+            return event
+        return other if id(by) in self._constant_predictions else Both(event, other)
+
+    def _if_no_prediction(self, record: LineRecord, refused: Invalid, other: Decoded) -> Decoded:
+        """The label a line holds instead, or the better of two reasons why it is of no use."""
+        reason = refused.reason
+        if reason not in _PERHAPS_A_LABEL or (reason == "missing_model" and self._lacks_a_model(record)):
+            return refused
+        if type(other) is not Invalid or other.reason != "missing_label":
+            return other
+        if reason != "unknown_kind":
+            refused.reason = "neither_prediction_nor_label"
+        return refused
+
+    def _lacks_a_model(self, record: LineRecord) -> bool:
+        return any(type(probe.decode(record, 0)) is Prediction for probe in self._nameless)
+
+
+def _constant(topics: Sequence[RecordedTopic], side: Side) -> frozenset[int]:
+    """Identities of the topics that name a constant class of this side."""
+    return frozenset(id(topic) for topic in topics if topic.has_constant_class(side))
+
+
+def _first_fit(
+    topics: Sequence[RecordedTopic], records: Sequence[LineRecord]
+) -> list[tuple[Decoded, RecordedTopic | None]]:
+    """What the first topic that can makes of each record; the first one's reason where none can."""
+    found: list[tuple[Decoded, RecordedTopic | None]] = []
+    for topic in topics:
+        if not found:
+            found = [(event, topic) for event in topic.decoder.decode_all(records, [0] * len(records))]
+            continue
+        left = [i for i, (event, _) in enumerate(found) if not is_decodable(event)]
+        events = topic.decoder.decode_all([records[i] for i in left], [0] * len(left))
+        for i, event in zip(left, events, strict=True):
+            if is_decodable(event):
+                found[i] = event, topic
+    if not found:
+        return [(Invalid("", 0, record.offset, "missing_label"), None) for record in records]
+    return found

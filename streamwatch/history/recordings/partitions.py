@@ -1,0 +1,298 @@
+"""Recordings as partitions: what each line decodes to, with its place and time, in chunks.
+
+A file is a partition of its own. Its lines' record time is their event's `timestamp`; a line without one
+comes a millisecond after the line before it, so a file without timestamps counts its lines as milliseconds.
+Lines of kcat carry topic, partition, offset and time; all of them are read before the first is evaluated: any
+of them may be the first of a partition.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.events import (
+    Decoded,
+    Event,
+    EventGroup,
+    Invalid,
+    Label,
+    NullRecord,
+    Outcome,
+    Partition,
+    Prediction,
+    Side,
+    is_decodable,
+)
+from streamwatch.history.recordings.lines import (
+    BadLine,
+    Both,
+    Fitted,
+    Fitting,
+    LineRecord,
+    RecordedTopic,
+    UnusableLines,
+    sample_of,
+)
+from streamwatch.history.recordings.recording import Recording
+
+# What a line decodes to, as an event of its partition with a time.
+
+
+RecordedEvent: TypeAlias = "Decoded | RecordedOutcome"
+
+
+class RecordedOutcome(Outcome, frozen=True, gc=False, array_like=True):
+    """A line that holds a prediction and its label, and the id they are of."""
+
+    id: str = ""
+
+
+def each_of(found: Fitted) -> Sequence[Event | Both]:
+    """The events of one line."""
+    return found.events if isinstance(found, EventGroup) else (found,)
+
+
+def side_of(events: Iterable[Fitted]) -> Side:
+    """Guess from its first lines what a file holds; `both` where they do not tell."""
+    kinds = {type(event) for found in events for event in each_of(found)} & {Prediction, Label, Both}
+    if kinds == {Prediction}:
+        return "prediction"
+    return "label" if kinds == {Label} else "both"
+
+
+def own_time_ms(event: Fitted) -> int | None:
+    """The event's own time, of several the latest; None where there is none."""
+    events = event if isinstance(event, Both) else each_of(event)
+    stamps = [each.timestamp_ms for each in events if isinstance(each, Prediction | Label)]
+    return max((stamp for stamp in stamps if stamp is not None), default=None)
+
+
+def placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) -> RecordedEvent:
+    """The event as a record of its partition; a prediction with its label is an outcome."""
+    if isinstance(event, Both):
+        prediction, label = event
+        made_ms, known_ms = prediction.timestamp_ms, label.timestamp_ms
+        delay_ms = 0 if made_ms is None or known_ms is None else max(0, known_ms - made_ms)
+        own_ms = known_ms if known_ms is not None else made_ms
+        return RecordedOutcome(
+            prediction.model,
+            label.true_class,
+            prediction.predicted_class,
+            at_ms if own_ms is None else own_ms,
+            delay_ms,
+            scores=prediction.scores,
+            segments=prediction.segments,
+            label_probability=prediction.label_probability,
+            label_requested=prediction.label_requested,
+            id=prediction.id,
+        )
+    for each in each_of(event):
+        if isinstance(each, Invalid):
+            each.partition, each.offset = partition.partition, record.offset
+        if isinstance(each, Invalid | NullRecord):
+            each.topic = partition.topic
+    return event
+
+
+CHUNK: Final = 1_000
+"""Lines decoded at once, and lines by which a file is told to hold one kind only."""
+_MIXED: Final = "recording"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Lines of one partition in order; columns of one length."""
+
+    found: Sequence[RecordedEvent]
+    offsets: NDArray[np.int64]
+    stamps_ms: NDArray[np.int64]
+    decodable: NDArray[np.bool_]
+    appended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPartition:
+    """One partition of the recordings."""
+
+    partition: Partition
+    side: Side
+    chunks: Iterator[Chunk]
+
+
+class PartitionReader:
+    """Makes partitions of recordings.
+
+    Parameters
+    ----------
+    topics
+        How lines are decoded, in the order of the settings.
+    bad
+        Where lines are counted that could not be used.
+    topic
+        The topic of every line; None: kcat's lines say, and of others the mapping that fits.
+    closed
+        Whether lines of kcat must be of one of `topics`; if not, the mapping that fits decides of them, too.
+    """
+
+    def __init__(
+        self, topics: Mapping[str, RecordedTopic], bad: UnusableLines, topic: str | None, *, closed: bool
+    ) -> None:
+        self._topics = topics
+        self._fitting = Fitting(topics)
+        self._bad = bad
+        self._topic = topic
+        self._closed = closed
+
+    def partitions(
+        self, recordings: Sequence[Recording], read: Callable[[], None]
+    ) -> list[RecordedPartition]:
+        """One for each file, and for each partition in kcat's lines; `read` is called between chunks."""
+        partitions: list[RecordedPartition] = []
+        logs: dict[Partition, list[LineRecord]] = {}
+        sources: dict[int, str] = {}
+        numbers: Counter[str] = Counter()
+        for recording in recordings:
+            lines = recording.records()
+            head = list(islice(lines, CHUNK))
+            if recording.is_kcat:
+                self._sort_in(head, logs, recording.name, sources)
+                while head := list(islice(lines, CHUNK)):
+                    self._sort_in(head, logs, recording.name, sources)
+                    read()
+                continue
+            fitted = self._decoded(head, self._topic, recording.name)
+            side = side_of(event for event, _ in fitted)
+            topic = self._topic or self._named_by(side)
+            chunks = self._chunks(fitted, lines, Partition(topic, numbers[topic]), recording.name)
+            partitions.append(
+                RecordedPartition(Partition(topic, numbers[topic]), self._side(topic, side), chunks)
+            )
+            numbers[topic] += 1
+        for partition, records in sorted(logs.items()):
+            records.sort(key=lambda record: record.offset)
+            topic = self._topic or (partition.topic if partition.topic in self._topics else None)
+            fitted = self._decoded(records, topic, sources)
+            side = self._side(partition.topic, side_of(event for event, _ in fitted))
+            partitions.append(RecordedPartition(partition, side, self._dated_chunks(fitted, partition)))
+        return partitions
+
+    def partition_of(self, side: Side) -> Partition:
+        """Partition that a file is whose lines are of this side, where it is the only one."""
+        return Partition(self._topic or self._named_by(side), 0)
+
+    def fitted(self, records: Sequence[LineRecord]) -> list[Fitted]:
+        """Decode lines; nothing is counted."""
+        return self._fitting.decode(records, self._topic) if records else []
+
+    def note(self, found: Fitted, record: LineRecord, source: str) -> None:
+        """Count what of a line is invalid."""
+        for event in each_of(found):
+            if isinstance(event, Invalid):
+                self._bad.add(BadLine(record.number, event.reason, sample_of(record.value), source))
+
+    def rest(self, recording: Recording, partition: Partition, side: Side, last_ms: int) -> RecordedPartition:
+        """Take a file from some line on, as the partition that it was; `last_ms` dates the line before."""
+        lines = recording.records()
+        fitted = self._decoded(list(islice(lines, CHUNK)), self._topic, recording.name)
+        return RecordedPartition(
+            partition, side, self._chunks(fitted, lines, partition, recording.name, last_ms)
+        )
+
+    def _side(self, topic: str, found: Side) -> Side:
+        known = self._topics.get(topic)
+        return found if known is None else known.side
+
+    def _named_by(self, side: Side) -> str:
+        """The first topic of this side, or a name of its own for a file of both kinds."""
+        name = next((name for name, topic in self._topics.items() if topic.side == side), None)
+        if name is None:
+            name = _MIXED
+            while name in self._topics:
+                name += "-mixed"
+        return name
+
+    def _sort_in(
+        self,
+        lines: Iterable[LineRecord | BadLine],
+        logs: dict[Partition, list[LineRecord]],
+        source: str,
+        sources: dict[int, str],
+    ) -> None:
+        for line in lines:
+            if isinstance(line, BadLine):
+                self._bad.add(line)
+            elif self._topic is None and self._closed and line.topic not in self._topics:
+                self._bad.add(BadLine(line.number, "unknown_topic", sample_of(line.topic.encode()), source))
+            else:
+                sources[id(line)] = source
+                logs.setdefault(Partition(self._topic or line.topic, line.partition), []).append(line)
+
+    def _chunks(
+        self,
+        fitted: list[tuple[Fitted, LineRecord]],
+        lines: Iterator[LineRecord | BadLine],
+        partition: Partition,
+        source: str,
+        last_ms: int = 0,
+    ) -> Iterator[Chunk]:
+        """Chunks of a file whose lines are dated by their events."""
+        while True:
+            found: list[RecordedEvent] = []
+            stamps: list[int] = []
+            for event, record in fitted:
+                own_ms = own_time_ms(event)
+                if isinstance(event, Both) or is_decodable(event):
+                    last_ms = last_ms + 1 if own_ms is None else max(1, own_ms)  # 0 is no time of a record
+                stamps.append(last_ms)
+                found.append(placed(event, record, partition, last_ms))
+            yield _chunk(found, [record.offset for _, record in fitted], stamps, appended=False)
+            head = list(islice(lines, CHUNK))
+            if not head:
+                return
+            fitted = self._decoded(head, self._topic, source)
+
+    def _dated_chunks(
+        self, fitted: Sequence[tuple[Fitted, LineRecord]], partition: Partition
+    ) -> Iterator[Chunk]:
+        """Chunks of a log whose records have their times."""
+        for start in range(0, len(fitted), CHUNK):
+            part = fitted[start : start + CHUNK]
+            yield _chunk(
+                [placed(event, record, partition, record.timestamp) for event, record in part],
+                [record.offset for _, record in part],
+                [record.timestamp for _, record in part],
+                appended=part[0][1].timestamp_type == 1,
+            )
+
+    def _decoded(
+        self, lines: Sequence[LineRecord | BadLine], topic: str | None, source: str | Mapping[int, str]
+    ) -> list[tuple[Fitted, LineRecord]]:
+        """The event of each line that is a record; those that are none, and what is invalid, are counted."""
+        records = [line for line in lines if isinstance(line, LineRecord)]
+        fitted = self._fitting.decode(records, topic)
+        found: Iterator[Fitted] = iter(fitted)
+        for line in lines:
+            if isinstance(line, BadLine):
+                self._bad.add(line)
+            else:
+                self.note(next(found), line, source if isinstance(source, str) else source[id(line)])
+        return list(zip(fitted, records, strict=True))
+
+
+def _chunk(
+    found: Sequence[RecordedEvent], offsets: Sequence[int], stamps_ms: Sequence[int], *, appended: bool
+) -> Chunk:
+    return Chunk(
+        found,
+        np.array(offsets, np.int64),
+        np.array(stamps_ms, np.int64),
+        np.array([isinstance(each, Outcome) or is_decodable(each) for each in found], np.bool_),
+        appended,
+    )

@@ -1,0 +1,221 @@
+"""Reads recorded records: one JSON object per line, CSV with a header, or lines as `kcat -J` writes them.
+
+A JSON line is a record's value; what a CSV row becomes: `csv_rows`. Of kcat's lines topic, partition, offset,
+time, key and headers are those of the record. Blank lines are skipped.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, TypeAlias
+
+import msgspec
+
+from streamwatch.history.recordings.file import BYTE_ORDER_MARK, RecordedFile, RecordingError
+from streamwatch.history.recordings.lines import (
+    BadLine,
+    CsvColumns,
+    CsvRows,
+    LineRecord,
+    is_kcat,
+    kcat_record,
+    sample_of,
+)
+
+Layout: TypeAlias = Literal["jsonl", "csv", "kcat"]
+
+
+class Recording:
+    """A recorded stream, read once from start to end.
+
+    Parameters
+    ----------
+    source
+        A path, or `-` for standard input.
+    layout
+        `jsonl`, `csv` or `kcat`; None looks at the name, then at the first characters.
+    columns
+        What a CSV header is expected to name.
+
+    Raises
+    ------
+    RecordingError
+        The file cannot be read, or its CSV header names nothing that is looked for.
+    """
+
+    def __init__(
+        self, source: str | Path, layout: Layout | None = None, columns: CsvColumns | None = None
+    ) -> None:
+        self.lines = 0
+        """Lines that held something, so far."""
+        self._columns = columns or CsvColumns()
+        self._number = 0
+        self._header: Sequence[str] | None = None
+        self.header_bytes = b""
+        """Bytes that `csv_header` read."""
+        self._file = RecordedFile(source)
+        self.name = self._file.name
+        self._chosen = layout
+        self._layout: Layout = layout or _layout_of(self._file)
+
+    @property
+    def total_bytes(self) -> int | None:
+        """Size of the file; None for standard input."""
+        return self._file.total_bytes
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes read so far, of the file as it is on disk."""
+        return self._file.read_bytes
+
+    @property
+    def is_kcat(self) -> bool:
+        """Tell whether its lines are kcat's; known once the first was read."""
+        return self._layout == "kcat"
+
+    def records(self) -> Iterator[LineRecord | BadLine]:
+        """Records of the lines, in order."""
+        rows = self._csv_rows() if self._layout == "csv" else self._json_rows()
+        try:
+            for row in rows:
+                self.lines += 1
+                yield row
+        except (OSError, EOFError) as error:
+            raise self._file.breaks_off(self._number, error) from error
+
+    def csv_header(self) -> list[str] | None:
+        """Read the header of a CSV file by itself; None, and nothing read, where that is not plain to do."""
+        if self._layout != "csv":
+            return None
+        self.header_bytes = line = self._file.first_line()
+        text = line.removeprefix(BYTE_ORDER_MARK).removesuffix(b"\n").removesuffix(b"\r")
+        header = [name.strip() for name in text.decode("utf-8", "surrogateescape").split(",")]
+        if not text or set(text) & {0, *b'"\r'} or not self._columns.fit(header):
+            self.resume(None, line, 0)
+            return None
+        self._number = 1
+        return header
+
+    def read_on(self, most: int, lines: int) -> bytes:
+        """Read up to so many bytes, none only at the end; `lines` were read before, with the header.
+
+        Raises
+        ------
+        RecordingError
+            The file breaks off, and all that was before has been read.
+        """
+        return self._file.read(most, lines)
+
+    def resume(self, header: Sequence[str] | None, first: bytes, number: int) -> None:
+        """Go on at a line after `number` others: with these bytes, which were read, then what follows."""
+        self._header, self._number = header, number
+        self._file.give_back(first)
+
+    @property
+    def number(self) -> int:
+        """Lines read so far, a header and blank ones included."""
+        return self._number
+
+    def are_json_lines(self) -> bool:
+        """Tell whether lines are JSON values, by the first one; nothing is read."""
+        if self._layout != "jsonl":
+            return False
+        line = self._file.first_line()
+        self.resume(None, line, 0)
+        return self._chosen is not None or (bool(line.strip()) and not is_kcat(_without_mark(line).strip()))
+
+    def json_line(self, line: bytes, number: int) -> LineRecord:
+        """Record of one line."""
+        return LineRecord(number, (_without_mark(line) if number == 1 else line).strip(), offset=number)
+
+    def csv_row(self, header: Sequence[str], line: bytes, number: int) -> LineRecord | BadLine:
+        """Record of one row, a line without quotes."""
+        self._number = number
+        cells = line.decode("utf-8", "surrogateescape").split(",")
+        return CsvRows(header, self._columns, self.name).record(cells, number)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def _bad(self, reason: str, value: bytes = b"") -> BadLine:
+        return BadLine(self._number, reason, sample_of(value), self.name)
+
+    def _json_rows(self) -> Iterator[LineRecord | BadLine]:
+        first = self._number == 0
+        for line in self._file.stream():
+            self._number += 1
+            text = (_without_mark(line) if self._number == 1 else line).strip()
+            if not text:
+                continue
+            if first and self._chosen is None and is_kcat(text):
+                self._layout = "kcat"
+            first = False
+            if self._layout == "jsonl":
+                yield LineRecord(self._number, text, offset=self._number)
+                continue
+            try:
+                yield kcat_record(text, self._number)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                yield self._bad("not_of_kcat", text)
+
+    def _csv_rows(self) -> Iterator[LineRecord | BadLine]:
+        # Bytes that are not UTF-8 become lone surrogates, which cannot be encoded again.
+        encoding = "utf-8-sig" if self._header is None else "utf-8"
+        text = io.TextIOWrapper(self._file.stream(), encoding, errors="surrogateescape", newline="")
+        try:
+            reader, before = csv.reader(text), self._number
+            header = self._header
+            if header is None:
+                try:
+                    header = [name.strip() for name in next(reader, [])]
+                except csv.Error as error:
+                    raise RecordingError(f"{self.name}: expected a CSV header, got a {error}") from None
+                self._columns.check(header, self.name)
+            rows = CsvRows(header, self._columns, self.name)
+            while True:
+                try:
+                    row = next(reader)
+                except StopIteration:
+                    return
+                except csv.Error:
+                    self._number = before + reader.line_num
+                    yield self._bad("invalid_csv")
+                    continue
+                self._number = before + reader.line_num
+                if row:
+                    yield rows.record(row, self._number)
+        finally:
+            text.detach()
+
+
+def total_bytes(recordings: Sequence[Recording]) -> int | None:
+    """Size of all of them; None where one is standard input."""
+    sizes = [recording.total_bytes for recording in recordings]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+def _without_mark(line: bytes) -> bytes:
+    return line.removeprefix(BYTE_ORDER_MARK)
+
+
+def _layout_of(file: RecordedFile) -> Layout:
+    """Layout by the file's name, or else by its first character."""
+    first = file.first_character()
+    suffix = Path(file.name.removesuffix(".gz")).suffix.lower()
+    if suffix == ".csv":
+        return "csv"
+    if suffix in {".jsonl", ".ndjson", ".json"}:
+        return "jsonl"
+    return "jsonl" if first in {b"{", b""} else "csv"

@@ -1,0 +1,1 @@
+"""The daemon over recorded events, without Kafka."""

@@ -1,0 +1,449 @@
+"""`streamwatch replay`: runs the daemon's core over recorded events, without Kafka."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+from rich.console import Console
+
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.estimators.warming import warm_up
+from streamwatch.core.events import Alarm, Decoded, Event, Label, Outcome, Partition, Prediction, Side
+from streamwatch.core.join.caveats import details_with, details_with_caveats
+from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.join.warming import warm_up_join
+from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
+from streamwatch.core.merge.merge import progress_families, warm_up_merge
+from streamwatch.core.merge.released import expanded
+from streamwatch.core.metrics.series import Family, Histogram
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.predictions.registers import details_with_predictions, warm_up_predictions
+from streamwatch.core.records import batch_of
+from streamwatch.core.specs import JoinSpec, MonitorsSpec
+from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
+from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.keys import digest_bytes
+from streamwatch.history.outcome_arrays import OutcomeCounts
+from streamwatch.history.outcome_rows.rows import OutcomeRows, Part, outcome_rows
+from streamwatch.history.outcome_rows.warming import warm_up_rows
+from streamwatch.history.progress import ByteMeter, waiting
+from streamwatch.history.recordings.lines import BadLine, CsvColumns, RecordedTopic, UnusableLines
+from streamwatch.history.recordings.partitions import (
+    Chunk,
+    PartitionReader,
+    RecordedEvent,
+    RecordedOutcome,
+    RecordedPartition,
+)
+from streamwatch.history.recordings.recording import Layout, Recording, total_bytes
+from streamwatch.history.replay.trace_csv import TraceCsv, TracedEstimatorSet
+
+# Pairs of outcomes in recordings whose lines hold a prediction and its label, which no join has seen.
+
+
+_MODELS: Final = 2**20
+
+
+class RecordedPairs:
+    """Pairs such outcomes by id, with a join of their own; of a model's outcomes of one id the first counts.
+
+    Parameters
+    ----------
+    spec
+        Which models are compared, and how long an id is remembered.
+    """
+
+    def __init__(self, spec: JoinSpec) -> None:
+        rules = JoinSpec(
+            dedup_horizon_ms=spec.dedup_horizon_ms,
+            max_dedup_entries=spec.max_dedup_entries,
+            max_models=_MODELS,
+            comparisons=spec.comparisons,
+        )
+        self._join = Pipeline(rules, _Nobody(), digest_bytes) if spec.comparisons else None
+
+    @property
+    def counters(self) -> JoinCounters:
+        """Counters of the pairs."""
+        return JoinCounters() if self._join is None else self._join.counters
+
+    def paired(self, outcomes: Sequence[RecordedOutcome], clock_ms: Sequence[int]) -> Sequence[Outcome]:
+        """The same outcomes with their partners' answers, at these times of the clock."""
+        join = self._join
+        if join is None:
+            return outcomes
+        events: list[Prediction | Label] = []
+        for place, (outcome, at_ms) in enumerate(zip(outcomes, clock_ms, strict=True)):
+            events.append(Prediction(outcome.id, outcome.model, outcome.predicted_class, at_ms))
+            events.append(Label(outcome.id, outcome.true_class, at_ms, outcome.model, place))
+        found: list[Outcome] = list(outcomes)
+        for resolved in join.advance(events).outcomes:
+            place = resolved.event_ms  # the label's own time
+            found[place] = msgspec.structs.replace(outcomes[place], pairs=resolved.pairs)
+        return found
+
+
+class _Nobody:
+    """Stands where the estimators stand: the player evaluates the outcomes."""
+
+    @property
+    def records_over_limit(self) -> dict[str, int]:
+        return {}
+
+    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        del outcomes
+        return []
+
+    def retire(self, model: str) -> None:
+        del model
+
+    def models(self) -> Sequence[str]:
+        return ()
+
+    def families(self) -> list[Family]:
+        return []
+
+
+# Counts of what a replay read, and the estimates at its end.
+
+
+@dataclass(slots=True)
+class ReplayResult:
+    """Counts of what was read, and the estimates at its end."""
+
+    source: str
+    lines: int = 0
+    outcomes: int = 0
+    pending: int = 0
+    """Predictions still waiting for a label when the recording ended."""
+    bad: Counter[str] = field(default_factory=Counter[str])
+    """Lines that could not be used, by reason."""
+    first_bad: list[BadLine] = field(default_factory=list[BadLine])
+    alarms: list[Alarm] = field(default_factory=list[Alarm])
+    families: Sequence[Family] = ()
+    details: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
+    """Of each model what is no number, as in the API."""
+    trace_rows: int = 0
+    seconds: float = 0.0
+    """Time of reading and evaluating."""
+    compile_seconds: float = 0.0
+    """Time before that: loading the estimators, or compiling them."""
+
+
+# Recordings to replay, and how.
+
+
+def default_topics(mapping: TopicMapping | None = None) -> dict[str, RecordedTopic]:
+    """Predictions and labels with the default field names, or those of one mapping."""
+    sides: dict[str, Side] = {"predictions": "prediction", "labels": "label"}
+    found = mapping or TopicMapping()
+    specs = [DecoderSpec(name, side, found) for name, side in sides.items()]
+    return {spec.topic: RecordedTopic(spec, json.build(spec, FormatOptions())) for spec in specs}
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySpec:
+    """Recordings to replay, and how; the defaults are the daemon's.
+
+    Attributes
+    ----------
+    sources
+        Paths, or `-` for standard input; each is a partition of its own.
+    layout
+        None finds out.
+    topics
+        How lines are decoded, by topic in the order of the settings.
+    topic
+        The topic of every line; None: kcat's lines say, and of others the mapping that fits.
+    closed
+        Whether lines of kcat must be of one of `topics`.
+    columns
+        What the header of a CSV file is expected to name.
+    trace, trace_comparisons
+        CSV files to write, of every outcome and of every pair of outcomes, or None.
+    seen
+        Told all outcomes in the order in which they are evaluated, or None.
+    look
+        Told how many outcomes were evaluated, and asked for nothing, or None; it may ask for all estimates.
+    """
+
+    sources: Sequence[str | Path]
+    layout: Layout | None = None
+    topics: Mapping[str, RecordedTopic] = field(default_factory=default_topics)
+    topic: str | None = None
+    closed: bool = False
+    columns: CsvColumns = field(default_factory=CsvColumns)
+    join: JoinSpec = field(default_factory=JoinSpec)
+    merge: MergeSpec = field(default_factory=MergeSpec)
+    monitors: MonitorsSpec = field(default_factory=MonitorsSpec)
+    trace: str | Path | None = None
+    trace_comparisons: str | Path | None = None
+    seen: Callable[[Sequence[Outcome]], None] | None = None
+    look: Callable[[int, Callable[[], Sequence[Family]]], None] | None = None
+
+
+# The daemon's merge, join and estimators over recorded events.
+
+
+_BATCH = 1_000
+_IN_COLUMNS = 1 << 16
+_LOOKED_AT = 100
+"""Events in a batch where estimates are looked at in between; how batches are cut changes no number."""
+_ENDED: Final = 2**62
+"""When the fetch was sent that found a recording at its end: after everything that was read."""
+
+
+class Player:
+    """Feeds recordings through the core, in one order.
+
+    Lines with prediction and label are outcomes already: they take their turn, and need no join.
+
+    Parameters
+    ----------
+    spec
+        What estimators to keep, and how partitions are merged and ids joined.
+    result
+        Where outcomes and alarms are counted.
+    traces
+        Files to write of outcomes and of pairs, or None.
+    host_ms
+        The host's clock.
+    """
+
+    def __init__(
+        self,
+        spec: ReplaySpec,
+        result: ReplayResult,
+        traces: Sequence[TraceCsv | None],
+        host_ms: Callable[[], int],
+    ) -> None:
+        self._result = result
+        self._host_ms = host_ms
+        self._monitors = EstimatorSet(spec.monitors)
+        evaluation = TracedEstimatorSet(self._monitors, *traces) if any(traces) else self._monitors
+        self._pipeline = Pipeline(spec.join, evaluation, digest_bytes)
+        self._pairs = RecordedPairs(spec.join)
+        self._counts = OutcomeCounts()
+        self._progress = MergeProgress()
+        self._spec = spec
+        self._partitions: dict[Partition, RecordedPartition] = {}
+        self._merge = Merge(spec.merge, {}, self._progress)
+        self._seen, self._look = spec.seen, spec.look
+        self._batch = _BATCH if spec.look is None else _LOOKED_AT
+        self._most = _IN_COLUMNS if spec.look is None else _LOOKED_AT
+
+    def begin(self, partitions: Sequence[RecordedPartition]) -> None:
+        """Have these to read, after all that was taken before."""
+        self._partitions = {each.partition: each for each in partitions}
+        sides: dict[str, Side] = {name: topic.side for name, topic in self._spec.topics.items()}
+        sides |= {each.partition.topic: each.side for each in partitions}
+        self._merge = Merge(self._spec.merge, sides, self._progress)
+        self._merge.set_partitions(list(self._partitions))
+
+    def take(self, part: Part, partition: Partition) -> None:
+        """Evaluate rows of the only recording: they are in order as they come."""
+        outcomes = events = start = 0
+        changes = np.flatnonzero(np.diff(part.is_outcome)) + 1
+        for stop in [*changes.tolist(), len(part.offsets)]:
+            if start == stop:
+                continue
+            if part.is_outcome[start]:
+                for first in range(outcomes, outcomes + stop - start, self._most):
+                    last = min(first + self._most, outcomes + stop - start)
+                    found = part.outcomes.only(np.arange(first, last))
+                    found.records["made"] = self._counts.following(found.records["model"], found.models)
+                    self._evaluated(found, self._pipeline.evaluate(found))
+                outcomes += stop - start
+            else:
+                given = part.events[events : events + stop - start]
+                for event, clock_ms in zip(given, part.times_ms[start:stop].tolist(), strict=True):
+                    _meet(event, clock_ms, partition.topic)
+                step = self._pipeline.advance(given)
+                self._evaluated(step.outcomes, step.alarms)
+                events += stop - start
+            start = stop
+        if len(part.offsets):
+            self._progress.note(part.released(partition))
+
+    def step(self) -> bool:
+        """Read on where others wait for it, and evaluate what may be; whether there is more to read."""
+        if not self._partitions:
+            return False
+        reached = self._merge.running_ms
+        partition = min(self._partitions, key=lambda name: reached[name])
+        chunk = next(self._partitions[partition].chunks, None)
+        if chunk is None:
+            del self._partitions[partition]
+            self._merge.found({partition: _ENDED})
+        else:
+            self._merge.add({partition: _arrivals(chunk)}, 0)
+        self._join(self._merge.release(0, self._host_ms()))
+        return True
+
+    def finish(self) -> None:
+        """Evaluate what waits, release what is held for its order, and take stock; nothing expires."""
+        self._join(self._merge.drain(self._host_ms()))
+        step = self._pipeline.release_held()
+        self._evaluated(step.outcomes, step.alarms)
+        self._pipeline.add_pairs(self._pairs.counters)
+        self._result.families = self._pipeline.families() + progress_families(self._progress)
+        details = details_with(self._monitors.details(), self._pipeline.mismatches())
+        details = details_with_caveats(details, self._pipeline.caveats())
+        self._result.details = details_with_predictions(details, self._pipeline.prediction_details())
+        self._result.pending = sum(
+            int(value)
+            for family in self._result.families
+            if family.name == "pending_predictions"
+            for _, value in family.samples
+            if not isinstance(value, Histogram)
+        )
+
+    def _join(self, released: Released) -> None:
+        released = expanded(released)
+        found = cast("Sequence[RecordedEvent]", released.records.given())
+        topics = [partition.topic for partition in released.partitions]
+        at = zip(found, released.clock_ms.tolist(), released.places.tolist(), strict=True)
+        for event, clock_ms, place in at:
+            if not isinstance(event, Outcome):
+                _meet(event, clock_ms, topics[place])
+        start = 0
+        for is_outcome, group in groupby(found, lambda event: isinstance(event, Outcome)):
+            stop = start + sum(1 for _ in group)
+            for first in range(start, stop, self._batch):
+                last = min(first + self._batch, stop)
+                events: Any = found[first:last]
+                if is_outcome:
+                    clocks = released.clock_ms[first:last].tolist()
+                    recorded = list(map(self._resolved, cast("Sequence[RecordedOutcome]", events), clocks))
+                    outcomes = self._pairs.paired(recorded, clocks)
+                    self._evaluated(outcomes, self._pipeline.evaluate(outcomes))
+                else:
+                    step = self._pipeline.advance(events)
+                    self._evaluated(step.outcomes, step.alarms)
+                self._progress.note(released.part(first, last))
+            start = stop
+
+    def _resolved(self, outcome: RecordedOutcome, clock_ms: int) -> RecordedOutcome:
+        """The outcome with its place in the sequence: the prediction had the clock of its own time."""
+        waited_ms = max(0, clock_ms - outcome.event_ms + outcome.delay_ms)
+        made = self._counts.next(outcome.model)
+        return replace(outcome, made=made, resolved_ms=clock_ms, waited_ms=waited_ms)
+
+    def _evaluated(self, outcomes: Sequence[Outcome], alarms: Sequence[Alarm]) -> None:
+        self._result.outcomes += len(outcomes)
+        if self._seen is not None:
+            self._seen(outcomes)
+        self._result.alarms += alarms
+        if self._look is not None:
+            self._look(self._result.outcomes, self._monitors.families)
+
+
+def _arrivals(chunk: Chunk) -> Arrivals:
+    """A chunk as a poll would have delivered it; outcomes pass through the merge as any event does."""
+    return Arrivals(
+        chunk.offsets,
+        chunk.stamps_ms,
+        chunk.decodable,
+        batch_of(cast("Sequence[Event]", chunk.found), chunk.offsets),
+        appended=chunk.appended,
+    )
+
+
+def _meet(event: Decoded, clock_ms: int, topic: str) -> None:
+    """Tell an event the clock at its place, and its topic, as the merge does of rows."""
+    event.record_ms = clock_ms
+    if isinstance(event, Prediction | Label):
+        event.topic = topic
+
+
+@lru_cache(maxsize=16)
+def _warm_up(monitors: MonitorsSpec, join: JoinSpec, *, tracing: bool) -> None:
+    """Compile or load what a replay will call: once for all of one make, as experiments replay hundreds."""
+    warm_up(monitors, tracing=tracing)
+    warm_up_join()
+    warm_up_predictions(join.prediction_registers)
+    warm_up_merge()
+    warm_up_rows()
+
+
+def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
+    """Evaluate recordings from start to end, merged by time as the daemon merges partitions.
+
+    Parameters
+    ----------
+    spec
+        What to read, and what estimators to keep.
+    console
+        Where progress is told: that estimators are being compiled, and on a terminal a bar by bytes; None for
+        silence.
+
+    Raises
+    ------
+    RecordingError
+        A file cannot be read or is not a recording, or the trace cannot be written. Bad lines are counted,
+        never raised.
+    """
+    result = ReplayResult(", ".join(map(str, spec.sources)))
+    with ExitStack() as stack:
+        recordings = [
+            stack.enter_context(Recording(source, spec.layout, spec.columns)) for source in spec.sources
+        ]
+        paths = (spec.trace, spec.trace_comparisons)
+        traces = [None if path is None else stack.enter_context(TraceCsv(path)) for path in paths]
+        began = time.monotonic()
+        with waiting("loading the estimators (a first time compiles them: about a minute, once)", console):
+            _warm_up(spec.monitors, spec.join, tracing=spec.trace is not None)
+        result.compile_seconds = time.monotonic() - began
+        began = time.monotonic()
+        meter = stack.enter_context(ByteMeter(result.source, total_bytes(recordings), console))
+        bad = UnusableLines(result.bad, result.first_bad)
+        reader = PartitionReader(spec.topics, bad, spec.topic, closed=spec.closed)
+
+        def show() -> None:
+            meter.show(sum(recording.read_bytes for recording in recordings))
+
+        player = Player(spec, result, traces, _host_ms)
+        rows = _in_columns(spec, recordings, reader, bad)
+        partitions: Sequence[RecordedPartition] = ()
+        if rows is not None:
+            for part in rows.parts(_host_ms):
+                player.take(part, rows.partition)
+                show()
+            if rows.rest() and not rows.untouched:
+                partitions = [reader.rest(recordings[0], rows.partition, "both", rows.last_ms)]
+        if rows is None or rows.untouched:
+            partitions = reader.partitions(recordings, show)
+        player.begin(partitions)
+        while player.step():
+            show()
+        player.finish()
+        show()
+        result.lines = sum(recording.lines for recording in recordings)
+        result.trace_rows = sum(trace.rows for trace in traces if trace)
+        result.seconds = time.monotonic() - began
+    return result
+
+
+def _in_columns(
+    spec: ReplaySpec, recordings: Sequence[Recording], reader: PartitionReader, bad: UnusableLines
+) -> OutcomeRows | None:
+    """The only recording in columns, if nothing asked for needs its rows one by one."""
+    alone = len(recordings) == 1 and spec.topic is None and not spec.join.comparisons
+    if not alone or spec.trace is not None or spec.trace_comparisons is not None:
+        return None
+    return outcome_rows(recordings[0], spec.topics, reader, bad, spec.merge.max_future_ms)
+
+
+def _host_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,122 @@
+"""Writes a trace: one row per outcome with every estimate and alarm, in a form that reads back exactly."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.estimators.trace_chunk import TraceChunk
+from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.metrics.series import Family
+from streamwatch.history.recordings.file import RecordingError
+
+_EXECUTED: Final = re.compile(r"['=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+"""How a text begins that a spreadsheet takes for a formula (or that begins as one made harmless does)."""
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+
+
+class TraceError(RecordingError):
+    """The trace cannot be written."""
+
+
+class TraceCsv:
+    """A CSV file of traces.
+
+    Columns of outcomes are `model,outcome,y_true,y_pred` and then one per series, named as the metrics are
+    with their label values after `:`. Undefined is an empty field. Floats have the fewest digits that read
+    back as the same float.
+
+    Texts come from records, and a spreadsheet would execute a class named `=HYPERLINK(…)`: a text that begins
+    with `=`, `+`, `-`, `@`, a tab, a line break or `'` is written with `'` before it, as spreadsheets mark
+    text, unless it is a number such as `-1`. Without that sign it is the text again.
+
+    Raises
+    ------
+    TraceError
+        The file cannot be opened.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.rows = 0
+        """Written so far."""
+        try:
+            self._file = Path(path).open("w", newline="", encoding="utf-8")  # noqa: SIM115  # __exit__ closes
+        except OSError as error:
+            raise TraceError(f"the trace cannot be written to {path}: {error.strerror}") from error
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._headed = False
+
+    def write(self, chunk: TraceChunk) -> None:
+        """Add rows; the first chunk gives the header."""
+        if not self._headed:
+            self._writer.writerow(map(_field, chunk.columns))
+            self._headed = True
+        self._writer.writerows([_field(value) for value in row] for row in chunk.rows)
+        self.rows += len(chunk.rows)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+
+class TracedEstimatorSet:
+    """Monitors that write what they say after every outcome they evaluate, or pair, or both."""
+
+    def __init__(self, monitors: EstimatorSet, trace: TraceCsv | None, pairs: TraceCsv | None = None) -> None:
+        self._monitors = monitors
+        self._trace = trace
+        self._pairs = pairs
+        self.fold([])  # a header, even for a recording without outcomes
+
+    @property
+    def records_over_limit(self) -> Mapping[str, int]:
+        """Outcomes beyond a limit, by limit."""
+        return self._monitors.records_over_limit
+
+    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        """Evaluate outcomes and their pairs in order and write a row for each."""
+        monitors, comparisons = self._monitors, self._monitors.comparisons
+        if comparisons is not None and self._pairs is not None:
+            self._pairs.write(comparisons.trace(outcomes))
+        elif comparisons is not None:
+            comparisons.fold(outcomes)
+        if self._trace is None:
+            return monitors.fold_models(outcomes)
+        chunk = monitors.trace_models(outcomes)
+        self._trace.write(chunk)
+        return chunk.alarms
+
+    def retire(self, model: str) -> None:
+        """Forget a model."""
+        self._monitors.retire(model)
+
+    def models(self) -> list[str]:
+        """Names of the models being watched."""
+        return self._monitors.models()
+
+    def families(self) -> list[Family]:
+        """Every series of every model."""
+        return self._monitors.families()
+
+
+def _field(value: str | float | None) -> str | int:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(value)
+    if isinstance(value, str) and _EXECUTED.match(value) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value

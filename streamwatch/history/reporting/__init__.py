@@ -1,0 +1,1 @@
+"""Reports of a replay or of a running daemon, as one page."""

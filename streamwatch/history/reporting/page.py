@@ -1,0 +1,311 @@
+"""The page of a report: what is told, in which order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from streamwatch.history.reporting.blocks import Block, Grid, Heading, Listing, Page, Text
+from streamwatch.history.reporting.sources import Document, Source
+from streamwatch.history.reporting.writing import curves, reliability
+
+# Numbers of the API's documents as text.
+
+
+UNKNOWN: Final = "–"
+"""What is undefined."""
+_YEAR_2000: Final = 946_684_800.0
+
+
+def leaf(tree: Any, *path: str) -> Any:
+    """Value at a path of names in a document; None where there is none."""
+    for name in path:
+        if not isinstance(tree, Mapping):
+            return None
+        tree = tree.get(name)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return tree
+
+
+def ratio(value: Any) -> str:
+    """A share, lead or statistic with four decimals; large ones as they are."""
+    if not isinstance(value, int | float) or math.isnan(value):
+        return UNKNOWN
+    return f"{value:,.4f}" if abs(value) < 1_000 else f"{value:,.4g}"
+
+
+def count(value: Any) -> str:
+    """A whole number."""
+    return f"{value:,.0f}" if isinstance(value, int | float) and math.isfinite(value) else UNKNOWN
+
+
+def moment(seconds: Any) -> str:
+    """Date and time in UTC; a recording without timestamps has none worth showing."""
+    if not isinstance(seconds, int | float) or seconds < _YEAR_2000:
+        return UNKNOWN
+    return datetime.fromtimestamp(seconds, tz=UTC).isoformat(sep=" ", timespec="seconds")
+
+
+def span(seconds: float) -> str:
+    """A length of time: 90 s, 15 min, 4 h, 14 d."""
+    for unit, size in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
+        if seconds >= 2 * size or (seconds >= size and seconds % size == 0):
+            return f"{seconds / size:,.4g} {unit}"
+    return f"{seconds:,.4g} s"
+
+
+# What a report tells of one model.
+
+
+MOST_ALARMS: Final = 50
+"""Alarms of a model that are listed."""
+_WORDS: Final = {1.0: "better", -1.0: "worse", 0.0: "open"}
+_PROBABILITIES: Final = {
+    "log_loss": "log loss",
+    "brier_score": "Brier score",
+    "calibration_error_ratio": "calibration error",
+    "auc_ratio": "AUC",
+}
+
+
+def verdict_of(metrics: Document, opponent: str) -> str:
+    """The verdict on an opponent and since which outcome it holds."""
+    value = leaf(metrics, "verdict", opponent)
+    if not isinstance(value, int | float):
+        return UNKNOWN
+    since = leaf(metrics, "verdict_since_outcome", opponent)
+    word = _WORDS.get(float(value), UNKNOWN)
+    return word if since is None or word == "open" else f"{word} since outcome {count(since)}"
+
+
+def model_blocks(name: str, source: Source) -> Iterator[Block]:
+    """Verdicts, curves, alarms, calibration, delays and segments of one model."""
+    document = source.models[name]
+    metrics, details = document["metrics"], document["details"]
+    alarms = [alarm for alarm in source.alarms if alarm["model"] == name]
+    yield Heading(2, f"Model {name}")
+    yield Heading(3, "Verdicts")
+    yield _verdicts(metrics)
+    history = source.histories.get(name)
+    drawn = None if history is None else curves(name, history, alarms)
+    if drawn is not None:
+        yield Heading(3, "Curves")
+        yield drawn
+    yield Heading(3, "Estimates")
+    yield _estimates(metrics)
+    yield Heading(3, "Drift alarms and changes of verdicts")
+    yield from _alarms(alarms)
+    if leaf(metrics, "scored_outcomes_total"):
+        yield Heading(3, "Calibration")
+        yield from _probabilities(name, metrics, details)
+    delays = leaf(metrics, "label_delay_seconds")
+    if delays and delays["count"]:
+        yield Heading(3, "Label delays")
+        yield _delays(delays)
+    for segment, found in details.get("segments", {}).items():
+        yield Heading(3, f"Segment {segment}")
+        yield _segment(segment, found)
+
+
+def _verdicts(metrics: Document) -> Grid:
+    rows = tuple(
+        (
+            opponent,
+            verdict_of(metrics, opponent),
+            *(ratio(leaf(metrics, name, opponent)) for name in ("lead", "lead_lower", "lead_upper")),
+        )
+        for opponent in leaf(metrics, "verdict") or {}
+    )
+    return Grid("By opponent", ("opponent", "verdict", "lead", "from", "to"), rows)
+
+
+def _estimates(metrics: Document) -> Grid:
+    names = ("accuracy_ratio", "kappa", "kappa_majority", "kappa_persistent", "kappa_plus", "mcc")
+    forgettings = leaf(metrics, "accuracy_ratio") or {}
+    rows = tuple(
+        (
+            forgetting,
+            *(ratio(leaf(metrics, name, forgetting)) for name in names),
+            count(leaf(metrics, "effective_sample_size", forgetting)),
+        )
+        for forgetting in forgettings
+    )
+    headings = ("forgetting", "accuracy", "κ", "κ_m", "κ_per", "κ⁺", "MCC", "effective outcomes")
+    return Grid("At the end", headings, rows)
+
+
+def _alarms(alarms: list[Document]) -> Iterator[Block]:
+    if not alarms:
+        yield Text("No drift alarm, no change of a verdict.")
+        return
+    title = "The latest first"
+    if len(alarms) > MOST_ALARMS:
+        title += f", {MOST_ALARMS} of {len(alarms):,}"
+    rows = tuple(
+        (
+            alarm["detector"],
+            count(alarm["outcome"]),
+            moment(alarm.get("timestamp_seconds")),
+            *_said(alarm),
+            *(ratio(alarm.get(name)) for name in ("statistic", "threshold")),
+        )
+        for alarm in alarms[:MOST_ALARMS]
+    )
+    yield Grid(title, ("detector", "outcome", "time", "before", "after", "statistic", "threshold"), rows)
+
+
+def _said(alarm: Document) -> tuple[str, str]:
+    """Errors before and after, or what a verdict says."""
+    judgement = alarm.get("judgement")
+    if judgement is None:
+        return ratio(alarm.get("before")), ratio(alarm.get("after"))
+    return f"beside {judgement['opponent']}", f"{judgement['verdict']} since {judgement['since_outcome']:,}"
+
+
+def _probabilities(name: str, metrics: Document, details: Document) -> Iterator[Block]:
+    rows: list[tuple[str, str, str]] = []
+    for metric, word in _PROBABILITIES.items():
+        found = leaf(metrics, metric)
+        by = found.items() if isinstance(found, dict) else [("", found)]
+        rows += [(word, str(label), ratio(value)) for label, value in by if value is not None]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    yield Grid("Of the scores", ("measure", "of", "value"), tuple(rows))
+    document = details.get("probabilities")
+    drawn = None if document is None else reliability(name, document)
+    if drawn is not None:
+        yield drawn
+
+
+def _delays(delays: Document) -> Grid:
+    total, before = delays["count"], 0
+    rows: list[tuple[str, str, str]] = []
+    for bound, below in delays["buckets"].items():
+        if below > before:
+            edge = float(bound)
+            rows.append(
+                (
+                    f"up to {span(edge)}" if math.isfinite(edge) else "longer",
+                    count(below - before),
+                    ratio(below / total),
+                )
+            )
+            before = below
+    mean = span(delays["sum"] / total)
+    return Grid(f"From prediction to label; mean {mean}", ("delay", "labels", "share so far"), tuple(rows))
+
+
+def _segment(segment: str, found: Document) -> Grid:
+    values: list[dict[str, Any]] = list(found["values"])
+    names = list(dict.fromkeys(name for each in values for name in each if name not in {"value", "outcomes"}))
+    left = found.get("values_left_out", 0)
+    title = f"By {segment}" + (f"; {left:,} values with less traffic are left out" if left else "")
+    rows = tuple(
+        (str(each["value"]), count(each["outcomes"]), *(ratio(each.get(name)) for name in names))
+        for each in values
+    )
+    headings = ("value", "outcomes", *(name.removesuffix("_ratio").replace("_", " ") for name in names))
+    return Grid(title, headings, rows)
+
+
+_VERDICTS: Final = "better, worse, or open where neither is shown"
+
+
+def page(source: Source) -> Page:
+    """Everything that is known of a source, as blocks."""
+    return Page(f"Models of {source.name}", tuple(_blocks(source)))
+
+
+def _blocks(source: Source) -> Iterator[Block]:
+    made = datetime.fromtimestamp(source.made_ms / 1000, tz=UTC).isoformat(sep=" ", timespec="seconds")
+    published = f", of the daemon's report of {moment(source.now_s)}" if source.now_s is not None else ""
+    yield Text(f"Made {made}{published}.")
+    for note in source.notes:
+        yield Text(note)
+    yield Heading(2, "Models")
+    if not source.models:
+        yield Text("No model has been seen.")
+    else:
+        yield _overview(source)
+    for name in source.models:
+        yield from model_blocks(name, source)
+    if source.comparisons:
+        yield Heading(2, "Comparisons on the same ids")
+        yield from _comparisons(source)
+    yield Heading(2, "Stream")
+    yield _stream(source)
+    yield Heading(2, "Settings")
+    if source.settings is None:
+        yield Text("The API does not tell settings; give the file with --config to have them here.")
+    else:
+        yield Listing("Settings", source.settings)
+    yield Grid("Versions", ("part", "version"), tuple(source.versions.items()))
+
+
+def _overview(source: Source) -> Grid:
+    rows: list[tuple[str, ...]] = []
+    for name, document in source.models.items():
+        metrics = document["metrics"]
+        forgetting = source.histories.get(name, {}).get("forgetting") or "landmark"
+        own = [alarm for alarm in source.alarms if alarm["model"] == name]
+        rows.append(
+            (
+                name,
+                count(leaf(metrics, "outcomes_total")),
+                verdict_of(metrics, "persistent"),
+                ratio(leaf(metrics, "accuracy_ratio", forgetting)),
+                ratio(leaf(metrics, "baseline_accuracy_ratio", "persistent", forgetting)),
+                ratio(leaf(metrics, "baseline_accuracy_ratio", "majority", forgetting)),
+                ratio(leaf(metrics, "kappa_persistent", forgetting)),
+                count(sum(alarm.get("judgement") is None for alarm in own)),
+                count(sum(alarm.get("judgement") is not None for alarm in own)),
+            )
+        )
+    headings = ("model", "outcomes", "better than no change?", "accuracy", "no change")
+    headings += ("always the majority", "κ_per", "drift alarms", "verdict changes")
+    shown = {str(each["forgetting"]) for each in source.histories.values() if each.get("forgetting")}
+    under = f" under {' and '.join(sorted(shown))}" if shown else ""
+    return Grid(f"All models; accuracies{under}", headings, tuple(rows))
+
+
+def _comparisons(source: Source) -> Iterator[Block]:
+    yield Grid(
+        f"Challengers beside their champions; the verdict: {_VERDICTS}",
+        ("champion", "challenger", "pairs", "verdict", "since", "lead", "from", "to"),
+        tuple(
+            (
+                each["champion"],
+                each["challenger"],
+                count(each["pairs"]),
+                each["verdict"],
+                moment(each.get("verdict_since_timestamp_seconds")),
+                *(ratio(each.get(name)) for name in ("lead", "lead_lower", "lead_upper")),
+            )
+            for each in source.comparisons
+        ),
+    )
+    yield Grid(
+        "Errors of both, Q and McNemar's statistic, which describe",
+        ("champion", "challenger", "forgetting", "champion's error", "challenger's error", "Q", "McNemar"),
+        tuple(
+            (
+                each["champion"],
+                each["challenger"],
+                forgetting,
+                *(
+                    ratio(found.get(name))
+                    for name in ("champion_error_ratio", "challenger_error_ratio", "q", "mcnemar_calibrated")
+                ),
+            )
+            for each in source.comparisons
+            for forgetting, found in each["measures"].items()
+        ),
+    )
+
+
+def _stream(source: Source) -> Grid:
+    rows = [
+        (name.replace("_", " "), f"{value:,.12g}" if isinstance(value, int | float) else str(value))
+        for name, value in sorted(source.stream.items())
+        if not isinstance(value, dict)
+    ]
+    return Grid("Numbers of no model", ("number", "value"), tuple(rows))

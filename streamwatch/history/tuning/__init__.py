@@ -1,0 +1,1 @@
+"""Thresholds of detectors that keep a promised rate of false alarms."""

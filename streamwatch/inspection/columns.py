@@ -1,0 +1,247 @@
+"""What stands at one place in all records of a stream, and what it looks like."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, TypeAlias, cast
+
+import msgspec
+
+from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.envelopes import EnvelopeKind
+from streamwatch.edge.decoders.fields import canonical_text
+
+# One record as places and what stands there, in the notation of mappings.
+
+
+Scalar: TypeAlias = str | int | float | bool
+MAX_DEPTH: Final = 10
+MAX_PLACES: Final = 400
+"""Places of one record that are looked at."""
+MAX_ELEMENTS: Final = 2
+"""First elements of an array that are looked at."""
+_FRAME: Final = 5
+"""Bytes before the content: a zero byte and the number of a schema."""
+
+
+@dataclass(slots=True)
+class FlatRecord:
+    """A record's scalars by place (`value.a.b`, `key`, `header:x`), or those of one element of its arrays.
+
+    `unaddressable` are names of fields that no mapping can write.
+    """
+
+    record: Record
+    scalars: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
+    arrays: dict[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
+    """Arrays by their place."""
+    numbers: dict[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    """Objects of two or more numbers and nothing else, by their place."""
+    unaddressable: set[str] = field(default_factory=set[str])
+    fault: str = ""
+    """Reason why the value cannot be looked into; empty if it can."""
+    tree: Any = None
+    """Everything the value holds, out of its envelope."""
+    element: int | None = None
+    """Number of the element that it is of; None for a whole record."""
+
+    @property
+    def record_ms(self) -> int:
+        """Record time in milliseconds; -1 where it has none."""
+        return self.record.timestamp
+
+
+NULL: Final = "null"
+SKIPPED: Final = "skipped"
+"""Faults that are none: a record without a value, and one that its envelope is not about."""
+
+
+def flatten(record: Record, envelope: EnvelopeKind | None = None) -> FlatRecord:
+    """Lay out key, headers and value of one record, out of its envelope."""
+    flat = FlatRecord(record)
+    _fill_key(flat, record.key)
+    for name, content in record.headers:
+        if envelope is not None and name.startswith("ce_"):
+            continue  # attributes of a CloudEvent, which are in its envelope
+        if (text := _text(content)) is not None and name:
+            flat.scalars[f"header:{name}"] = text
+    flat.fault = record.fault or _fill(flat, record.value, envelope)
+    return flat
+
+
+def _fill_key(flat: FlatRecord, key: bytes | None) -> None:
+    """Add a key as text, or the fields of one that is a JSON object; nothing of one that names a schema."""
+    if key is None or framed_schema(key) is not None or (text := _text(key)) is None:
+        return
+    if text.startswith("{"):
+        try:
+            fields = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            pass
+        else:
+            walk("key", fields, flat)
+            return
+    flat.scalars["key"] = text
+
+
+def walk(place: str, content: Any, flat: FlatRecord) -> None:
+    """Add what lies at a place, and below it, to a record."""
+    for found, scalar in _walk(place, content, flat, 0):
+        if len(flat.scalars) >= MAX_PLACES:
+            break
+        flat.scalars[found] = scalar
+
+
+def framed_schema(value: bytes) -> int | None:
+    """Number of the schema in the wire format of a schema registry, a zero byte and four more; else None."""
+    return int.from_bytes(value[1:_FRAME]) if len(value) > _FRAME and value[0] == 0 else None
+
+
+def _fill(flat: FlatRecord, value: bytes | None, envelope: EnvelopeKind | None) -> str:  # noqa: PLR0911
+    if value is None:
+        return NULL
+    if (schema := framed_schema(value)) is not None:
+        return f"framed by a schema registry (schema {schema})"
+    try:
+        content: Any = msgspec.json.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return "not JSON"
+    if envelope is not None:
+        content, fault = _out_of(envelope, content, flat.record)
+        if fault:
+            return fault
+    if isinstance(content, str) and content.lstrip().startswith("{"):
+        return "JSON inside a JSON string"
+    if not isinstance(content, dict | list):
+        return f"JSON, but {'a text' if isinstance(content, str) else 'a single value'} and not an object"
+    flat.tree = cast("Any", content)
+    walk("value", flat.tree, flat)
+    return ""
+
+
+def _out_of(envelope: EnvelopeKind, content: Any, record: Record) -> tuple[Any, str]:
+    """What an envelope holds, or why that is nothing to look at."""
+    opened = envelope.open(content, record)
+    if opened is None:
+        return None, SKIPPED
+    if isinstance(opened, str):
+        return None, f"not in the envelope {envelope.name}"
+    tree = opened.tree
+    if isinstance(tree, dict) and isinstance(
+        tree.get("event"), dict
+    ):  # as servers logged it, beside its parts
+        tree = tree | {"event": {name: part for name, part in tree["event"].items() if name not in _PARTS}}
+    return tree, NULL if opened.deleted else ""
+
+
+_PARTS: Final = frozenset({"data", "request", "response"})
+
+
+def _walk(place: str, content: Any, flat: FlatRecord, depth: int) -> Iterator[tuple[str, Scalar]]:
+    if isinstance(content, dict) and depth < MAX_DEPTH:
+        if len(content) > 1 and all(type(inner) in {int, float} for inner in content.values()):
+            flat.numbers[place] = content
+        for name, inner in content.items():
+            if not name or not name.isprintable() or set(name) & _UNWRITABLE:
+                flat.unaddressable.add(f"{place}: {name!r}")
+            else:
+                yield from _walk(f"{place}.{_step(name)}", inner, flat, depth + 1)
+    elif isinstance(content, list) and depth < MAX_DEPTH:
+        flat.arrays[place] = content
+        for at, inner in enumerate(content[:MAX_ELEMENTS]):
+            yield from _walk(f"{place}[{at}]", inner, flat, depth + 1)
+    elif isinstance(content, str | int | float):
+        yield place, content
+
+
+def _step(name: str) -> str:
+    """Name of a field as a step of a place: quoted where it has a dot or a bracket."""
+    return f'"{name}"' if _SPECIAL & set(name) else name
+
+
+_SPECIAL: Final = frozenset(".[]")
+_UNWRITABLE: Final = frozenset('"\\')
+
+
+def _text(content: bytes | None) -> str | None:
+    try:
+        return None if content is None else content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+FRACTIONAL: Final = 0.05
+"""Share of numbers with a fraction from which a column is continuous."""
+
+
+_NUMBER: Final = re.compile(r"-?\d{1,18}(\.\d{1,25})?([eE][+-]?\d{1,2})?", re.ASCII)
+
+
+def _number(raw: Scalar | None) -> float | None:
+    if isinstance(raw, str):
+        return float(raw) if _NUMBER.fullmatch(raw) else None
+    if raw is None or isinstance(raw, bool) or abs(raw) > LARGEST:
+        return None
+    return float(raw)
+
+
+LARGEST: Final = 1e30
+
+
+@dataclass
+class Column:
+    """One place in the records of a stream; `raw` and `texts` have an entry per record, None where absent."""
+
+    place: str
+    raw: Sequence[Scalar | None]
+
+    @cached_property
+    def texts(self) -> Sequence[str | None]:
+        """Contents as the decoder would write them."""
+        return [None if raw is None else canonical_text(raw) for raw in self.raw]
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """Number of times that each text stands there."""
+        return Counter(text for text in self.texts if text is not None)
+
+    @cached_property
+    def filled(self) -> float:
+        """Share of the records that have it."""
+        return self.counts.total() / len(self.raw) if self.raw else 0.0
+
+    @cached_property
+    def uniqueness(self) -> float:
+        """Distinct contents over contents; 1 where none repeats."""
+        return len(self.counts) / self.counts.total() if self.counts else 0.0
+
+    @cached_property
+    def numbers(self) -> Sequence[float]:
+        """Contents that are numbers, or text that is one (cells of CSV are text); booleans are none."""
+        return [number for raw in self.raw if (number := _number(raw)) is not None]
+
+    @cached_property
+    def is_continuous(self) -> bool:
+        """Tell whether it holds numbers with fractions: a measurement or a score, no class and no id."""
+        numbers = self.numbers
+        broken = sum(not number.is_integer() for number in numbers)
+        return bool(numbers) and broken > FRACTIONAL * len(numbers) and 2 * len(numbers) > self.counts.total()
+
+    @cached_property
+    def is_score(self) -> bool:
+        """Tell whether it holds continuous numbers from 0 to 1."""
+        return self.is_continuous and all(0 <= number <= 1 for number in self.numbers)
+
+    @cached_property
+    def is_boolean(self) -> bool:
+        """Tell whether it holds nothing but true and false."""
+        return bool(self.counts) and all(isinstance(raw, bool) for raw in self.raw if raw is not None)
+
+    @property
+    def leaf(self) -> str:
+        """Last step of the place: the field's own name."""
+        return self.place.removeprefix("header:").rpartition(".")[2]

@@ -1,0 +1,93 @@
+"""Envelopes that records come in, recognised by what their specifications ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from streamwatch.edge.decoders.envelopes import KINDS, EnvelopeKind, UnwrappedRecord
+from streamwatch.edge.decoders.envelopes.cloudevents import is_event
+from streamwatch.inspection.classes import MIN_PAIRS, class_pairs, score_pair
+from streamwatch.inspection.columns import FlatRecord
+from streamwatch.inspection.ids import IdPair, Pairing, id_columns
+from streamwatch.inspection.models import model_places
+from streamwatch.inspection.streams import Stream
+from streamwatch.inspection.words import ID, LABEL, PREDICTION, weight
+
+USUAL: Final = 0.5
+"""Share of a topic's records from which they come in an envelope."""
+
+
+def envelope_of(records: Sequence[FlatRecord]) -> tuple[EnvelopeKind, str] | None:
+    """Find the envelope of most records of a topic, and what is to be said of it."""
+    readable = [record for record in records if not record.fault]
+    for name, fits, said in _ENVELOPES:
+        kind = KINDS[name]
+        opened = [kind.open(record.tree, record.record) for record in readable if fits(record)]
+        counted = sum(each is None or isinstance(each, UnwrappedRecord) for each in opened)
+        if counted > USUAL * len(readable) and any(isinstance(each, UnwrappedRecord) for each in opened):
+            return kind, said
+    return None
+
+
+def _is_debezium(record: FlatRecord) -> bool:
+    """Tell a change of a row from any other object with an `op`: it names its source."""
+    return any(
+        f"{head}op" in record.scalars and any(place.startswith(f"{head}source.") for place in record.scalars)
+        for head in ("value.payload.", "value.")
+    )
+
+
+def _is_event(record: FlatRecord) -> bool:
+    return is_event(record.tree, record.record)
+
+
+def _is_logged(record: FlatRecord) -> bool:
+    """Tell an answer that a server logged from an object that happens to have predictions."""
+    tree = record.tree
+    return _is_event(record) or (isinstance(tree, dict) and bool({"request", "response"} & tree.keys()))
+
+
+def _is_any(record: FlatRecord) -> bool:
+    return isinstance(record.tree, dict)
+
+
+_ENVELOPES: Final[tuple[tuple[str, Callable[[FlatRecord], bool], str], ...]] = (
+    ("seldon", _is_any, "Seldon: rows of data; requests are skipped"),
+    ("kserve_v2", _is_any, "KServe v2: tensors as arrays with an element for each instance"),
+    ("kserve_v1", _is_logged, "KServe v1: instances and predictions; requests are skipped"),
+    ("debezium", _is_debezium, "Debezium: rows as they are after a change; deletions withdraw predictions"),
+    ("cloudevents", _is_event, "CloudEvents: attributes beside value.data, in structured and binary mode"),
+)
+
+
+# Predictions and labels in the same records: a topic of which each record holds, or will hold, both.
+
+
+SURE: Final = 0.3
+"""Weight that names of both class fields must have: equal contents of one record prove little."""
+
+
+def within(stream: Stream) -> Pairing | None:
+    """Take a stream for predictions and labels at once; None where no two fields are called like that."""
+    ids = [
+        IdPair(c.place, c.place, len(c.counts), 1.0, 1.0, c.uniqueness + 0.5 * weight(c.place, ID))
+        for c in id_columns(stream)
+    ]
+    ids.sort(key=lambda pair: -pair.rank)
+    joined = [(row, row) for row in range(len(stream.records))]
+    if not ids or len(joined) < MIN_PAIRS:
+        return None
+    place = ids[0].left
+    classes = [
+        pair
+        for pair in class_pairs(stream, stream, joined, [place])
+        if pair.prediction != pair.label
+        and (pair.largest is not None or weight(pair.prediction, PREDICTION) > SURE)
+        and weight(pair.label, LABEL) > SURE
+    ]
+    scored = score_pair(
+        stream, stream, joined, [place, *(each.place for each in model_places(stream, place))]
+    )
+    pairing = Pairing(stream, stream, ids, classes, 0.0, scored)
+    return pairing if pairing.is_usable else None

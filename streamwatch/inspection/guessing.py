@@ -1,0 +1,283 @@
+"""From samples of topics to a mapping: the parts put together, with what could not be told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations
+from typing import Final
+
+from streamwatch.core.ports import Record
+from streamwatch.inspection.classes import scores
+from streamwatch.inspection.columns import NULL, SKIPPED, FlatRecord, flatten
+from streamwatch.inspection.envelopes import envelope_of, within
+from streamwatch.inspection.guessed import Guess, TopicGuess
+from streamwatch.inspection.ids import Pairing, affixes, best_pairing, id_columns, paired, views
+from streamwatch.inspection.mappings import with_challengers
+from streamwatch.inspection.models import are_separated
+from streamwatch.inspection.sampling import sampling_note
+from streamwatch.inspection.streams import Stream, streams_of
+from streamwatch.inspection.topic_guesses import both_guess, label_guess, label_model, prediction_guess
+from streamwatch.inspection.words import LABEL, MODEL, PREDICTION, weight
+
+# What could not be guessed, in words, with the candidates.
+
+
+SHOWN: Final = 5
+FAN_OUT: Final = 1.5
+"""Records that one would meet from which a field is no id."""
+
+
+def no_ids_meet(streams: Mapping[str, Sequence[Stream]]) -> list[str]:
+    """Say why nothing meets: a prefix, another way of writing, or no candidates at all."""
+    wholes = [of_topic[0] for of_topic in streams.values() if of_topic]
+    if len(wholes) < 2:
+        return [
+            "id: a second topic is needed, or one whose records say whether they are predictions or labels"
+        ]
+    said: list[str] = []
+    for left, right in permutations(wholes, 2):
+        if left.topic > right.topic:
+            continue
+        found = affixes(left, right)
+        if found:
+            best = found[0]
+            places = f"{left.topic} {best.left} and {right.topic} {best.right}"
+            said.append(
+                f"id: {places} would meet ({best.shared:,} ids), but {best.said}. "
+                "Ids are compared as they are: have one side write them as the other does"
+            )
+    if said:
+        return said
+    told = [f"{stream.topic}: {_shown(stream)}" for stream in wholes]
+    return [
+        "id: no field of one topic has contents in common with one of another; candidates: " + "; ".join(told)
+    ]
+
+
+def _shown(stream: Stream) -> str:
+    columns = sorted(id_columns(stream), key=lambda column: -column.uniqueness)[:SHOWN]
+    return ", ".join(f"{c.place} ({next(iter(c.counts))}, …)" for c in columns) or "none"
+
+
+def class_problems(pairing: Pairing) -> list[str]:
+    """Say what is wrong with the classes of a pairing; empty where nothing is."""
+    topics = f"{pairing.predictions.name} and {pairing.labels.name}"
+    best_ids = pairing.ids[0]
+    if best_ids.fan_out > FAN_OUT and not _are_of_models(pairing):
+        return [
+            (
+                f"id: {best_ids.left} and {best_ids.right} meet, but both repeat: each record would meet "
+                f"{best_ids.fan_out:.1f} of the other topic. If several fields make the id together, list "
+                f"them on both sides: id: [{best_ids.left}, …] and id: [{best_ids.right}, …]"
+            )
+        ]
+    if pairing.is_sound:
+        best = pairing.classes[0]
+        sides = ((pairing.predictions, best.prediction), (pairing.labels, best.label))
+        said = [_longer(stream, place) for stream, place in sides if stream.longest(place) > 1]
+        return [*said, f"classes of {topics}: {best.unmatched}"] if best.unmatched else said
+    if pairing.scored is not None:
+        return []
+    continuous = scores(pairing.predictions)
+    if continuous:
+        shown = ", ".join(continuous[:SHOWN])
+        topic = pairing.predictions.name
+        said = f"prediction: {topic} has no field with a class, but {shown} is a score from 0 to 1"
+        return [f"{said}: have the producer write the class that the score led to, too"]
+    pairs = [f"{pair.prediction} with {pair.label}" for pair in pairing.classes[:SHOWN]]
+    return [
+        f"prediction and label of {topics}: no two fields look like predicted and true classes"
+        + (f"; candidates: {', '.join(pairs)}" if pairs else "")
+        + ". Where each record of a topic means one class, its label is a constant: label: =fraud"
+    ]
+
+
+def _are_of_models(pairing: Pairing) -> bool:
+    """Tell whether labels repeat an id because each is of another model, which it names."""
+    named = label_model(pairing, pairing.classes[0].label) if pairing.classes else None
+    if named is None or weight(named.place, MODEL, outer=0.7) <= 0:
+        return False
+    return are_separated(pairing.labels, pairing.ids[0].right, (named.place, *named.further))
+
+
+def _longer(stream: Stream, place: str) -> str:
+    """Say that a place is in an array of several elements, of which it would be one."""
+    array = place.partition("[")[0]
+    said = (
+        f"{stream.name}: {array} has up to {stream.longest(place)} elements: with {array}[] each is an event"
+    )
+    said += ", whose id, if it is not in the array, is followed by # and the number of the element"
+    return f"{said}; {place} takes that one alone"
+
+
+READABLE: Final = 0.5
+"""Share of a topic's records that must be JSON objects for it to be looked into."""
+
+
+def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
+    """Guess the mapping of each topic.
+
+    Parameters
+    ----------
+    samples
+        Records by topic, of each some hundreds at best; labels should have met their predictions.
+    """
+    flats = {topic: [flatten(record) for record in records] for topic, records in samples.items()}
+    problems: list[str] = []
+    notes: list[str] = []
+    streams: dict[str, Sequence[Stream]] = {}
+    envelopes: dict[str, str] = {}
+    for topic, records in flats.items():
+        if (known := envelope_of(records)) is not None:
+            kind, said = known
+            envelopes[topic] = kind.name
+            notes.append(f"topic {topic}: {said}")
+            records = [flatten(record, kind) for record in samples[topic]]  # noqa: PLW2901
+        if fault := _unreadable(topic, records):
+            problems.append(fault)
+        else:
+            notes += _unaddressable(topic, records)
+            streams[topic] = streams_of(topic, records)
+    best = best_pairing(streams) or _of_one_topic(streams)
+    if best is None:
+        return Guess(problems=(*problems, *no_ids_meet(streams)), notes=tuple(notes))
+    pairings = [best, *_further(best, streams)]
+    known = {pairing.predictions.topic for pairing in pairings} | {
+        pairing.labels.topic for pairing in pairings
+    }
+    problems += [
+        f"topic {topic}: its ids meet those of no other topic" for topic in streams if topic not in known
+    ]
+    of_predictions = {pairing.predictions.topic: pairing.predictions for pairing in pairings}
+    notes += [note for stream in of_predictions.values() if (note := sampling_note(stream)) is not None]
+    guessed, found = _topics(pairings)
+    topics = [replace(topic, envelope=envelopes.get(topic.topic)) for topic in guessed]
+    return Guess(tuple(topics), (*problems, *found), tuple(notes))
+
+
+def _of_one_topic(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
+    """Predictions and labels in the same records, where there is no topic that labels could come from."""
+    if len(streams) != 1:
+        return None
+    found = [way for of_topic in streams.values() for view in views(of_topic) if (way := within(view))]
+    return found[0] if found else None
+
+
+def _further(best: Pairing, streams: Mapping[str, Sequence[Stream]]) -> list[Pairing]:
+    """Further topics, each as predictions for the labels found or as labels for the predictions found."""
+    found: list[Pairing] = []
+    if best.predictions.kind is not None:
+        return found
+    for topic, of_topic in streams.items():
+        if topic in {best.predictions.topic, best.labels.topic} or not of_topic:
+            continue
+        ways = [
+            way
+            for view in views(of_topic)
+            for way in (paired(view, best.labels), paired(best.predictions, view))
+        ]
+        sound = [way for way in ways if way is not None and way.is_usable]
+        if sound:
+            found.append(max(sound, key=lambda way: way.rank - _of_known(way, best)))
+    return found
+
+
+def _of_known(way: Pairing, best: Pairing) -> float:
+    """Part of the rank that the name of the field adds whose topic was known already."""
+    if not way.classes:
+        return 0.0
+    if way.labels is best.labels:
+        return weight(way.classes[0].label, LABEL)
+    return weight(way.classes[0].prediction, PREDICTION)
+
+
+def _topics(pairings: Sequence[Pairing]) -> tuple[list[TopicGuess], list[str]]:
+    """Mapping of each topic, once, and what is wrong with it."""
+    best = pairings[0]
+    problems = [problem for pairing in pairings for problem in class_problems(pairing)]
+    if best.predictions.kind is not None and best.predictions.topic == best.labels.topic:
+        return both_guess(best), problems
+    if best.predictions is best.labels:
+        return ([prediction_guess(best), label_guess(best)] if best.is_usable else []), problems
+    topics: dict[str, TopicGuess] = {}
+    for pairing in pairings:
+        if not pairing.is_usable:
+            continue
+        if pairing.predictions.topic not in topics:
+            topics[pairing.predictions.topic] = with_challengers(prediction_guess(pairing), pairing)
+        if pairing.labels.topic not in topics:
+            topics[pairing.labels.topic] = label_guess(pairing)
+    return list(topics.values()), problems
+
+
+def _unreadable(topic: str, records: Sequence[FlatRecord]) -> str:
+    faults = Counter(record.fault for record in records if record.fault not in {"", NULL, SKIPPED})
+    filled = sum(record.fault not in {NULL, SKIPPED} for record in records)
+    if not filled:
+        return f"topic {topic}: no record has a value" if records else f"topic {topic}: no record was found"
+    if faults.total() <= (1 - READABLE) * filled:
+        return ""
+    fault, count = faults.most_common(1)[0]
+    said = f"topic {topic}: {count:,} of {filled:,} records are {fault}"
+    if fault.startswith("framed"):
+        said += ": they are written with a schema registry, not as plain JSON"
+    return said
+
+
+def _unaddressable(topic: str, records: Sequence[FlatRecord]) -> list[str]:
+    names = sorted({name for record in records for name in record.unaddressable})
+    if not names:
+        return []
+    return [f"topic {topic}: names that cannot be mapped: {', '.join(names[:5])}"]
+
+
+# How long predictions should wait, from the delays of a sample.
+
+
+MINUTE_MS: Final = 60_000
+HOUR_MS: Final = 60 * MINUTE_MS
+DAY_MS: Final = 24 * HOUR_MS
+STEPS_MS: Final = (
+    *(count * MINUTE_MS for count in (1, 2, 5, 10, 30)),
+    *(count * HOUR_MS for count in (1, 2, 6, 12)),
+    *(count * DAY_MS for count in (1, 2, 3, 7, 14, 30, 60, 90, 180, 365)),
+)
+"""Durations that a person would write."""
+ROOM: Final = 2
+"""Times the longest delay seen: a sample does not show the longest there is."""
+
+
+def suggested_ms(delays_ms: Sequence[int]) -> int:
+    """Give the next round duration after twice the longest delay; the shortest step where there is none."""
+    wanted = ROOM * max((*delays_ms, 0))
+    return next((step for step in STEPS_MS if step >= wanted), STEPS_MS[-1])
+
+
+def quantile_ms(delays_ms: Sequence[int], share: float) -> int:
+    """Delay that a share of the sorted delays do not exceed.
+
+    Raises
+    ------
+    IndexError
+        There are none.
+    """
+    return delays_ms[min(len(delays_ms) - 1, int(share * len(delays_ms)))]
+
+
+def duration_text(milliseconds: float) -> str:
+    """Duration for a person: `3.2 h`; negative ones have their sign."""
+    size = abs(milliseconds)
+    for unit, length in (("d", DAY_MS), ("h", HOUR_MS), ("min", MINUTE_MS), ("s", 1_000)):
+        if size >= length:
+            return f"{milliseconds / length:.3g} {unit}"
+    return f"{milliseconds:.0f} ms"
+
+
+def written(milliseconds: int) -> str:
+    """Duration as settings write it; one of the steps."""
+    for unit, length in (("d", DAY_MS), ("h", HOUR_MS)):
+        if milliseconds % length == 0:
+            return f"{milliseconds // length}{unit}"
+    return f"{milliseconds // MINUTE_MS}m"

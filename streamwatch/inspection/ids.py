@@ -1,0 +1,321 @@
+"""Which field of one stream and which of another hold the ids that both share."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
+from typing import Final
+
+from streamwatch.inspection.classes import TELLING, ClassPair, ScorePair, class_pairs, score_pair, scores
+from streamwatch.inspection.columns import Column
+from streamwatch.inspection.models import model_places
+from streamwatch.inspection.streams import EACH, Stream
+from streamwatch.inspection.times import unit_of
+from streamwatch.inspection.words import ID, LABEL, LABEL_TOPIC, PREDICTION, PREDICTION_TOPIC, weight, words
+
+MIN_DISTINCT: Final = 8
+MIN_SHARED: Final = 3
+MAX_PAIRS: Final = 20_000
+LOOKED_AT: Final = 8
+"""Best pairs of fields of which the joined records are looked at, too."""
+NOISE: Final = 0.01
+"""Share of the smaller side that ids by chance may have in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdPair:
+    """A field of predictions and one of labels with contents in common.
+
+    `cover` is the share of the smaller side's contents that the other has; `fan_out` the pairs of records per
+    record that joining would make, 1 where nothing repeats on both sides; `rank` orders candidates.
+    """
+
+    left: str
+    right: str
+    shared: int
+    cover: float
+    fan_out: float
+    rank: float
+
+
+def id_columns(stream: Stream) -> list[Column]:
+    """Columns that could be ids: neither measurements nor times, with enough distinct contents."""
+    record_ms = [record.record_ms for record in stream.records]
+    found: list[Column] = []
+    for column in stream.id_columns.values():
+        if column.is_continuous or column.is_boolean or len(column.counts) < MIN_DISTINCT:
+            continue
+        unit = unit_of(column, record_ms)
+        if unit == "iso8601" or (unit is not None and weight(column.place, ID) <= 0):
+            continue
+        found.append(column)
+    return found
+
+
+def id_pairs(left: Stream, right: Stream) -> list[IdPair]:
+    """Pairs of fields with contents in common, the likeliest first; empty where nothing is shared."""
+    found: list[IdPair] = []
+    rights = id_columns(right)
+    for a in id_columns(left):
+        for b in rights:
+            pair = _pair(a, b)
+            if pair is not None:
+                found.append(pair)
+    found.sort(key=lambda pair: -pair.rank)
+    best = found[:LOOKED_AT]
+    return sorted((_corroborated(pair, best, left, right) for pair in best), key=lambda pair: -pair.rank)
+
+
+def _pair(a: Column, b: Column) -> IdPair | None:
+    common = a.counts.keys() & b.counts.keys()
+    smaller = min(len(a.counts), len(b.counts))
+    cover = len(common) / smaller
+    if len(common) < MIN_SHARED or cover < NOISE:
+        return None
+    pairs = sum(a.counts[text] * b.counts[text] for text in common)
+    fan_out = pairs / sum(max(a.counts[text], b.counts[text]) for text in common)
+    names = (
+        weight(a.place, ID) + weight(b.place, ID) + (0.3 if a.leaf.casefold() == b.leaf.casefold() else 0.0)
+    )
+    rank = (
+        (a.uniqueness * b.uniqueness) ** 0.5 / fan_out
+        + 0.5 * cover**0.5
+        + 0.2 * names
+        + (0.1 if "[" not in (a.place + b.place).replace(EACH, "") else 0.0)
+        - DEPTH * (a.place.count(".") + b.place.count("."))
+    )
+    return IdPair(a.place, b.place, len(common), cover, fan_out, rank)
+
+
+DEPTH: Final = 0.02
+"""What a step of a place costs: of contents that lie at two places the outer one is taken."""
+
+
+def _corroborated(pair: IdPair, others: Sequence[IdPair], left: Stream, right: Stream) -> IdPair:
+    """Raise a pair by which other shared fields agree as well, and lower one by which they do not.
+
+    Joined by the id of a request, records agree on the user; joined by the user, not on the request.
+    """
+    joined = joined_rows(left, right, pair)
+    agreed: list[float] = []
+    for other in others:
+        if other.left == pair.left or other.right == pair.right or other.cover < SHARED_MUCH:
+            continue
+        a, b = left.id_columns[other.left].texts, right.id_columns[other.right].texts
+        both = [(a[i], b[j]) for i, j in joined if a[i] is not None and b[j] is not None]
+        if both:
+            agreed.append(sum(x == y for x, y in both) / len(both))
+    return replace(pair, rank=pair.rank + CORROBORATION * (max(agreed) - 0.5)) if agreed else pair
+
+
+SHARED_MUCH: Final = 0.3
+CORROBORATION: Final = 0.6
+
+
+def joined_rows(left: Stream, right: Stream, pair: IdPair) -> list[tuple[int, int]]:
+    """Pairs of row numbers whose ids are equal, by right row; at most `MAX_PAIRS`."""
+    rows: defaultdict[str, list[int]] = defaultdict(list)
+    for i, text in enumerate(left.id_columns[pair.left].texts):
+        if text is not None:
+            rows[text].append(i)
+    joined: list[tuple[int, int]] = []
+    for j, text in enumerate(right.id_columns[pair.right].texts):
+        if text is not None and text in rows:
+            joined += [(i, j) for i in rows[text]]
+            if len(joined) >= MAX_PAIRS:
+                break
+    return joined
+
+
+@dataclass(frozen=True, slots=True)
+class Affix:
+    """Reason why the ids of two fields do not meet, such as what one side has before its own."""
+
+    left: str
+    right: str
+    said: str
+    shared: int
+
+
+def affixes(left: Stream, right: Stream) -> list[Affix]:
+    """Fields whose contents would meet but for a prefix, a suffix, case, dashes, zeros or spaces."""
+    found: list[Affix] = []
+    rights = id_columns(right)
+    for a in id_columns(left):
+        for b in rights:
+            affix = affix_of(a, b)
+            if affix is not None:
+                found.append(affix)
+    return sorted(found, key=lambda affix: -affix.shared)
+
+
+def affix_of(a: Column, b: Column) -> Affix | None:
+    """Reason why ids of two columns do not meet; None where they would not whatever is cut off."""
+    least = max(MIN_SHARED, 0.2 * min(len(a.counts), len(b.counts)))
+    for said, forms in _FORMS:
+        left, right = ({forms(text) for text in column.counts} for column in (a, b))
+        if len(left & right) >= least and min(len(left), len(right)) >= MIN_DISTINCT:
+            return Affix(a.place, b.place, said, len(left & right))
+    cut_a, cut_b = _trimmed(a.counts), _trimmed(b.counts)
+    for core_a in (cut_a, ("", "", frozenset(a.counts))):
+        for core_b in (cut_b, ("", "", frozenset(b.counts))):
+            shared = len(core_a[2] & core_b[2])
+            if shared >= least and core_a[:2] != core_b[:2]:
+                return Affix(a.place, b.place, _told(a.place, core_a, b.place, core_b), shared)
+    for one, other, swapped in ((a, b, False), (b, a, True)):
+        for sign in ("|", ":", "/", "-", "_", "#", "."):
+            parts = Counter(part for text in one.counts for part in text.split(sign) if sign in text)
+            shared = len(parts.keys() & other.counts.keys())
+            if shared >= least:
+                said = (
+                    f"ids at {one.place} have several parts with {sign!r}, "
+                    f"one of which is the id at {other.place}"
+                )
+                places = (b.place, a.place) if swapped else (a.place, b.place)
+                return Affix(places[swapped], places[not swapped], said, shared)
+    return None
+
+
+def _trimmed(counts: Counter[str]) -> tuple[str, str, frozenset[str]]:
+    """Common prefix and suffix of all contents, and the contents without them."""
+    texts = list(counts)
+    prefix = _common_start(texts)
+    # digits in common belong to numbers that happen to begin alike
+    prefix = prefix.rstrip("0123456789")
+    rest = [text.removeprefix(prefix) for text in texts]
+    suffix = _common_start([text[::-1] for text in rest])[::-1].lstrip("0123456789")
+    return prefix, suffix, frozenset(text.removesuffix(suffix) for text in rest)
+
+
+def _common_start(texts: Sequence[str]) -> str:
+    first, last = min(texts), max(texts)
+    length = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:length]
+
+
+def _told(
+    a: str, left: tuple[str, str, frozenset[str]], b: str, right: tuple[str, str, frozenset[str]]
+) -> str:
+    said: list[str] = []
+    for place, (prefix, suffix, _), other in ((a, left, b), (b, right, a)):
+        if prefix:
+            said.append(f"ids at {place} start with {prefix!r}, those at {other} do not")
+        if suffix:
+            said.append(f"ids at {place} end with {suffix!r}, those at {other} do not")
+    return "; ".join(said)
+
+
+def _without_dashes(text: str) -> str:
+    return text.replace("-", "").casefold()
+
+
+def _without_zeros(text: str) -> str:
+    return text.lstrip("0")
+
+
+_FORMS: Final = (
+    ("ids differ in spaces at their ends", str.strip),
+    ("ids differ in upper and lower case", str.casefold),
+    ("ids differ in leading zeros", _without_zeros),
+    ("ids differ in dashes and case", _without_dashes),
+)
+
+
+# Which stream carries predictions and which their labels, and by which fields they meet.
+
+
+IDS_TRIED: Final = 3
+NAMED: Final = 0.3
+ONE_OF_SEVERAL: Final = 0.3
+"""What it costs to take the first element of arrays with more, where others may see them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Predictions and labels that meet: candidates for their ids and classes, the likeliest first."""
+
+    predictions: Stream
+    labels: Stream
+    ids: Sequence[IdPair]
+    classes: Sequence[ClassPair]
+    rank: float
+    scored: ScorePair | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Tell whether there are classes, or a score to make them of."""
+        return self.is_sound or self.scored is not None
+
+    @property
+    def is_sound(self) -> bool:
+        """Tell whether the best pair of class fields speaks for itself, by its contents or by its names."""
+        if not self.classes:
+            return False
+        best = self.classes[0]
+        named = weight(best.prediction, PREDICTION) > NAMED and weight(best.label, LABEL) > NAMED
+        return best.association > TELLING or named
+
+
+def paired(left: Stream, right: Stream) -> Pairing | None:
+    """Take one stream for predictions and one for labels; None where no ids meet."""
+    ids = id_pairs(left, right)
+    best: Pairing | None = None
+    for at, pair in enumerate(ids[:IDS_TRIED]):
+        joined = joined_rows(left, right, pair)
+        places = [pair.left, pair.right, *([left.kind[0]] if left.kind else [])]
+        classes = class_pairs(left, right, joined, places)
+        rank = (
+            1.5 * pair.rank + (classes[0].rank if classes else -1.0) + _direction(left, right, pair, joined)
+        )
+        if classes and max(left.longest(classes[0].prediction), right.longest(classes[0].label)) > 1:
+            rank -= ONE_OF_SEVERAL
+        if best is None or rank > best.rank:
+            ordered = [pair, *ids[:at], *ids[at + 1 :]]
+            best = Pairing(left, right, ordered, classes, rank, score_pair(left, right, joined, places))
+    return best
+
+
+def best_pairing(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
+    """Find the best pairing of two topics, or of two kinds in one; None where no ids meet anywhere."""
+    found: list[Pairing] = []
+    for topic, of_topic in streams.items():
+        for left in of_topic:
+            found += _with(left, [right for right in of_topic if _are_kinds(left, right)])
+        others = [view for name, other in streams.items() if name != topic for view in views(other)]
+        for left in views(of_topic):
+            found += _with(left, others)
+    return max(found, key=lambda pairing: pairing.rank, default=None)
+
+
+def views(of_topic: Sequence[Stream]) -> Sequence[Stream]:
+    """Ways to see all records of a topic: whole, and by the elements of their arrays."""
+    return [stream for stream in of_topic if stream.kind is None]
+
+
+def _with(left: Stream, rights: Sequence[Stream]) -> list[Pairing]:
+    return [pairing for right in rights if (pairing := paired(left, right)) is not None]
+
+
+def _are_kinds(left: Stream, right: Stream) -> bool:
+    return (
+        left is not right
+        and left.kind is not None
+        and right.kind is not None
+        and left.kind[0] == right.kind[0]
+    )
+
+
+def _direction(left: Stream, right: Stream, pair: IdPair, joined: Sequence[tuple[int, int]]) -> float:
+    """Weigh what speaks for predictions on the left and labels on the right: times, names, models, scores."""
+    stamps = [(left.records[i].record_ms, right.records[j].record_ms) for i, j in joined]
+    later = [1.0 if b > a else 0.0 for a, b in stamps if a > 0 and b > 0 and a != b]
+    rank = 1.5 * (mean(later) - 0.5) if later else 0.0
+    for stream, sign in ((left, 1), (right, -1)):
+        named = set(words(stream.topic if stream.kind is None else stream.kind[1]))
+        rank += sign * 0.4 * (bool(named & PREDICTION_TOPIC) - bool(named & LABEL_TOPIC))
+        place = pair.left if stream is left else pair.right
+        rank += sign * 0.4 * bool(model_places(stream, place))
+        rank += sign * 0.3 * bool(scores(stream))
+    return rank

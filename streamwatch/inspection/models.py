@@ -1,0 +1,171 @@
+"""Which field names the model of a prediction."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from streamwatch.edge.decoders.field_locations import joined_text
+from streamwatch.inspection.columns import Column
+from streamwatch.inspection.streams import Stream
+from streamwatch.inspection.words import MODEL, weight, words
+
+MAX_MODELS: Final = 100
+ENOUGH: Final = 0.35
+FILLED: Final = 0.98
+NAMES: Final = frozenset({"id", "name", "model"})
+"""Last steps that are the model's name where an object above is called model."""
+VERSION: Final = frozenset({"version", "ver", "revision", "rev", "release", "build"})
+"""Words of a field that tells versions of a model apart, and names none."""
+DEPLOYMENT: Final = VERSION | {
+    *("deployment", "variant", "stage", "alias", "tag", "arm", "endpoint"),
+    *("sha", "commit", "digest", "hash", "v"),
+}
+"""Words of a field that may tell apart what has one name."""
+FEWEST: Final = 3
+"""Ids with several predictions that a second field must tell apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPlace:
+    """A field that may name the model; `separates` tells that it keeps equal ids apart."""
+
+    place: str
+    models: tuple[str, ...]
+    rank: float
+    separates: bool
+
+
+def model_places(stream: Stream, id_place: str, without: Collection[str] = ()) -> list[ModelPlace]:
+    """Candidates by rank, the likeliest first."""
+    ids = stream.id_columns[id_place]
+    repeats = ids.uniqueness < REPEATING
+    found: list[ModelPlace] = []
+    for column in stream.columns.values():
+        if column.place in without or column.filled < FILLED or len(column.counts) > MAX_MODELS:
+            continue
+        if column.is_continuous or column.is_boolean or 2 * len(column.counts) > len(column.raw) + 1:
+            continue
+        rank = _rank(column)
+        separates = repeats and len(column.counts) > 1 and _separates(ids, column.texts)
+        if separates and (rank > 0 or not column.numbers):
+            rank += SEPARATES
+        if rank >= ENOUGH:
+            found.append(ModelPlace(column.place, tuple(sorted(column.counts)), rank, separates))
+    return sorted(found, key=lambda place: -place.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """Places that name the model together, usually one, the names, and the next best place.
+
+    `version` is a field that is not part of the name, although it differs for models of one name.
+    """
+
+    places: tuple[str, ...]
+    models: tuple[str, ...]
+    rank: float
+    second: ModelPlace | None = None
+    version: str = ""
+
+
+def model_name(stream: Stream, id_place: str, without: Collection[str] = ()) -> ModelName | None:
+    """Find the field that names the model, and its version where the name alone leaves ids repeated."""
+    found = model_places(stream, id_place, without)
+    if not found:
+        return None
+    ids = stream.id_columns[id_place]
+    named = [each for each in found if not VERSION & set(words(_leaf(each.place)))]
+    if named and not named[0].separates:
+        name = named[0]
+        for column in _versions(stream, {*without, id_place, name.place}):
+            texts = joined_texts(stream.columns[name.place], column)
+            models = tuple(sorted({text for text in texts if text is not None}))
+            if len(models) <= MAX_MODELS and _separates(ids, texts):
+                return ModelName((name.place, column.place), models, name.rank + SEPARATES)
+    best, *others = found
+    differing = _differing(stream, best, without)
+    return ModelName((best.place,), best.models, best.rank, others[0] if others else None, differing)
+
+
+def joined_names(stream: Stream, id_place: str, models: Collection[str]) -> tuple[str, ...]:
+    """Two places of a stream that name some of these models together; empty where none do."""
+    for name in model_places(stream, id_place):
+        for column in _versions(stream, {id_place, name.place}):
+            if {text for text in joined_texts(stream.columns[name.place], column) if text} <= set(models):
+                return name.place, column.place
+    return ()
+
+
+def are_separated(stream: Stream, id_place: str, places: Sequence[str]) -> bool:
+    """Tell whether each id of a stream stands there once for each name at these places."""
+    name, *version = (stream.columns[place] for place in places)
+    texts = joined_texts(name, version[0]) if version else name.texts
+    return _separates(stream.id_columns[id_place], texts)
+
+
+def joined_texts(name: Column, version: Column) -> list[str | None]:
+    """Names that two columns make together, as a mapping with both places makes them."""
+    joined = (joined_text(both, (False, False)) for both in zip(name.raw, version.raw, strict=True))
+    return [text if isinstance(text, str) else None for text in joined]
+
+
+def _versions(stream: Stream, without: Collection[str]) -> list[Column]:
+    """Fields that may tell apart what has one name, those called version first."""
+    found = [
+        column
+        for column in stream.columns.values()
+        if column.place not in without
+        and column.filled >= FILLED
+        and len(column.counts) <= MAX_MODELS
+        and not column.is_boolean
+        and DEPLOYMENT & set(words(_leaf(column.place)))
+        and not OTHERS & set(words(_leaf(column.place)))
+    ]
+    return sorted(found, key=lambda column: -weight(column.place, NEAR, outer=0.5))
+
+
+NEAR: Final = {"version": 0.5, "model": 0.4, "revision": 0.3, "deployment": 0.2}
+OTHERS: Final = frozenset(
+    {"schema", "api", "protocol", "framework", "runtime", "app", "client", "sdk", "spec", "specversion"}
+)
+"""Words of what has versions, too, and is no model."""
+SEPARATES: Final = 0.5
+
+
+def _differing(stream: Stream, name: ModelPlace, without: Collection[str]) -> str:
+    """Place of a version that differs among the records of one name; empty without any."""
+    if VERSION & set(words(_leaf(name.place))):
+        return ""
+    texts = stream.columns[name.place].texts
+    for column in _versions(stream, {*without, name.place}):
+        if len(set(zip(texts, column.texts, strict=True))) > len(name.models):
+            return column.place
+    return ""
+
+
+def _leaf(place: str) -> str:
+    return place.removeprefix("header:").rpartition(".")[2]
+
+
+REPEATING: Final = 0.9
+
+
+def _rank(column: Column) -> float:
+    rank = weight(column.place, MODEL, outer=0.7)
+    if words(column.leaf)[-1:] and words(column.leaf)[-1] in NAMES and rank > 0:
+        rank += 0.2
+    return rank
+
+
+def _separates(ids: Column, texts: Sequence[str | None]) -> bool:
+    """Tell whether each id stands there once for each text."""
+    seen: defaultdict[str, list[str]] = defaultdict(list)
+    for id_, text in zip(ids.texts, texts, strict=True):
+        if id_ is not None and text is not None:
+            seen[id_].append(text)
+    several = [found for found in seen.values() if len(found) > 1]
+    alone = sum(len(set(found)) == len(found) for found in several)
+    return len(several) >= FEWEST and alone > FILLED * len(several)

@@ -1,0 +1,172 @@
+"""Records of one topic as columns: whole, by the elements of their arrays, or of one kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from streamwatch.inspection.columns import Column, FlatRecord, walk
+from streamwatch.inspection.vectors import Vector, vectors_of
+
+# Arrays of records taken apart: one element, one event, as a mapping with `[]` makes them.
+
+
+MAX_GROUPS: Final = 4
+"""Groups of arrays that are looked at."""
+MAX_EACH: Final = 256
+"""First elements of one record that are looked at."""
+MAX_ROWS: Final = 40_000
+
+
+def elements_of(records: Sequence[FlatRecord]) -> list[Sequence[FlatRecord]]:
+    """Give for each group of arrays that run side by side the elements of all records."""
+    return [
+        rows for group in _groups(records)[:MAX_GROUPS] if (rows := list(_limited(_rows(records, group))))
+    ]
+
+
+def _limited(rows: Iterator[FlatRecord]) -> Iterator[FlatRecord]:
+    for count, row in enumerate(rows):
+        if count >= MAX_ROWS:
+            return
+        yield row
+
+
+def _groups(records: Sequence[FlatRecord]) -> list[list[str]]:
+    """Arrays of equal lengths in every record that has them; one mapping reads them side by side."""
+    places = dict.fromkeys(place for record in records for place in record.arrays)
+    groups: list[list[str]] = []
+    for place in places:
+        if not _is_addressable(place, records) or not any(record.arrays.get(place) for record in records):
+            continue
+        fitting = next((group for group in groups if _side_by_side(group[0], place, records)), None)
+        if fitting is None:
+            groups.append([place])
+        else:
+            fitting.append(place)
+    return groups
+
+
+def _is_addressable(place: str, records: Sequence[FlatRecord]) -> bool:
+    """Tell whether every array around it has one element, the one that the place names."""
+    outer = [place[:at] for at, sign in enumerate(place) if sign == "["]
+    return all(len(record.arrays.get(array, (0,))) == 1 for array in outer for record in records)
+
+
+def _side_by_side(one: str, other: str, records: Sequence[FlatRecord]) -> bool:
+    both = [(r.arrays[one], r.arrays[other]) for r in records if one in r.arrays and other in r.arrays]
+    return bool(both) and all(len(a) == len(b) for a, b in both)
+
+
+def _rows(records: Sequence[FlatRecord], group: Sequence[str]) -> Iterator[FlatRecord]:
+    inside = tuple(f"{place}[" for place in group)
+    for record in records:
+        arrays = {place: record.arrays[place] for place in group if place in record.arrays}
+        shared = {place: scalar for place, scalar in record.scalars.items() if not place.startswith(inside)}
+        for at in range(min(MAX_EACH, max(map(len, arrays.values()), default=0))):
+            row = FlatRecord(record.record, dict(shared), element=at)
+            for place, array in arrays.items():
+                content: Any = array[at]
+                walk(f"{place}[]", content, row)
+            yield row
+
+
+EACH: Final = "[]"
+"""Sign of a place that is in each element of an array."""
+
+
+@dataclass
+class Stream:
+    """Records of one topic, or of one kind in it, as columns.
+
+    `kind` is the place that tells kinds apart and what stands there; None where the topic has one kind.
+    `records` are elements of arrays where each of them is an event.
+    """
+
+    topic: str
+    records: Sequence[FlatRecord]
+    kind: tuple[str, str] | None = None
+    columns: Mapping[str, Column] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Lay the records out by place."""
+        places = dict.fromkeys(place for record in self.records for place in record.scalars)
+        self.columns = {
+            place: Column(place, [record.scalars.get(place) for record in self.records]) for place in places
+        }
+
+    @cached_property
+    def vectors(self) -> Mapping[str, Vector]:
+        """Numbers for each of several classes, by their place."""
+        return {vector.place: vector for vector in vectors_of(self.records)}
+
+    @cached_property
+    def id_columns(self) -> Mapping[str, Column]:
+        """Columns as ids are made of them: beside an array followed by `#` and the number of the element."""
+        if not self.records or self.records[0].element is None:
+            return self.columns
+        return {
+            place: column if EACH in place else Column(place, self._numbered(column))
+            for place, column in self.columns.items()
+        }
+
+    def _numbered(self, column: Column) -> Sequence[str | None]:
+        return [
+            None if text is None else f"{text}#{record.element}"
+            for text, record in zip(column.texts, self.records, strict=True)
+        ]
+
+    def filled(self, place: str) -> float:
+        """Share of the records that have a content at a place, or a number for each class."""
+        if place in self.columns:
+            return self.columns[place].filled
+        rows = self.vectors[place].rows
+        return sum(row is not None for row in rows) / len(rows)
+
+    def longest(self, place: str) -> int:
+        """Most elements that the array around a place has; 0 where there is none, or each is an event."""
+        array, bracket, _ = place.partition("[")
+        if not bracket or place.startswith(f"{array}{EACH}"):
+            return 0
+        return max((len(record.arrays.get(array, ())) for record in self.records), default=0)
+
+    @property
+    def name(self) -> str:
+        """Topic, and what stands at the place of its kind."""
+        return self.topic if self.kind is None else f"{self.topic} ({self.kind[0]} = {self.kind[1]})"
+
+
+def streams_of(topic: str, records: Sequence[FlatRecord]) -> Sequence[Stream]:
+    """Whole topic first, its arrays taken apart, then kinds of records by each place that could tell them."""
+    readable = [record for record in records if not record.fault]
+    whole = Stream(topic, readable)
+    found = [whole, *(Stream(topic, rows) for rows in elements_of(readable))]
+    for column in whole.columns.values():
+        if column.place.startswith(_OF_CHANGES):
+            continue  # an update repeats the row: it may hold a prediction and its label
+        if column.filled < KIND_FILLED or not 2 <= len(column.counts) <= MAX_KINDS or column.is_continuous:
+            continue
+        groups = {
+            text: [r for r, t in zip(readable, column.texts, strict=True) if t == text]
+            for text in column.counts
+        }
+        shapes = {text: _shape(group) for text, group in groups.items()}
+        if len(set(shapes.values())) > 1:
+            found += [Stream(topic, group, (column.place, text)) for text, group in groups.items()]
+    return found
+
+
+_OF_CHANGES: Final = "value.__"
+"""Beginning of places that Debezium's envelope puts beside a row's columns."""
+KIND_FILLED: Final = 0.98
+MAX_KINDS: Final = 8
+USUAL: Final = 0.5
+
+
+def _shape(group: Sequence[FlatRecord]) -> frozenset[str]:
+    """Places that most records of a group have."""
+    counts = Counter(place for record in group for place in record.scalars)
+    return frozenset(place for place, count in counts.items() if count > USUAL * len(group))

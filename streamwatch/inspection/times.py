@@ -1,0 +1,99 @@
+"""Which field says when something happened, and in which unit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import compress
+from math import log10
+from statistics import median
+from typing import Final
+
+from streamwatch.edge.decoders.fields import timestamp_ms
+from streamwatch.edge.decoders.mapping import TimestampUnit
+from streamwatch.inspection.columns import Column
+from streamwatch.inspection.streams import Stream
+from streamwatch.inspection.words import TIME, weight
+
+UNITS: Final[tuple[TimestampUnit, ...]] = ("ms", "s", "us", "ns")
+DAY_MS: Final = 86_400_000
+BEFORE_MS: Final = 400 * DAY_MS
+"""How long before its record something may have happened."""
+AFTER_MS: Final = DAY_MS
+OLDEST_MS: Final = 946_684_800_000
+NEWEST_MS: Final = 4_102_444_800_000
+"""From 2000 to 2100: what numbers may mean where no record time is known."""
+SHORTEST_TEXT: Final = 16
+"""Characters of ISO 8601 from which it has a time of day: `2026-01-31T10:00`."""
+SEEN: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A field with times: its unit, and its distance from the record time (0 where none is known)."""
+
+    place: str
+    unit: TimestampUnit
+    distance_ms: float
+    rank: float
+
+
+def unit_of(column: Column, record_ms: Collection[int]) -> TimestampUnit | None:
+    """Unit in which every content is a plausible time; None where there is none.
+
+    Parameters
+    ----------
+    column
+        Contents, one per record.
+    record_ms
+        Record times beside them, in milliseconds; -1 where unknown.
+    """
+    filled = [raw is not None for raw in column.raw]
+    contents = [raw for raw in column.raw if raw is not None]
+    if not contents or column.is_boolean:
+        return None
+    near = [stamp for stamp in compress(record_ms, filled) if stamp > 0]
+    texts = [raw for raw in contents if isinstance(raw, str)]
+    if len(texts) == len(contents) and not all(
+        text.lstrip("-").replace(".", "", 1).isdigit() for text in texts
+    ):
+        dated = all(
+            len(text) >= SHORTEST_TEXT and timestamp_ms(text, "iso8601") is not None for text in texts
+        )
+        return "iso8601" if dated else None
+    lowest, highest = (min(near) - BEFORE_MS, max(near) + AFTER_MS) if near else (OLDEST_MS, NEWEST_MS)
+    for unit in UNITS:
+        found = [timestamp_ms(raw, unit) for raw in contents]
+        if all(ms is not None and lowest <= ms <= highest for ms in found):
+            return unit
+    return None
+
+
+def stamps(column: Column, unit: TimestampUnit) -> list[int | None]:
+    """Contents in milliseconds, None where absent."""
+    return [None if raw is None else timestamp_ms(raw, unit) for raw in column.raw]
+
+
+def moments(stream: Stream, without: Collection[str] = ()) -> list[Moment]:
+    """Fields that hold times, the likeliest first."""
+    record_ms = [record.record_ms for record in stream.records]
+    found: list[Moment] = []
+    for place, column in stream.columns.items():
+        if place in without or place == "key" or column.filled < SEEN or len(column.counts) < MOVING:
+            continue
+        unit = unit_of(column, record_ms)
+        if unit is None:
+            continue
+        gaps = [
+            abs(ms - at)
+            for ms, at in zip(stamps(column, unit), record_ms, strict=True)
+            if ms is not None and at > 0
+        ]
+        distance = median(gaps) if gaps else 0.0
+        rank = weight(place, TIME) - 0.35 * log10(1 + distance / 1_000)
+        found.append(Moment(place, unit, distance, rank))
+    return sorted(found, key=lambda moment: -moment.rank)
+
+
+MOVING: Final = 2
+"""Distinct times that a field must have; one that stands still tells nothing."""

@@ -1,0 +1,204 @@
+"""A guess as settings: the document itself, and the text of it with a comment on every choice."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import yaml
+
+from streamwatch.inspection.guessed import Choice, Guess, Numbers, TopicGuess
+from streamwatch.inspection.guessing import (
+    DAY_MS,
+    HOUR_MS,
+    duration_text,
+    quantile_ms,
+    suggested_ms,
+    written,
+)
+from streamwatch.inspection.joined import JoinedSample
+from streamwatch.inspection.words import printable
+
+DEFAULT_HORIZON_MS: Final = 14 * DAY_MS
+DEFAULT_EARLY_MS: Final = HOUR_MS
+WIDTH: Final = 100
+
+
+def document(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample | None = None) -> dict[str, Any]:
+    """Settings as nested mappings: sections, topics with their mappings, what delays ask of the join."""
+    found: dict[str, Any] = {
+        **sections,
+        "topics": {
+            side: [
+                {**_head(topic), **_mapped([{n: v for n, v, _ in _fields(each)} for each in _each(topic)])}
+                for topic in topics
+            ]
+            for side, topics in _sides(guess).items()
+        },
+    }
+    if join := {name: value for name, value, _ in _join(sample)}:
+        found["join"] = join
+    return found
+
+
+def _each(topic: TopicGuess) -> Sequence[TopicGuess]:
+    """Every mapping of a topic."""
+    return (topic, *topic.others)
+
+
+def _mapped(mappings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"mapping": mappings[0]} if len(mappings) == 1 else {"mappings": list(mappings)}
+
+
+def _mapping_lines(topic: TopicGuess) -> list[str]:
+    """Lines of a topic's mapping, or of its mappings, each place under the reason for it."""
+    if not topic.others:
+        lines = ["      mapping:"]
+        for name, value, why in _fields(topic):
+            lines += [*_commented(why, 8), f"        {name}: {_inline(value)}"]
+        return lines
+    lines = ["      mappings:"]
+    for each in _each(topic):
+        lines.append("        -")
+        for name, value, why in _fields(each):
+            lines += [*_commented(why, 10), f"          {name}: {_inline(value)}"]
+    return lines
+
+
+def _sides(guess: Guess) -> Mapping[str, Sequence[TopicGuess]]:
+    both = [topic for topic in guess.topics if topic.side == "both"]
+    return {
+        "predictions": [*(topic for topic in guess.topics if topic.side == "prediction"), *both],
+        "labels": [*(topic for topic in guess.topics if topic.side == "label"), *both],
+    }
+
+
+def text(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
+    """Settings of `document` as YAML, with why each place was chosen and what came second."""
+    lines = [f"# {line}" for part in heading for line in textwrap.wrap(printable(part), WIDTH)]
+    for name, section in sections.items():
+        lines += ["", *_dumped({name: dict(section)})]
+    lines += ["", "topics:"]
+    for side, topics in _sides(guess).items():
+        lines.append(f"  {side}:")
+        for topic in topics:
+            keys = [f"{name}: {_inline(value)}" for name, value in _head(topic).items()]
+            lines += [f"    - {keys[0]}", *(f"      {key}" for key in keys[1:])]
+            lines += _mapping_lines(topic)
+    if join := list(_join(sample)):
+        lines += ["", "join:"]
+        for name, value, why in join:
+            lines += _commented(why, 2)
+            lines.append(f"  {name}: {value}")
+    elif sample.dated:
+        lines += ["", *_commented(_horizon_note(sample), 0)]
+    return "\n".join(lines) + "\n"
+
+
+def _head(topic: TopicGuess) -> dict[str, Any]:
+    """What stands beside a topic's mapping."""
+    said = {
+        "name": topic.topic,
+        "format": topic.format,
+        "key_format": topic.key_format if topic.uses_key else None,
+        "envelope": topic.envelope,
+    }
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
+    """Key, value and reason of each line of a mapping."""
+    yield "id", topic.id.place, _said(topic.id)
+    if topic.model is not None:
+        places = topic.model.places
+        yield "model", places if isinstance(places, str) else list(places), _said(topic.model)
+    else:
+        yield "model", None, "a label is for every model that predicted its id"
+    if topic.prediction is not None:
+        yield "prediction", _predicted(topic, topic.prediction), _said(topic.prediction)
+    if topic.label is not None:
+        yield "label", topic.label.place, _said(topic.label)
+    if topic.timestamp is not None:
+        yield "timestamp", topic.timestamp.place, _said(topic.timestamp)
+        yield "timestamp_unit", topic.timestamp_unit, ""
+    else:
+        yield "timestamp", None, "the record's time counts"
+    if topic.side != "label":
+        yield "scores", *_scores(topic.scores)
+    if topic.when:
+        asked = {place: list(texts) for place, texts in topic.when.items()}
+        yield "when", asked, "records with other texts there have no class, and are skipped"
+    if topic.optional:
+        yield "optional", True, "many of its records have no class, and are not invalid for that"
+    if topic.has_fold_field:
+        yield "fold", None, "value.fold is there: name it, and set folds, if models predict in folds"
+    if topic.classes:
+        yield "classes", dict(topic.classes), "classes as labels write them → as predictions do: check them"
+    if topic.kind is not None:
+        place, prediction, label = topic.kind
+        yield (
+            "kind",
+            {"field": place, "prediction": prediction, "label": label},
+            "tells predictions from labels",
+        )
+
+
+def _predicted(topic: TopicGuess, choice: Choice) -> Any:
+    if topic.score is not None:
+        score = topic.score
+        made = {"threshold": score.threshold, "above": score.above, "below": score.below}
+        return {"score": choice.place, **made}
+    return choice.place if topic.largest is None else _numbers("largest", topic.largest)
+
+
+def _scores(scores: Numbers | None) -> tuple[Any, str]:
+    if scores is None:
+        return None, ""
+    return _numbers("array", scores) if scores.classes else scores.place, "a probability for each class"
+
+
+def _numbers(key: str, numbers: Numbers) -> dict[str, Any]:
+    ordered = {"classes": list(numbers.classes)} if numbers.classes else {}
+    return {key: numbers.place} | ordered
+
+
+def _said(choice: Choice) -> str:
+    said = choice.why
+    if choice.is_close:
+        said += f"{'; ' if said else ''}{choice.confidence:.0%} sure, else {choice.runner_up}"
+    return said
+
+
+def _join(sample: JoinedSample | None) -> Iterator[tuple[str, str, str]]:
+    """Settings of the join that the delays of the sample ask for."""
+    if sample is None or not sample.dated:
+        return
+    horizon = suggested_ms(sample.delays_ms)
+    if horizon > DEFAULT_HORIZON_MS:
+        yield "horizon", written(horizon), f"the longest delay seen is {duration_text(sample.delays_ms[-1])}"
+    early = suggested_ms([-sample.delays_ms[0]])
+    if early > DEFAULT_EARLY_MS:
+        why = f"labels came up to {duration_text(-sample.delays_ms[0])} before their prediction"
+        yield "early_horizon", written(early), why
+
+
+def _horizon_note(sample: JoinedSample) -> str:
+    middle, longest = duration_text(quantile_ms(sample.delays_ms, 0.5)), duration_text(sample.delays_ms[-1])
+    return (
+        f"join.horizon stays at 14d. Delays seen: {middle} (median), {longest} (longest); if none can be "
+        f"much longer, join: {{horizon: {written(suggested_ms(sample.delays_ms))}}} needs less memory."
+    )
+
+
+def _commented(why: str, indent: int) -> list[str]:
+    return [f"{' ' * indent}# {line}" for line in textwrap.wrap(printable(why), WIDTH - indent)]
+
+
+def _inline(value: Any) -> str:
+    dumped = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1_000, allow_unicode=True)
+    return dumped.removesuffix("\n").removesuffix("...").rstrip()
+
+
+def _dumped(value: Any) -> list[str]:
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).splitlines()

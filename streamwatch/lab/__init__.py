@@ -1,1 +1,0 @@
-"""Beside the daemon: synthetic streams, an embedded broker, replay of recorded events, the demo."""

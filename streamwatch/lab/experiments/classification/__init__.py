@@ -1,1 +1,0 @@
-"""Classifiers of the literature on the testbed: what is evaluated, not what evaluates."""

@@ -1,1 +1,0 @@
-"""Detectors on losses that depend on those before, with and without a correction for it."""

@@ -1,1 +1,0 @@
-"""Detectors scored where changes are known (`streamwatch lab detectors`)."""

@@ -1,1 +1,0 @@
-"""Recorded lines as events of partitions."""

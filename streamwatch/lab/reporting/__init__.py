@@ -1,1 +1,0 @@
-"""One self-contained page of a replay or of a running daemon (`streamwatch report`)."""

@@ -1,1 +1,0 @@
-"""Seeded streams: what `simulate` and `demo` send, and those on which the literature tries its methods."""

@@ -1,0 +1,1 @@
+"""The papers' experiments with the daemon's own estimators, and the streams they need; not in the wheel."""

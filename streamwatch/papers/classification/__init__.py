@@ -1,0 +1,1 @@
+"""Classifiers on the testbed, beside what the paper prints of them."""

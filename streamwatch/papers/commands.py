@@ -1,0 +1,649 @@
+"""`python -m streamwatch.papers`: streams and experiments of the literature, a command each."""
+
+# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from streamwatch.cli.compile import telling_of_compiling
+from streamwatch.cli.options import refuse
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from streamwatch.papers.result import Experiment, Result
+    from streamwatch.papers.streams.gaussians import Mixture
+
+
+# What the commands of experiments share: options, progress, tables and pictures.
+
+
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed", help="Seed of the runs. Another seed changes each number within its error.", min=0
+    ),
+]
+Reduced = Annotated[
+    bool, typer.Option("--reduced", help="Take seconds only, with fewer runs and larger errors.")
+]
+Figures = Annotated[
+    Path | None,
+    typer.Option(
+        "--figures", metavar="FOLDER", help="Write the figures to this folder as PNG (requires matplotlib)."
+    ),
+]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
+Recording = Annotated[
+    Path | None,
+    typer.Option(
+        "--recording",
+        metavar="FILE.csv",
+        help="CSV with the labels in y_true and a column of predictions per classifier.",
+    ),
+]
+
+
+def show(  # one parameter per option
+    experiment: Experiment,
+    *,
+    seed: int,
+    reduced: bool,
+    figures: Path | None,
+    as_markdown: bool,
+    recording: Path | None = None,
+    moa: Path | None = None,
+) -> None:
+    """Run an experiment, print its tables and draw its figures."""
+    import sys
+
+    from rich.console import Console
+
+    from streamwatch.papers.comparison import AnswersError
+    from streamwatch.papers.drawing import DrawingError, check_drawing
+    from streamwatch.papers.result import Effort, markdown
+
+    if figures is not None:
+        try:
+            check_drawing(figures)
+        except DrawingError as error:
+            refuse(str(error))
+        except OSError as error:
+            refuse(f"--figures: {figures} cannot be written: {error.strerror or error}")
+    console = Console(stderr=True)
+    with telling_of_compiling(), console.status(experiment.title) as status:
+
+        def said(what: str) -> None:
+            status.update(what)
+
+        try:
+            result = experiment.run(Effort(seed, reduced, recording, said, moa))
+        except AnswersError as error:
+            refuse(str(error))
+    if as_markdown:
+        typer.echo("\n".join(markdown(table) for table in result.tables))
+    else:
+        # A table sent to a file must not lose digits to an assumed width of 80.
+        _print(experiment, result, Console() if sys.stdout.isatty() else Console(width=160))
+    if figures is not None:
+        _draw(result, figures)
+
+
+def _print(experiment: Experiment, result: Result, console: Console) -> None:
+    from rich.table import Table
+
+    from streamwatch.papers.result import text_of
+
+    console.print(f"{experiment.title} ({experiment.source})", style="bold")
+    for table in result.tables:
+        shown = Table(title=table.title, title_justify="left", box=None, pad_edge=False)
+        for index, heading in enumerate(table.headings):
+            shown.add_column(heading, justify="right" if index else "left")
+        for row in table.rows:
+            shown.add_row(*map(text_of, row))
+        console.print()
+        console.print(shown)
+        if table.notes:
+            console.print(table.notes, style="dim", highlight=False)
+
+
+def _draw(result: Result, folder: Path) -> None:
+    from streamwatch.papers.drawing import DrawingError, draw_figure
+
+    for figure in result.figures:
+        try:
+            typer.echo(f"drawn: {draw_figure(figure, folder)}", err=True)
+        except DrawingError as error:
+            refuse(str(error))
+        except OSError as error:
+            refuse(f"--figures: {folder} cannot be written: {error.strerror or error}")
+
+
+# `python -m streamwatch.papers classifiers`: classifiers on the testbed.
+
+
+def classifiers(
+    *,
+    moa: Annotated[
+        Path | None,
+        typer.Option(
+            "--moa",
+            metavar="FOLDER",
+            help="Folder with MOA's jar files, to run its classifiers as well (requires Java 11).",
+        ),
+    ] = None,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Run classifiers on the nine streams of the testbed and compare their errors with the paper's.
+
+    Run naive Bayes, a support vector machine trained by gradient descent,
+    Dynamic Weighted Majority, bagging with ADWIN, and nearest neighbours in
+    windows, prequentially over ten streams of 10,000 instances each (a quarter
+    of an hour); with --reduced, over the first 400 instances of three:
+
+        python -m streamwatch.papers classifiers --figures pictures
+
+    Requires river. With --moa, MOA's classifiers, which the paper used, run as
+    well. Source: Cervantes, Gagné, Isasi, Parizeau, Table 3.
+    """
+    from streamwatch.papers.classification.experiment import KIND
+    from streamwatch.papers.classification.peers import RiverError
+    from streamwatch.papers.moa_runs import MoaError
+
+    try:
+        show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, moa=moa)
+    except MoaError as error:
+        refuse(f"--moa: {error}")
+    except RiverError as error:
+        refuse(str(error))
+
+
+# `python -m streamwatch.papers comparison`: Q and McNemar of two learners.
+
+
+def comparison(
+    *,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Follow the Q statistic and McNemar's test of two learners over time, under several forgettings.
+
+    One learner never forgets, the other one restarts at every alarm, while the
+    SEA concepts change three times:
+
+        python -m streamwatch.papers comparison --figures pictures
+
+    Source: Gama, Sebastião, Rodrigues 2009, §3.3, Figures 4 to 7.
+    """
+    from streamwatch.papers.comparison import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
+
+
+# `python -m streamwatch.papers dependence`: labels that come in runs.
+
+
+def dependence(
+    *,
+    recording: Recording = None,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Evaluate recorded classifiers on temporally dependent labels, as recorded and shuffled.
+
+    A recording is a CSV with the labels in y_true and a column of predictions
+    per classifier:
+
+        python -m streamwatch.papers dependence --recording answers.csv --figures pictures
+
+    The gains by temporal correction and augmentation are also measured on
+    synthetic labels of known dependence. Source: Žliobaitė et al. 2015, §6.
+    """
+    from streamwatch.papers.dependence import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, recording=recording)
+
+
+# `python -m streamwatch.papers dependent-losses`: detectors on losses that depend on those before.
+
+
+def dependent_losses(
+    *,
+    recording: Recording = None,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Run detectors on temporally dependent losses: as they are, shuffled, and corrected for dependence.
+
+    Measure false alarms and delays where changes are known, and the alarms on
+    recorded classifiers (a CSV with the labels in y_true and a column of
+    predictions per classifier):
+
+        python -m streamwatch.papers dependent-losses --recording answers.csv --figures pictures
+
+    Source: Žliobaitė et al. 2015, §5.1 and §6.9.
+    """
+    from streamwatch.papers.dependent_losses import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, recording=recording)
+
+
+# `python -m streamwatch.papers detectors`: detectors where changes are known.
+
+
+def detectors(
+    *,
+    moa: Annotated[
+        Path | None,
+        typer.Option(
+            "--moa",
+            metavar="FOLDER",
+            help="Folder with MOA's jar files, to score its detectors as well (requires Java 11).",
+        ),
+    ] = None,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Score detectors where changes are known: true, false and missed alarms, and delays.
+
+    Score all detectors at their defaults on steps, ramps, correlated losses
+    and stale models of the testbed; then plot delay against false alarms over
+    a range of thresholds:
+
+        python -m streamwatch.papers detectors --figures pictures
+
+    river's detectors are scored as well if river is installed, and MOA's with
+    --moa.
+    """
+    from streamwatch.papers.detection.experiment import KIND
+    from streamwatch.papers.moa_runs import MoaError
+
+    try:
+        show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, moa=moa)
+    except MoaError as error:
+        refuse(f"--moa: {error}")
+
+
+# `python -m streamwatch.papers holdout`: Holdout beside prequential error.
+
+
+def holdout(
+    *,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Compare the error of a holdout set with prequential errors that do and do not forget.
+
+    An estimate that remembers everything stays above the current error; faded
+    and sliding estimates converge to it:
+
+        python -m streamwatch.papers holdout
+
+    Take seconds only, and draw the learning curves:
+
+        python -m streamwatch.papers holdout --reduced --figures pictures
+
+    Source: Gama, Sebastião, Rodrigues 2009, §3.2.1.
+    """
+    from streamwatch.papers.holdout import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
+
+
+# `python -m streamwatch.papers imbalance`: measures of unequal classes.
+
+
+def imbalance(
+    *,
+    recording: Recording = None,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Compare κ, κ_m, mean recalls and normalised accuracy on imbalanced classes.
+
+        python -m streamwatch.papers imbalance --recording answers.csv --figures pictures
+
+    The recording has the labels in y_true and a column of predictions per
+    classifier. Source: Bifet et al. 2015, §5.
+    """
+    from streamwatch.papers.imbalance import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, recording=recording)
+
+
+# `python -m streamwatch.papers optimal`: optimal errors of the testbed.
+
+
+def optimal(
+    *,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Measure the errors of the testbed's optimal classifiers and compare them with the paper's.
+
+        python -m streamwatch.papers optimal --figures pictures
+
+    Source: Cervantes, Gagné, Isasi, Parizeau, Table 3.
+    """
+    from streamwatch.papers.optimal import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
+
+
+# `python -m streamwatch.papers page-hinkley`: delays of Page-Hinkley.
+
+
+def page_hinkley(
+    *,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Measure the detection delay of Page-Hinkley by its fading factor, and compare it with the paper's.
+
+        python -m streamwatch.papers page-hinkley
+
+    Source: Gama, Sebastião, Rodrigues 2009, Table 2.
+    """
+    from streamwatch.papers.page_hinkley import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
+
+
+# `python -m streamwatch.papers random-alarms`: false alarms that raise accuracy.
+
+
+def random_alarms(
+    *,
+    recording: Recording = None,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Show that false alarms raise accuracy on labels that come in runs, so accuracy cannot rank detectors.
+
+        python -m streamwatch.papers random-alarms --recording answers.csv
+
+    Only the labels of the recording are used, in y_true. Source: Žliobaitė et
+    al. 2015, §5.2 and §6.9.
+    """
+    from streamwatch.papers.random_alarms import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, recording=recording)
+
+
+# `python -m streamwatch.papers recovery`: recovery analysis.
+
+
+def recovery(
+    *,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Measure how far learners fall at a known change, and how long they take to recover.
+
+        python -m streamwatch.papers recovery --figures pictures
+
+    Sources: Brzezinski, Stefanowski, §1; Cervantes et al., §2.4.
+    """
+    from streamwatch.papers.recovery import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
+
+
+# `python -m streamwatch.papers testbed`: nine streams that drift in known ways.
+
+
+def write_stream(  # noqa: PLR0913  # one parameter per option
+    name: Annotated[
+        str | None, typer.Argument(metavar="[STREAM]", help="Stream to write. Default: describe all nine.")
+    ] = None,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write. Default: stdout.")
+    ] = None,
+    layout: Annotated[
+        Literal["csv", "jsonl"],
+        typer.Option("--format", help="Write rows of outcomes (csv) or events as JSON lines (jsonl)."),
+    ] = "csv",
+    instances: Annotated[
+        int, typer.Option("--instances", "-n", help="Instances to write; 0 for no end.", min=0)
+    ] = 10_000,
+    lap: Annotated[
+        int,
+        typer.Option(
+            help="Instances in one cycle of changes, which then repeats; fewer make the drifts faster.", min=1
+        ),
+    ] = 10_000,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed of the stream. Equal seeds give equal streams.", min=0)
+    ] = 1,
+    bootstrap_servers: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap-servers", "-b", help="Write to Kafka instead of a file: brokers as host:port."
+        ),
+    ] = None,
+    predictions: Annotated[str, typer.Option(help="Kafka topic for predictions.")] = "predictions",
+    labels: Annotated[str, typer.Option(help="Kafka topic for labels.")] = "labels",
+    create_topics: Annotated[
+        bool, typer.Option("--create-topics", help="Create topics that do not exist.")
+    ] = False,
+) -> None:
+    """Write a stream of the testbed with the predictions of its optimal classifier, or list the streams.
+
+    Describe the nine streams and what drifts in each:
+
+        python -m streamwatch.papers testbed
+
+    Write attributes and labels for a learner of your own, with the predictions
+    of the classifier that no other can beat, and evaluate these:
+
+        python -m streamwatch.papers testbed NSGT-I -n 20000 -o nsgt-i.csv
+        streamwatch replay nsgt-i.csv
+
+    NSGT-F is NSGT with drifts three times as fast. Write drifts half as fast:
+
+        python -m streamwatch.papers testbed NSGT --lap 20000 -n 20000 -o slow.csv
+
+    Write to Kafka, under the default field names, dated as a backlog that ends
+    now:
+
+        python -m streamwatch.papers testbed NSCX -b localhost:9092 --create-topics
+
+    The streams are those of Cervantes, Gagné, Isasi and Parizeau
+    (docs/testbed.md).
+    """
+    if name is None:
+        _cards()
+        return
+
+    import sys
+
+    from streamwatch.papers.streams.testbed import named
+    from streamwatch.papers.streams.writing import lines
+
+    try:
+        kind = named(name)
+        mixture = kind.mixture if lap == kind.mixture.lap else kind.mixture.over(lap)
+    except ValueError as error:
+        refuse(str(error))
+    if bootstrap_servers is not None:
+        if output is not None or not instances:
+            refuse("--bootstrap-servers: expected no --output and at least 1 of --instances")
+        topics = (predictions, labels)
+        _to_kafka(mixture, instances, seed, bootstrap_servers, topics, 1 if create_topics else None)
+        typer.echo(f"{', '.join(topics)}: {instances:,} instances of {kind.name}", err=True)
+        return
+    written = lines(mixture, layout, instances or None, seed)
+    if output is None:
+        sys.stdout.writelines(written)
+        sys.stdout.flush()
+        return
+    if not instances:
+        refuse("--instances: expected at least 1 for a file, got 0: a stream without end fits in none")
+    try:
+        with output.open("w", encoding="utf-8") as file:
+            file.writelines(written)
+    except OSError as error:
+        refuse(f"--output: {output} cannot be written: {error.strerror or error}")
+    changes = kind.known_changes(instances) if lap == kind.mixture.lap else ()
+    said = f"; changes at once at instances {', '.join(f'{at:,}' for at in changes)}" if changes else ""
+    typer.echo(f"{output}: {instances:,} instances of {kind.name}{said}", err=True)
+
+
+def _to_kafka(  # all that is said of where and what
+    mixture: Mixture,
+    instances: int,
+    seed: int,
+    servers: str,
+    topics: tuple[str, str],
+    create: int | None,
+) -> None:
+    import asyncio
+
+    from streamwatch.demo.producing import SimulationError
+    from streamwatch.papers.streams.writing import Destination, write_to_kafka
+
+    try:
+        asyncio.run(write_to_kafka(mixture, instances, seed, Destination(servers, *topics, create)))
+    except SimulationError as error:
+        refuse(str(error))
+
+
+def _cards() -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from streamwatch.papers.streams.testbed import KINDS
+
+    table = Table(box=None, pad_edge=False, title="Streams of the testbed", title_justify="left")
+    for heading in ("stream", "attributes", "what drifts", "asks for", "optimal error\n(paper, %)"):
+        table.add_column(heading, justify="right" if "error" in heading else "left")
+    for kind in KINDS:
+        mixture = kind.mixture
+        table.add_row(
+            kind.name, str(mixture.dimensions), kind.drifts, kind.asks, f"{kind.printed_optimal:.2f}"
+        )
+    Console().print(table)
+
+
+# `python -m streamwatch.papers validation`: validation schemes and tests.
+
+
+def validation(
+    *,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Count how often statistical tests call two classifiers different, by validation scheme.
+
+    The result is why the daemon tests over folds and treats McNemar's test as
+    descriptive:
+
+        python -m streamwatch.papers validation
+
+    Source: Bifet et al. 2015, §3 and §4, Tables 1 and 2.
+    """
+    from streamwatch.papers.validation import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
+
+
+# `python -m streamwatch.papers weighted`: ranking by drift-weighted accuracy.
+
+
+def weighted(
+    *,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Rank a quick and a slow learner by accuracy and by drift-weighted accuracy with several drift signals.
+
+        python -m streamwatch.papers weighted --figures pictures
+
+    Source: Brzezinski, Stefanowski, Figure 1.
+    """
+    from streamwatch.papers.weighted import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
+
+
+# `python -m streamwatch.papers windows`: windows, factors and ADWIN.
+
+
+def windows(
+    *,
+    recording: Recording = None,
+    seed: Seed = 1,
+    reduced: Reduced = False,
+    figures: Figures = None,
+    as_markdown: Markdown = False,
+) -> None:
+    """Measure how far windows, fading factors and ADWIN are from a known error.
+
+    Find out which forgetting suits which pace of change:
+
+        python -m streamwatch.papers windows --figures pictures
+
+    Compare windows with ADWIN on recorded predictions, too (a CSV with the
+    labels in y_true and a column of predictions per classifier):
+
+        python -m streamwatch.papers windows --recording answers.csv
+
+    Sources: Gama, Sebastião, Rodrigues 2009, §3.2.1; Bifet et al. 2015, §6.
+    """
+    from streamwatch.papers.windows import KIND
+
+    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, recording=recording)
+
+
+app = typer.Typer(
+    help="Generate streams with known drifts, and repeat experiments of the literature with the daemon's own "
+    "estimators.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+app.command("testbed")(write_stream)
+app.command("holdout")(holdout)
+app.command("comparison")(comparison)
+app.command("page-hinkley")(page_hinkley)
+app.command("windows")(windows)
+app.command("dependence")(dependence)
+app.command("random-alarms")(random_alarms)
+app.command("dependent-losses")(dependent_losses)
+app.command("weighted")(weighted)
+app.command("recovery")(recovery)
+app.command("validation")(validation)
+app.command("imbalance")(imbalance)
+app.command("optimal")(optimal)
+app.command("classifiers")(classifiers)
+app.command("detectors")(detectors)

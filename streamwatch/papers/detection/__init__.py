@@ -1,0 +1,1 @@
+"""Detectors scored where changes are known."""

@@ -1,0 +1,114 @@
+"""Detectors of others, at their defaults: river's and MOA's."""
+
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from streamwatch.papers.detection.candidates import Alarms, Candidate
+from streamwatch.papers.detection.streams import Losses
+from streamwatch.papers.moa_runs import lines_of, refuse_without
+
+# river's detectors, at its defaults; nothing where river is not installed.
+
+
+def river_detectors() -> tuple[Candidate, ...]:
+    """Detectors that river has for losses of 0 and 1, but KSWIN: it takes 0.2 ms an outcome."""
+    try:
+        from river import drift  # noqa: PLC0415 - what a user may have beside streamwatch
+        from river.drift import binary  # noqa: PLC0415
+    except ImportError:
+        return ()
+    made: dict[str, Callable[[], Any]] = {
+        "PageHinkley": drift.PageHinkley,
+        "ADWIN": drift.ADWIN,
+        "DDM": binary.DDM,
+        "EDDM": binary.EDDM,
+        "HDDMA": binary.HDDMA,
+        "HDDMW": binary.HDDMW,
+        "FHDDM": binary.FHDDM,
+    }
+    return tuple(Candidate(name, "river", _alarms(make)) for name, make in made.items())
+
+
+def _alarms(make: Callable[[], Any]) -> Callable[[Losses], Alarms]:
+    def found(losses: Losses) -> Alarms:
+        alarms: Alarms = []
+        for run in losses.tolist():
+            detector = make()
+            alarms.append([])
+            for outcome, loss in enumerate(run, 1):
+                detector.update(loss)
+                if detector.drift_detected:
+                    alarms[-1].append(outcome)
+        return alarms
+
+    return found
+
+
+# MOA's detectors, at its defaults, by Java; where a folder with MOA's jar files is given.
+
+
+MOA_DETECTORS: Final = Path(__file__).parent / "MoaDetectors.java"
+"""What reads losses and writes what MOA's detectors say."""
+_ALARM: Final = b"2"
+_REMEMBERED: Final = 12
+"""Arrays of losses whose answers are kept: as many as a group has streams."""
+_CLASSES: Final = (
+    "PageHinkleyDM",
+    "ADWINChangeDetector",
+    "DDM",
+    "EDDM",
+    "RDDM",
+    "CusumDM",
+    "EWMAChartDM",
+    "HDDM_A_Test",
+    "HDDM_W_Test",
+    "STEPD",
+    "SEEDChangeDetector",
+)
+
+
+def moa_detectors(jars: Path) -> tuple[Candidate, ...]:
+    """MOA's detectors; one run of Java asks all of them.
+
+    Raises
+    ------
+    MoaError
+        If the folder has no jar file of MOA's.
+    """
+    refuse_without(jars)
+    moa = _Moa(jars)
+    return tuple(Candidate(name, "MOA", partial(moa.alarms, index)) for index, name in enumerate(_CLASSES))
+
+
+class _Moa:
+    """Asks all detectors at once, and remembers what they said of the last few losses."""
+
+    def __init__(self, jars: Path) -> None:
+        self._jars = jars
+        self._said: list[tuple[Losses, list[Alarms]]] = []
+
+    def alarms(self, index: int, losses: Losses) -> Alarms:
+        """Alarms of one detector on each run, (runs, outcomes)."""
+        for given, said in self._said:
+            if given is losses:
+                return said[index]
+        self._said = [*self._said[1 - _REMEMBERED :], (losses, self._asked(losses))]
+        return self._said[-1][1][index]
+
+    def _asked(self, losses: Losses) -> list[Alarms]:
+        # An empty line begins the next run; the first line of the answer names the detectors.
+        written = b"\n\n".join(b"\n".join(b"1" if loss else b"0" for loss in run) for run in losses.tolist())
+        lines = lines_of(self._jars, MOA_DETECTORS, _CLASSES, written + b"\n", 1 + losses.size)[1:]
+        runs, length = losses.shape
+        found: list[Alarms] = [[[] for _ in range(runs)] for _ in _CLASSES]
+        for at, line in enumerate(lines):
+            if _ALARM in line:
+                for index, code in enumerate(line.split(b";")):
+                    if code == _ALARM:
+                        found[index][at // length].append(at % length + 1)
+        return found

@@ -1,0 +1,124 @@
+"""Losses whose changes are known: steps, ramps, losses that go together, stale models on the testbed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.papers.detection.scoring import Change
+from streamwatch.papers.streams.testbed import KINDS, StreamKind
+
+Losses: TypeAlias = NDArray[np.bool_]
+CALM = 5_000
+"""Outcomes before the first change."""
+SPAN = 5_000
+"""Outcomes within which a change of a Bernoulli stream is to be found."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossStream:
+    """Losses of a model whose changes are known."""
+
+    name: str
+    outcomes: int
+    changes: tuple[Change, ...]
+    draw: Callable[[np.random.Generator], Losses]
+    """One run, (outcomes,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Streams that ask the same of a detector."""
+
+    name: str
+    streams: tuple[LossStream, ...]
+
+
+def bernoulli(name: str, error: NDArray[np.float64], changes: tuple[Change, ...]) -> LossStream:
+    """Independent losses of a given error, (outcomes,)."""
+
+    def drawn(rng: np.random.Generator) -> Losses:
+        return rng.random(len(error)) < error
+
+    return LossStream(name, len(error), changes, drawn)
+
+
+def together(name: str, error: NDArray[np.float64], rho: float, changes: tuple[Change, ...]) -> LossStream:
+    """Losses of a given error that repeat the one before with probability `rho`, else are drawn anew."""
+
+    def drawn(rng: np.random.Generator) -> Losses:
+        renewed = rng.random(len(error)) >= rho
+        renewed[0] = True
+        source = np.maximum.accumulate(np.where(renewed, np.arange(len(error)), 0))
+        return (rng.random(len(error)) < error)[source]
+
+    return LossStream(name, len(error), changes, drawn)
+
+
+def levels(*parts: tuple[float, int]) -> NDArray[np.float64]:
+    """Error of a stream that steps from level to level, each (error, outcomes)."""
+    return np.concatenate([np.full(length, error) for error, length in parts])
+
+
+def ramp(low: float, high: float, length: int) -> NDArray[np.float64]:
+    """Error that is calm, rises evenly over `length` outcomes, and stays up for the rest of its span."""
+    rising = np.linspace(low, high, length, endpoint=False)
+    return np.concatenate([np.full(CALM, low), rising, np.full(SPAN, high)])
+
+
+def stale(kind: StreamKind) -> LossStream:
+    """Losses of the classifier that is optimal until a stream of the testbed begins to move.
+
+    The stream stands still as it begins for `CALM` instances, then passes one lap; the change is when it
+    begins to move, and may be found during the whole lap.
+    """
+    mixture, length = kind.mixture, CALM + kind.mixture.lap
+    places = np.maximum(np.arange(length) - CALM, 0)
+
+    def drawn(rng: np.random.Generator) -> Losses:
+        states = mixture.at(places)
+        chosen = (rng.random(length)[:, None] >= states.weight.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        each = np.arange(length)
+        along = rng.standard_normal((length, mixture.dimensions)) * np.sqrt(states.variances[each, chosen])
+        x = states.centre[each, chosen] + np.einsum("nij,nj->ni", states.axes[each, chosen], along)
+        answers = mixture.posterior(np.zeros(length, np.int64), x).argmax(axis=1)
+        return answers != mixture.class_of[chosen]
+
+    return LossStream(kind.name, length, (Change(CALM, mixture.lap),), drawn)
+
+
+def _step(low: float, high: float) -> LossStream:
+    error = levels((low, CALM), (high, SPAN))
+    return bernoulli(f"step {low:g} to {high:g}", error, (Change(CALM, SPAN),))
+
+
+_ALTERNATING = bernoulli(
+    "steps between .1 and .3",
+    levels((0.1, CALM), (0.3, SPAN), (0.1, SPAN), (0.3, SPAN)),
+    (Change(CALM, SPAN), Change(CALM + SPAN, SPAN, rises=False), Change(CALM + 2 * SPAN, SPAN)),
+)
+
+GROUPS: tuple[Group, ...] = (
+    Group("steps", (_step(0.02, 0.06), _step(0.1, 0.15), _step(0.2, 0.3), _step(0.2, 0.5), _ALTERNATING)),
+    Group(
+        "ramps",
+        tuple(
+            bernoulli(f"ramp {low:g} to {high:g} over {n:,}", ramp(low, high, n), (Change(CALM, n + SPAN),))
+            for low, high, n in ((0.02, 0.1, 5_000), (0.2, 0.3, 1_000), (0.2, 0.4, 5_000))
+        ),
+    ),
+    Group(
+        "losses that go together",
+        tuple(
+            together(
+                f"step .2 to .3, ρ = {rho:g}", levels((0.2, CALM), (0.3, SPAN)), rho, (Change(CALM, SPAN),)
+            )
+            for rho in (0.5, 0.8)
+        ),
+    ),
+    Group("stale models on the testbed", tuple(stale(kind) for kind in KINDS)),
+)

@@ -1,0 +1,209 @@
+"""A surrogate of the Temporally Augmented classifier of any order (Žliobaitė et al. 2015, §3.2).
+
+Answers the most frequent label of those outcomes whose answer and last ℓ labels were the same as now: the
+daemon's own for ℓ = 1, with counts that fade by .999, falling back to the classifier's answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.specs import MonitorsSpec
+from streamwatch.papers.result import Floats
+from streamwatch.papers.watching import alarms_of
+
+ALPHA = 0.999
+_LARGE = 2.0**200
+
+
+def augmented(
+    true_class: NDArray[np.integer], answers: NDArray[np.integer], classes: int, order: int
+) -> NDArray[np.int64]:
+    """Answers with the last `order` labels taken into account, (n,); an order of 0 uses the answer alone."""
+    contexts = classes ** (order + 1)
+    counts = [[0.0] * classes for _ in range(contexts)]
+    unit, found = 1.0, np.empty(len(true_class), np.int64)
+    for t, (context, truth, answer) in enumerate(_contexts(true_class, answers, classes, order)):
+        row = counts[context]
+        most = max(row)
+        # Counts in a unit that grows by 1/α fade without being touched.
+        known = most / unit >= 0.05
+        found[t] = (answer if row[answer] == most else row.index(most)) if known else answer
+        row[truth] += unit
+        unit /= ALPHA
+        if unit > _LARGE:
+            counts = [[count / unit for count in row] for row in counts]
+            unit = 1.0
+    return found
+
+
+def _contexts(
+    true_class: NDArray[np.integer], answers: NDArray[np.integer], classes: int, order: int
+) -> Iterator[tuple[int, int, int]]:
+    """(number of the answer with the last labels, truth, answer) per outcome; before the first label, 0."""
+    past, span = 0, classes**order
+    for truth, answer in zip(true_class.tolist(), answers.tolist(), strict=True):
+        yield answer * span + past, truth, answer
+        past = (past * classes + truth) % span
+
+
+# A linear discriminant, one covariance for all classes, fitted anew after every so many instances.
+
+
+class LinearDiscriminant:
+    """Class means and a pooled covariance from running sums.
+
+    Parameters
+    ----------
+    classes, dimensions
+        Shape of what it learns.
+    """
+
+    def __init__(self, classes: int, dimensions: int) -> None:
+        self._count = np.zeros(classes)
+        self._sum = np.zeros((classes, dimensions))
+        self._products = np.zeros((dimensions, dimensions))
+
+    def learn(self, x: Floats, true_class: NDArray[np.integer]) -> None:
+        """Take in instances (n, d) with their classes (n,)."""
+        member = np.eye(len(self._count))[true_class]
+        self._count += member.sum(axis=0)
+        self._sum += member.T @ x
+        self._products += x.T @ x
+
+    def predict(self, x: Floats) -> NDArray[np.int64]:
+        """Most probable classes, (n,); class 0 before anything was learned."""
+        n = self._count.sum()
+        if n == 0:
+            return np.zeros(len(x), np.int64)
+        means = self._sum / np.maximum(self._count, 1.0)[:, None]
+        within = self._products - means.T @ (self._count[:, None] * means)
+        # A ridge keeps it solvable until there are more instances than attributes.
+        covariance = within / max(n - len(means), 1.0) + (1.0 / (n + 1.0)) * np.eye(x.shape[1])
+        weights = np.linalg.solve(covariance, means.T)
+        prior = np.log((self._count + 1.0) / (n + len(means)))
+        answers = x @ weights - 0.5 * (means.T * weights).sum(axis=0) + prior
+        return answers.argmax(axis=1)
+
+
+# Gaussian naive Bayes, tested on each instance before it learns it, over everything or over a window.
+#
+# Sums over the instances before each one come from cumulative sums, so that a whole stream is one
+# computation.
+
+
+LEAST_VARIANCE = 0.01
+
+
+def scores(x: Floats, true_class: NDArray[np.integer], classes: int, window: int | None = None) -> Floats:
+    """P(class | x) before each instance is learned, (n, classes).
+
+    Parameters
+    ----------
+    x
+        Attributes, (n, d).
+    true_class
+        (n,).
+    classes
+        How many there are; one that was never seen has the prior of add-one smoothing and variance 1.
+    window
+        Instances that are remembered; None for all.
+    """
+    evidence = np.stack([_evidence(x, true_class == k, classes, window) for k in range(classes)], axis=1)
+    evidence -= evidence.max(axis=1, keepdims=True)
+    shares = np.exp(evidence)
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def predictions(
+    x: Floats, true_class: NDArray[np.integer], classes: int, window: int | None = None
+) -> NDArray[np.int64]:
+    """Predicted classes, (n,); parameters as of `scores`."""
+    return scores(x, true_class, classes, window).argmax(axis=1)
+
+
+def restarted(
+    x: Floats, true_class: NDArray[np.integer], classes: int, starts: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """Predicted classes, (n,), of a learner that forgets everything at some instances (0-based)."""
+    found = np.zeros(len(x), np.int64)
+    edges = [0, *sorted({int(s) for s in starts if 0 < s < len(x)}), len(x)]
+    for begin, end in pairwise(edges):
+        found[begin:end] = predictions(x[begin:end], true_class[begin:end], classes)
+    return found
+
+
+def _evidence(x: Floats, member: NDArray[np.bool_], classes: int, window: int | None) -> Floats:
+    """Ln P(class)·P(x | class) with what the instances before tell."""
+    weights = member[:, None].astype(np.float64)
+    centre = x.mean(axis=0)  # cumulative squares keep their digits near 0
+    shifted = x - centre
+    count = _before(weights, window)
+    total, squares = _before(shifted * weights, window), _before(shifted**2 * weights, window)
+    seen = np.minimum(np.arange(len(x)), len(x) if window is None else window)
+    n = np.maximum(count, 1.0)
+    mean = total / n
+    variance = np.where(count < 2, 1.0, np.maximum(squares / n - mean**2, LEAST_VARIANCE))
+    mean = np.where(count < 1, shifted, mean)  # of a class never seen nothing speaks against x
+    prior = np.log((count[:, 0] + 1.0) / (seen + classes))
+    return prior - 0.5 * (np.log(variance) + (shifted - mean) ** 2 / variance).sum(axis=1)
+
+
+def _before(values: Floats, window: int | None) -> Floats:
+    """Sums over what came before each row, within the window."""
+    sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
+    if window is None:
+        return sums[:-1]
+    starts = np.maximum(np.arange(len(values)) - window, 0)
+    return sums[:-1] - sums[starts]
+
+
+# Naive Bayes that begins anew at every alarm, of a detector or of chance.
+
+
+LOOK_AHEAD = 4_000
+"""Instances computed at a time until an alarm comes; it changes nothing but the time it takes."""
+
+
+def at_alarms(
+    x: Floats, true_class: NDArray[np.integer], classes: int, spec: MonitorsSpec, detector: int
+) -> tuple[NDArray[np.int64], list[int]]:
+    """Answers (n,) of a learner that forgets all when a detector on its losses alarms, and when that was.
+
+    The detector begins anew too. Instances of alarms are 0-based: the first that the new learner sees.
+    """
+    answers, starts, begin = np.zeros(len(x), np.int64), [], 0
+    while begin < len(x):
+        length, found = LOOK_AHEAD, []
+        while True:
+            part = slice(begin, begin + length)
+            said = predictions(x[part], true_class[part], classes)
+            found = alarms_of(spec, said != true_class[part])[detector]
+            if found or begin + length >= len(x):
+                break
+            length *= 2
+        end = begin + found[0] if found else len(x)
+        answers[begin:end] = said[: end - begin]
+        if found and end < len(x):
+            starts.append(end)
+        begin = end
+    return answers, starts
+
+
+def chance_alarms(rng: np.random.Generator, n: int, probability: float, warm_up: int = 30) -> list[int]:
+    """Instances (0-based) of random alarms, each at least `warm_up` instances after the one before.
+
+    Žliobaitė et al. 2015, §6.9: at every step with this probability, but not in a learner's first 30.
+    """
+    starts, at = [], 0
+    if probability <= 0.0:
+        return starts
+    while True:
+        at += warm_up - 1 + int(rng.geometric(probability))
+        if at >= n:
+            return starts
+        starts.append(at)

@@ -1,0 +1,214 @@
+"""Results of an experiment: tables of numbers with their Monte-Carlo error, and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import isnan, nan, sqrt
+from pathlib import Path
+from typing import Any, TypeAlias
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A number that an experiment found."""
+
+    value: float
+    """NaN where undefined."""
+    error: float = 0.0
+    """Standard error over the runs; 0 for what does not depend on the seed, NaN of a single run."""
+    decimals: int = 4
+
+    def text(self) -> str:
+        """Value and standard error for people."""
+        if isnan(self.value):
+            return "–"
+        said = f"{round(self.value, self.decimals) + 0.0:,.{self.decimals}f}"  # + 0: no −0
+        if isnan(self.error):
+            return f"{said} ± ?"
+        shown = self.error >= 0.5 * 10.0**-self.decimals
+        return f"{said} ± {self.error:,.{self.decimals}f}" if shown else said
+
+
+Cell: TypeAlias = str | Measured
+
+
+def over_runs(values: ArrayLike, decimals: int = 4) -> Measured:
+    """Mean over runs and its standard error; runs without a value (NaN) are left out."""
+    found = np.asarray(values, np.float64).ravel()
+    found = found[~np.isnan(found)]
+    if not len(found):
+        return Measured(nan, 0.0, decimals)
+    error = float(found.std(ddof=1)) / sqrt(len(found)) if len(found) > 1 else nan
+    return Measured(float(found.mean()), error, decimals)
+
+
+def share(count: int, of: int, decimals: int = 3) -> Measured:
+    """Share of `of` independent runs, with the standard error of its Agresti-Coull estimate.
+
+    That estimate keeps an error where no run, or each of them, is counted.
+    """
+    if not of:
+        return Measured(nan, 0.0, decimals)
+    middle = (count + 2.0) / (of + 4.0)
+    return Measured(count / of, sqrt(middle * (1.0 - middle) / (of + 4.0)), decimals)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Numbers beside those of the paper."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: str = ""
+    """Differences from the paper and their reasons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A curve."""
+
+    label: str
+    x: NDArray[np.floating[Any]]
+    y: NDArray[np.floating[Any]]
+    dashed: bool = False
+    dots: bool = False
+    """Points without a line."""
+    names: tuple[str, ...] = ()
+    """Written beside the points, one each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: tuple[Line, ...]
+    verticals: tuple[float, ...] = ()
+    """Where the stream is known to change."""
+    horizontals: tuple[float, ...] = ()
+    """Levels to compare with."""
+    logarithmic: bool = False
+    """Whether x is drawn on a logarithmic scale."""
+    logarithmic_y: bool = False
+    """Whether y is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Panels below each other."""
+
+    name: str
+    """Of its file, without ending."""
+    title: str
+    panels: tuple[Panel, ...]
+    beside: bool = False
+    """Panels beside each other, on one scale in both directions: what moves from one to the next is seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Tables and figures of an experiment."""
+
+    tables: tuple[Table, ...]
+    figures: tuple[Figure, ...] = ()
+
+    def numbers(self) -> dict[str, Measured]:
+        """Look up every number by table, row and column."""
+        return {
+            f"{table.title} / {row[0] if isinstance(row[0], str) else i} / {heading}": cell
+            for table in self.tables
+            for i, row in enumerate(table.rows)
+            for heading, cell in zip(table.headings, row, strict=True)
+            if isinstance(cell, Measured)
+        }
+
+
+def _unheard(_said: str) -> None:
+    """Say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Seed and size of an experiment."""
+
+    seed: int = 1
+    reduced: bool = False
+    """Whether it is to take seconds; every table is there, its numbers are less sure."""
+    recording: Path | None = None
+    """CSV of labels and predictions, for experiments that evaluate recorded classifiers."""
+    said: Callable[[str], None] = field(default=_unheard)
+    """Takes a line about what is being done."""
+    moa: Path | None = None
+    """Folder with MOA's jar files, for experiments that set its detectors beside the daemon's."""
+
+    def size(self, full: int, reduced: int) -> int:
+        """Number of runs, outcomes … to take."""
+        return reduced if self.reduced else full
+
+    def rng(self, *names: str | int) -> np.random.Generator:
+        """Source of chance of one part of an experiment: other parts do not shift it."""
+        return np.random.default_rng([self.seed, *(crc32(str(name).encode()) for name in names)])
+
+    def runs(self, what: str, full: int, reduced: int) -> Sequence[int]:
+        """Numbers of the runs to make; each is told as it begins."""
+        return _Told(self.size(full, reduced), what, self.said)
+
+
+class _Told(Sequence[int]):
+    """Numbers from 0 on, each told when it is taken."""
+
+    def __init__(self, count: int, what: str, said: Callable[[str], None]) -> None:
+        self._count, self._what, self._said = count, what, said
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int | slice) -> int:  # type: ignore[override]
+        if isinstance(index, slice) or index >= self._count:
+            raise IndexError(index)
+        self._said(f"{self._what}: {index + 1} of {self._count}")
+        return index
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One experiment; `experiments.catalogue.KINDS` lists them all."""
+
+    name: str
+    """Of its command."""
+    title: str
+    source: str
+    """Paper and section."""
+    run: Callable[[Effort], Result]
+
+
+# Tables of an experiment as Markdown.
+
+
+def text_of(cell: Cell) -> str:
+    """Cell for people."""
+    return cell if isinstance(cell, str) else cell.text()
+
+
+def markdown(table: Table) -> str:
+    """One table, its title bold above it and its notes below."""
+    right = "".join("---:|" for _ in table.headings[1:])
+    lines = [f"**{table.title}**", "", _row(table.headings), f"|---|{right}"]
+    lines += [_row(tuple(map(text_of, row))) for row in table.rows]
+    if table.notes:
+        lines += ["", table.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,1 @@
+"""Streams of the literature whose drifts are known."""

@@ -1,0 +1,113 @@
+"""A stream as lines that `streamwatch replay` reads: the optimal classifier is the model."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import msgspec
+from aiokafka.errors import KafkaError
+
+from streamwatch.demo.producing import SimulationError, producer_of, retries_unsaid
+from streamwatch.papers.streams.gaussians import Drawn, Mixture, blocks
+
+LineLayout: TypeAlias = Literal["csv", "jsonl"]
+MODEL = "optimal"
+"""Name of the model whose predictions are written."""
+STEP_MS = 1_000
+"""Time from one instance to the next."""
+
+
+def lines(
+    mixture: Mixture, layout: LineLayout, outcomes: int | None, seed: int, *, start_ms: int = 0
+) -> Iterator[str]:
+    """Lines of a stream, each with its end of line; without end where `outcomes` is None.
+
+    CSV has a header and the columns `id,timestamp,model,prediction,label,x1,…`. JSON lines are a prediction,
+    with `scores` (class probabilities of the optimal classifier) and `x`, and then its label.
+    """
+    if layout == "csv":
+        attributes = ",".join(f"x{i + 1}" for i in range(mixture.dimensions))
+        yield f"id,timestamp,model,prediction,label,{attributes}\n"
+    left = outcomes
+    for block in blocks(mixture, seed):
+        written = _csv(block, mixture, start_ms) if layout == "csv" else _json(block, mixture, start_ms)
+        per_instance = 1 if layout == "csv" else 2
+        yield from written if left is None else itertools.islice(written, left * per_instance)
+        if left is not None:
+            left -= len(block.x)
+            if left <= 0:
+                return
+
+
+def _csv(block: Drawn, mixture: Mixture, start_ms: int) -> Iterator[str]:
+    labels = mixture.labels
+    columns = (block.instances, block.optimal_class, block.true_class, block.x)
+    for instance, answer, truth, x in zip(*(column.tolist() for column in columns), strict=True):
+        attributes = ",".join(f"{value:.6g}" for value in x)
+        at_ms = start_ms + instance * STEP_MS
+        yield f"{instance},{at_ms},{MODEL},{labels[answer]},{labels[truth]},{attributes}\n"
+
+
+def _json(block: Drawn, mixture: Mixture, start_ms: int) -> Iterator[str]:
+    labels, encode = mixture.labels, msgspec.json.Encoder().encode
+    columns = (block.instances, block.optimal_class, block.true_class, block.posterior, block.x)
+    for instance, answer, truth, shares, x in zip(*(column.tolist() for column in columns), strict=True):
+        name, at_ms = str(instance), start_ms + instance * STEP_MS
+        prediction = {
+            "id": name,
+            "timestamp": at_ms,
+            "model": MODEL,
+            "prediction": labels[answer],
+            "scores": {label: round(share, 6) for label, share in zip(labels, shares, strict=True)},
+            "x": [float(f"{value:.6g}") for value in x],
+        }
+        yield encode(prediction).decode() + "\n"
+        yield encode({"id": name, "timestamp": at_ms, "label": labels[truth]}).decode() + "\n"
+
+
+# A stream of the testbed into two topics of Kafka, dated as a backlog that ends now.
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Topics and brokers a stream is written to."""
+
+    bootstrap_servers: str
+    predictions_topic: str
+    labels_topic: str
+    create: int | None = None
+    """Partitions of topics that are made where they are absent; None: they must be there."""
+
+
+async def write_to_kafka(mixture: Mixture, instances: int, seed: int, to: Destination) -> None:
+    """Write the JSON lines of a stream as records, predictions and labels by turns, keyed by their id.
+
+    Records have the time of their event; instances are a second apart and the last one is of now, so that a
+    daemon takes the rest for a backlog.
+
+    Raises
+    ------
+    SimulationError
+        If the broker cannot be reached, a topic is absent, or records are not taken.
+    """
+    start_ms = time.time_ns() // 1_000_000 - instances * STEP_MS
+    topics = (to.predictions_topic, to.labels_topic)
+    async with producer_of(to.bootstrap_servers, topics, to.create, {}) as producer:
+        try:
+            with retries_unsaid():
+                written = lines(mixture, "jsonl", instances, seed, start_ms=start_ms)
+                for number, line in enumerate(written):
+                    instance, side = divmod(number, 2)
+                    await producer.send(
+                        topics[side],
+                        line.rstrip("\n").encode(),
+                        key=str(instance).encode(),
+                        timestamp_ms=start_ms + instance * STEP_MS,
+                    )
+                await producer.flush()
+        except KafkaError as error:
+            raise SimulationError(f"writing to {to.bootstrap_servers} failed: {error}") from error

@@ -1,0 +1,190 @@
+"""Settings that a state was made under, and what becomes of it under others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+from pydantic import ValidationError
+
+from streamwatch.edge.decoders.field_locations import fixed_text
+from streamwatch.settings.keys_of_settings import SIDES, Values, rule_key, values_of
+from streamwatch.settings.settings import Settings
+from streamwatch.settings.table_of_changes import RESET_ALL, RULES, Case, Change, Scope, is_remembered
+from streamwatch.settings.topics import TopicSection
+
+_FORGOTTEN = ("schema_registry", "alerts", "http", "state", "spark", "log")
+_MOST_SHOWN = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Contents of a state on which some changes depend."""
+
+    waiting: int = 0
+    """Predictions and labels that wait in the join."""
+    folds_waiting: int = 0
+    """Predictions of folds among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """Change of one setting, and what becomes of the state."""
+
+    key: str
+    before: Any
+    after: Any
+    change: Change
+    what: str
+    command: str = ""
+    scope: Scope | None = None
+
+    def text(self) -> str:
+        """One line for a person: setting, old and new value, what follows."""
+        return f"{self.key}: {_shown(self.before)} → {_shown(self.after)}: {self.change}, {self.what}"
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+
+def document_of(settings: Settings) -> bytes:
+    """Encode the settings that a state remembers, without secrets; equal settings give equal bytes."""
+    document = settings.model_dump(mode="json", exclude={*_FORGOTTEN}, exclude_none=False)
+    del document["kafka"]["security"]
+    # As they were written: what a mapping leaves unsaid, its envelope decides.
+    document["topics"] = settings.topics.model_dump(mode="json", exclude_unset=True)
+    return msgspec.json.encode(document, order="deterministic")
+
+
+class Unreadable(ValueError):  # noqa: N818 - named by what is wrong with it
+    """Settings that this version does not have."""
+
+
+def settings_of(document: bytes) -> Settings:
+    """Rebuild settings from `document_of`; what a state forgets has defaults.
+
+    Raises
+    ------
+    Unreadable
+        If this version does not have one of them any more.
+    """
+    try:
+        return Settings(**msgspec.json.decode(document))
+    except (ValidationError, msgspec.DecodeError, TypeError) as error:
+        raise Unreadable(str(error)) from error
+
+
+def changes(before: Settings, after: Settings, held: Held) -> list[SettingChange]:
+    """List what has changed between two settings, in the order of the settings, and what follows."""
+    old, new = _remembered(before), _remembered(after)
+    found = [_change(key, old[key], new[key], held) for key in new if key in old and old[key] != new[key]]
+    return [*_sides(before, after), *found]
+
+
+def _remembered(settings: Settings) -> Values:
+    return {key: value for key, value in values_of(settings).items() if is_remembered(rule_key(key))}
+
+
+def _change(key: str, before: Any, after: Any, held: Held) -> SettingChange:
+    case = next(case for case in RULES[rule_key(key)] if _applies(case, before, after, held))
+    return SettingChange(key, before, after, case.change, case.what, case.command, case.scope)
+
+
+def _applies(case: Case, before: Any, after: Any, held: Held) -> bool:
+    enough: Mapping[str | None, bool] = {
+        None: True,
+        "waiting": held.waiting > 0,
+        "folds": held.folds_waiting > 0,
+    }
+    return enough[case.needs] and case.applies(before, after)
+
+
+def _sides(before: Settings, after: Settings) -> Sequence[SettingChange]:
+    """Topics that carry something else than before."""
+    then, now = _sides_of(before), _sides_of(after)
+    return [
+        SettingChange(
+            f"topics: {name}",
+            then[name],
+            now[name],
+            Change.REFUSED,
+            "a topic cannot carry something else than before",
+            RESET_ALL,
+        )
+        for name in now
+        if name in then and then[name] != now[name]
+    ]
+
+
+def _sides_of(settings: Settings) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for side, topics in zip(SIDES, (settings.topics.predictions, settings.topics.labels), strict=True):
+        for topic in topics:
+            found.setdefault(topic.name, []).append(side.removeprefix("topics."))
+    return found
+
+
+# Models whose evaluation a changed mapping or utility concerns.
+
+
+def concerned(
+    change: SettingChange, before: Settings, after: Settings, models: Collection[str]
+) -> frozenset[str]:
+    """Models among `models` (without folds) that a change with a `scope` concerns.
+
+    A mapping concerns the model that it names as a constant. One that reads the names from records concerns
+    every model but those that other mappings name; that of labels, only models of its namespace.
+    """
+    if change.scope is None:
+        return frozenset()
+    if change.key.startswith("monitors.utility"):
+        return frozenset(name for name in models if _utility(before, name) != _utility(after, name))
+    name = change.key.partition("[")[2].partition("]")[0]
+    chosen: set[str] = set()
+    for settings in (before, after):
+        chosen |= _of_topic(settings, change.key.startswith("topics.predictions"), name, models)
+    return frozenset(chosen & set(models))
+
+
+def _utility(settings: Settings, model: str) -> object:
+    by_model = settings.monitors.utility_by_model
+    return next(
+        (utility for pattern, utility in by_model.items() if fnmatchcase(model, pattern)),
+        settings.monitors.utility,
+    )
+
+
+def _of_topic(settings: Settings, predictions: bool, name: str, models: Collection[str]) -> set[str]:  # noqa: FBT001
+    side = settings.topics.predictions if predictions else settings.topics.labels
+    topic = next((topic for topic in side if topic.name == name), None)
+    if topic is None:
+        return set()
+    if predictions:
+        return _predicting([topic], settings.topics.predictions, models)
+    named = {fixed_text(mapping.model) for mapping in topic.all_mappings}
+    if None not in named:  # every label is of a model that the mapping names
+        return {model for model in named if model is not None}
+    of_namespace = [each for each in settings.topics.predictions if each.namespace == topic.namespace]
+    return _predicting(of_namespace, settings.topics.predictions, models)
+
+
+def _predicting(
+    topics: Sequence[TopicSection], all_topics: Sequence[TopicSection], models: Collection[str]
+) -> set[str]:
+    """Models that may predict in some of the topics."""
+    own, some = _named(topics)
+    if not some:
+        return own
+    elsewhere, _ = _named([topic for topic in all_topics if topic not in topics])
+    return own | (set(models) - elsewhere)
+
+
+def _named(topics: Sequence[TopicSection]) -> tuple[set[str], bool]:
+    """Models that mappings name as constants, and whether any mapping reads names from records."""
+    named = [fixed_text(mapping.model) for topic in topics for mapping in topic.all_mappings]
+    return {name for name in named if name is not None}, None in named

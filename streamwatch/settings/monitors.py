@@ -1,0 +1,618 @@
+"""The `monitors` section: what is estimated for every model, and when it raises an alarm."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Annotated, Any, Literal, Self, TypeAlias, cast, get_type_hints
+
+from pydantic import (
+    Discriminator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import CoreSchema, core_schema
+
+from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MEASURES, MECHANISMS
+from streamwatch.core.estimators.entries import LEAST_ALPHA, Entry, Parameter
+from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
+from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
+from streamwatch.core.estimators.registers.revisions import RevisionsSpec
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
+from streamwatch.core.estimators.verdicts.costs import cost_table
+from streamwatch.core.events import VERDICT
+from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
+from streamwatch.core.specs import (
+    OPPONENTS,
+    ComparisonSpec,
+    DetectorSpec,
+    DriftWeightedSpec,
+    ForgettingSpec,
+    ModelDetectors,
+    MonitorsSpec,
+)
+from streamwatch.settings.sections import Section
+from streamwatch.settings.values import Bounded, counted
+
+# `monitors.comparisons`: which models are compared with which.
+
+
+class ComparisonSection(Section):
+    """Models to compare: a champion with its challengers, or pairs."""
+
+    champion: str | None = None
+    """Model that the others are compared with."""
+    challengers: tuple[str, ...] = ()
+    """Patterns of the challengers, such as fraud-*. The champion itself is left out."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Instead, pairs of models by name, with the champion first: `[[fraud-v3, fraud-v4]]`."""
+
+    @model_validator(mode="after")
+    def _in_one_form(self) -> ComparisonSection:
+        if bool(self.pairs) == bool(self.champion or self.challengers):
+            raise ValueError("expected champion and challengers, or pairs")
+        if not self.pairs and not (self.champion and all(self.challengers) and self.challengers):
+            raise ValueError("champion needs challengers and vice versa, and none of them may be empty")
+        for one, other in self.pairs:
+            if not one or not other or one == other:
+                raise ValueError(f"expected a pair of two different models, got {[one, other]!r}")
+        return self
+
+
+def comparison_specs(comparisons: Sequence[ComparisonSection]) -> tuple[ComparisonSpec, ...]:
+    """Comparisons that are asked for; a name is a pattern that matches it alone."""
+    specs: list[ComparisonSpec] = []
+    for comparison in comparisons:
+        if comparison.champion is not None:
+            specs.append(ComparisonSpec(comparison.champion, comparison.challengers))
+        specs += [ComparisonSpec(one, (_literal(other),)) for one, other in comparison.pairs]
+    return tuple(specs)
+
+
+def _literal(name: str) -> str:
+    """The pattern of one name, whatever signs it has."""
+    return re.sub(r"([*?[])", r"[\1]", name)
+
+
+# Lists of estimators in the file, `[landmark, fading: {alpha: 0.99}]`, made from the catalogue's tables.
+#
+# An entry is the name of a kind, or the name with its parameters; what is read is the core's specification
+# of it. Names, parameters, ranges, defaults and explanations are the catalogue's: what is added there is
+# known here.
+
+
+class Within:
+    """The range of a parameter, for `Annotated[float, Within(parameter)]`."""
+
+    def __init__(self, parameter: Parameter) -> None:
+        self.parameter = parameter
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(
+            counted, core_schema.no_info_after_validator_function(self._check, handler(source))
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), **self.parameter.bounds}
+
+    def _check(self, value: float) -> float:
+        problem = self.parameter.problem(value)
+        if problem is not None:
+            raise ValueError(problem)
+        return value
+
+
+class Generated(Section, use_attribute_docstrings=False):
+    """Base of sections made from tables: their keys bring their descriptions, no source is searched."""
+
+
+class Parameters(Generated):
+    """Parameters of one estimator."""
+
+    def values(self) -> dict[str, Any]:
+        """Values of which the specification is made."""
+        return self.model_dump()
+
+
+def parameters_of(entry: Entry, base: type[Parameters] = Parameters) -> type[Parameters]:
+    """The section with a kind's parameters; keys that `base` has already keep its ways."""
+    hints = get_type_hints(entry.spec)
+    by_name = {parameter.name: parameter for parameter in entry.parameters}
+    keys: dict[str, Any] = {}
+    for field in fields(entry.spec):
+        parameter = by_name.get(field.name)
+        if parameter is None:
+            keys[field.name] = (hints[field.name], Field(field.default, description="Its name in metrics."))
+            continue
+        free = parameter.choices or parameter.text
+        ranged = hints[field.name] if free else Annotated[hints[field.name], Within(parameter)]
+        keys[field.name] = (ranged, Field(field.default, description=parameter.help))
+    title = entry.spec.__name__.removesuffix("Spec")
+    told = f"{entry.help[0].upper()}{entry.help[1:]}."
+    return create_model(f"{title}Section", __base__=base, __doc__=told, **keys)
+
+
+def _written(entry: Entry, base: type[Parameters]) -> type[Section]:
+    """`fading: {alpha: 0.99}`: a mapping whose only key is the kind."""
+    section = parameters_of(entry, base)
+    title = section.__name__.removesuffix("Section")
+    key: dict[str, Any] = {entry.name: (section, ...)}
+    return create_model(f"{title}Entry", __base__=Generated, __doc__=f"`{entry.name}: {{…}}`.", **key)
+
+
+class OneOf:
+    """An entry of a list, for `Annotated[ForgettingSpec, OneOf(MECHANISMS)]`.
+
+    Parameters
+    ----------
+    entries
+        The kinds there are.
+    bases
+        By kind, a section whose keys it has beside its parameters.
+    """
+
+    def __init__(self, entries: Sequence[Entry], bases: Mapping[str, type[Parameters]] | None = None) -> None:
+        self._entries = {entry.name: entry for entry in entries}
+        self.written = {
+            entry.name: _written(entry, (bases or {}).get(entry.name, Parameters))
+            for entry in entries
+            if fields(entry.spec)
+        }
+        """By kind that has parameters, the mapping of one key that an entry with some is."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        del source
+        choices: dict[str, CoreSchema] = {
+            f"{name} by name": core_schema.literal_schema([name]) for name in self._entries
+        }
+        choices |= {name: handler.generate_schema(written) for name, written in self.written.items()}
+        return core_schema.no_info_after_validator_function(
+            self._spec,
+            core_schema.no_info_before_validator_function(
+                unwrapped, core_schema.tagged_union_schema(choices, discriminator=kind_of)
+            ),
+            serialization=core_schema.plain_serializer_function_ser_schema(self.shown),
+        )
+
+    def _spec(self, entry: str | Section) -> object:
+        """The specification an entry stands for; a bare name has the defaults."""
+        if isinstance(entry, str):
+            return self._entries[entry].spec()
+        name = next(iter(type(entry).model_fields))
+        return self._entries[name].spec(**getattr(entry, name).values())
+
+    def shown(self, spec: object) -> Any:
+        """Form in which a specification is written in the file."""
+        entry = next(e for e in self._entries.values() if e.spec is type(spec))
+        values = {f.name: getattr(spec, f.name) for f in fields(entry.spec)}
+        return {entry.name: values} if values else entry.name
+
+
+class OneOrMore:
+    """Parameters of one estimator, or a list of such, or null for none; read as a tuple of specifications.
+
+    For `Annotated[tuple[DriftWeightedSpec, ...], OneOrMore(entry)]`.
+    """
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self.section = parameters_of(entry)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        del source
+        several = core_schema.list_schema(handler.generate_schema(self.section))
+        return core_schema.no_info_after_validator_function(
+            self._specs,
+            core_schema.no_info_before_validator_function(listed, several),
+            serialization=core_schema.plain_serializer_function_ser_schema(self.shown),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        several = handler(schema)
+        return {"anyOf": [several["items"], several, {"type": "null"}]}
+
+    def _specs(self, sections: Sequence[Parameters]) -> tuple[object, ...]:
+        return tuple(self._entry.spec(**section.values()) for section in sections)
+
+    def shown(self, specs: Sequence[object]) -> Any:
+        """Form in which they are written in the file."""
+        return [{f.name: getattr(spec, f.name) for f in fields(self._entry.spec)} for spec in specs]
+
+
+def listed(value: object) -> object:
+    """Nothing and a single one as lists."""
+    return [] if value is None else [value] if isinstance(value, dict) else value
+
+
+def unwrapped(entry: object) -> object:
+    """`adwin:` and `adwin: {}` say the same as `adwin`."""
+    if isinstance(entry, dict) and len(written := cast("dict[object, object]", entry)) == 1:
+        ((kind, parameters),) = written.items()
+        return entry if parameters else kind
+    return entry
+
+
+def kind_of(entry: Any) -> str | None:
+    """The kind an entry is about: itself, or its only key."""
+    if isinstance(entry, str):
+        return f"{entry} by name"
+    if isinstance(entry, dict):
+        return str(next(iter(entry), None)) if len(entry) == 1 else None
+    return next(iter(type(entry).model_fields), None) if isinstance(entry, Section) else None
+
+
+# Detectors of some models only: the same ones with other parameters.
+
+
+ByModel: TypeAlias = dict[str, dict[str, dict[str, bool | int | float | str]]]
+"""Parameters by pattern of model, name of detector, and name of parameter."""
+
+
+def model_detectors(detectors: Sequence[DetectorSpec], by_model: ByModel) -> tuple[ModelDetectors, ...]:
+    """Detectors of the models of every pattern: those of all models but for the parameters given.
+
+    Raises
+    ------
+    ValueError
+        A name is of no detector or parameter, or a value is out of its range.
+    """
+    return tuple(
+        ModelDetectors(pattern, tuple(_changed(pattern, detector, given) for detector in detectors))
+        for pattern, given in by_model.items()
+        if known(pattern, "detector", given, [detector.name for detector in detectors])
+    )
+
+
+def _changed(pattern: str, detector: DetectorSpec, given: Mapping[str, Mapping[str, Any]]) -> DetectorSpec:
+    parameters = given.get(detector.name, {})
+    entry = next(each for each in DETECTORS if each.spec is type(detector))
+    known(f"{pattern}: {detector.name}", "parameter", parameters, [p.name for p in entry.parameters])
+    try:
+        values = parameters_of(entry).model_validate(parameters).model_dump()
+    except ValidationError as error:
+        first = error.errors()[0]
+        said = first.get("ctx", {}).get("error") or f"{first['msg']}, got {first['input']!r}"
+        raise ValueError(f"{pattern}: {detector.name}: {first['loc'][0]}: {said}") from None
+    return replace(detector, **{name: values[name] for name in parameters})
+
+
+def known(where: str, kind: str, given: Mapping[str, object], names: Sequence[str]) -> bool:
+    """Return True; raise ValueError for a name that is not among these."""
+    for name in given:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
+            raise ValueError(f"{where}: no {kind} is named {name!r}; {meant}")
+    return True
+
+
+# Kinds of forgetting, detectors and drift weighting, as the settings list them.
+
+
+FORGETTING_KINDS = tuple(entry.name for entry in MECHANISMS)
+DETECTOR_KINDS = tuple(entry.name for entry in DETECTORS)
+
+
+class HalfLife(Parameters):
+    """Exponential forgetting may be given as `half_life` instead of `alpha`."""
+
+    half_life: Annotated[float, Bounded("half-life in outcomes", above=0)] | None = Field(
+        default=None, description="Number of outcomes after which a weight has halved, instead of `alpha`."
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> HalfLife:
+        if self.half_life is not None and "alpha" in self.model_fields_set:
+            raise ValueError("give alpha or half_life, not both")
+        return self
+
+    @field_validator("half_life")
+    @classmethod
+    def _gives_a_factor(cls, half_life: float | None) -> float | None:
+        if half_life is not None and not LEAST_ALPHA <= _alpha_of(half_life) < 1.0:
+            raise ValueError(
+                f"half-life in outcomes must give a fading factor 2^(-1/half_life) in [{LEAST_ALPHA}, 1), "
+                f"got {half_life!r}"
+            )
+        return half_life
+
+    def values(self) -> dict[str, Any]:
+        """Half-life h is alpha = 2^(-1/h)."""
+        values = self.model_dump(exclude={"half_life"})
+        return values if self.half_life is None else values | {"alpha": _alpha_of(self.half_life)}
+
+
+def _alpha_of(half_life: float) -> float:
+    return 0.5 ** (1.0 / half_life)
+
+
+FORGETTING = OneOf(MECHANISMS, {"fading": HalfLife})
+DETECTOR = OneOf(DETECTORS)
+DRIFT_WEIGHTED = OneOrMore(DRIFT_WEIGHTINGS[0])
+
+
+# Sections of what is estimated beside accuracy: segments, revisions, probabilities, early hints.
+
+
+_SEGMENTS = SegmentsSpec()
+_REVISIONS = RevisionsSpec()
+_PROBABILITIES = ProbabilitiesSpec()
+_EARLY = EarlyHintsSpec()
+
+
+class SegmentsSection(Section):
+    """Evaluation by segment, if the mapping of a topic names segments."""
+
+    alpha: Annotated[float, Bounded("alpha", least=LEAST_ALPHA, below=1)] = _SEGMENTS.alpha
+    """Fading factor per outcome of a segment's value."""
+    max_values: Annotated[int, Bounded("max_values", least=1, most=1_000)] = _SEGMENTS.max_values
+    """Maximum number of values per segment and model that have estimates of their own; the busiest are
+    chosen, the others count as __other__."""
+    measures: tuple[str, ...] = _SEGMENTS.measures
+    """Measures to export, by the names that `streamwatch catalogue` lists."""
+    max_total: Annotated[int, Bounded("max_total", least=1, most=1_000_000)] = _SEGMENTS.max_total
+    """Maximum number of values with estimates of their own over all segments and models, including one
+    __other__ per segment."""
+
+    @field_validator("measures")
+    @classmethod
+    def _known(cls, measures: tuple[str, ...]) -> tuple[str, ...]:
+        names = [measure.name for measure in MEASURES]
+        for name in measures:
+            if name not in names or measures.count(name) > 1:
+                raise ValueError(f"expected different ones of {', '.join(names)}, got {name!r}")
+        return measures
+
+
+class RevisionsSection(Section):
+    """Comparison of the first and the last prediction of an id, with `join.conflicts: both`."""
+
+    alpha: Annotated[float, Bounded("alpha", above=0, most=1)] = _REVISIONS.alpha
+    """Fading factor per outcome of the model; 1 forgets nothing."""
+
+
+class ProbabilitiesSection(Section):
+    """Measures of the class scores that predictions carry. Models without scores have none."""
+
+    auc_outcomes: Annotated[int, Bounded("auc_outcomes", least=10, most=100_000)] = (
+        _PROBABILITIES.auc_outcomes
+    )
+    """Number of latest scored outcomes over which the area under the ROC curve is computed."""
+    max_auc_classes: Annotated[int, Bounded("max_auc_classes", least=2, most=64)] = (
+        _PROBABILITIES.max_auc_classes
+    )
+    """Maximum number of classes per model with such an area and a threshold curve; the first ones seen."""
+
+
+class EarlyHintsSection(Section):
+    """Hints from predictions alone, before labels arrive."""
+
+    predictions: Annotated[int, Bounded("predictions", least=4_096)] = _EARLY.predictions
+    """Number of predictions of a model within which a false hint has probability `delta`, as long as nothing
+    changes."""
+    delta: Annotated[float, Bounded("delta", above=0, below=1)] = _EARLY.delta
+    """Probability of a false hint within `predictions`."""
+    reach: Annotated[int, Bounded("reach", least=4_096)] = _EARLY.reach
+    """How many predictions back the latest ones are compared with. A pattern that repeats several times
+    within it, such as day and night, is not a change: with 20,000 predictions a day, use 60,000 or more."""
+    max_models: Annotated[int, Bounded("max_models", least=1, most=100_000)] = _EARLY.max_models
+    """Maximum number of models to watch for hints; the first ones to predict."""
+    notify: bool = False
+    """Send receivers a notification when a hint begins and when it ends. Rules of `alerts` with `detector:
+    early_hint` set its severity and cooldown."""
+
+    @model_validator(mode="after")
+    def _comparable(self) -> Self:
+        if self.reach > self.predictions:
+            raise ValueError(f"reach: expected at most predictions ({self.predictions}), got {self.reach}")
+        return self
+
+
+# Criterion by which models are judged: its name, or costs by true and predicted class.
+
+
+class CostsSection(Section):
+    """Cost of every answer: lower is better, and gains are negative."""
+
+    costs: dict[str, dict[str, float]]
+    """Cost by true class and predicted class: `{fraud: {legit: 100}, legit: {fraud: 5}}`."""
+    other: float | None = None
+    """Cost of every pair that is not listed, including correct predictions. If not set, every pair must be
+    listed."""
+
+    @model_validator(mode="after")
+    def _say_something(self) -> CostsSection:
+        cost_table(self.costs, self.other)
+        return self
+
+
+BY_NAME, BY_COSTS = "utility by name", "utility by costs"
+"""Tags of the two forms of a utility: with them a fault is told of the form that was written, once."""
+
+
+def _form_of_utility(value: object) -> str:
+    return BY_COSTS if isinstance(value, dict | CostsSection) else BY_NAME
+
+
+Utility: TypeAlias = Annotated[
+    Annotated[Literal["accuracy", "balanced"], Tag(BY_NAME)] | Annotated[CostsSection, Tag(BY_COSTS)],
+    Discriminator(_form_of_utility),
+]
+
+
+_DEFAULT = MonitorsSpec()
+_CLOCK = PredictionClockSpec()
+
+
+class MonitorsSection(Section):
+    """Estimators of every model. `streamwatch catalogue` lists all that are available."""
+
+    forgetting: tuple[Annotated[ForgettingSpec, FORGETTING], ...] = Field(
+        default=_DEFAULT.forgetting,
+        min_length=1,
+        description="How estimates forget; each entry gives one series of every measure. Kinds: "
+        f"{', '.join(FORGETTING_KINDS)}.",
+        json_schema_extra={"default": [FORGETTING.shown(spec) for spec in _DEFAULT.forgetting]},
+    )
+    detectors: tuple[Annotated[DetectorSpec, DETECTOR], ...] = Field(
+        default=_DEFAULT.detectors,
+        description=f"Drift detectors, which raise alarms. Kinds: {', '.join(DETECTOR_KINDS)}.",
+        json_schema_extra={"default": [DETECTOR.shown(spec) for spec in _DEFAULT.detectors]},
+    )
+    detectors_by_model: ByModel = Field(default_factory=dict)
+    """Parameters of these detectors for some models, by pattern of model; the first match applies:
+    `{"fraud-*": {page_hinkley: {threshold: 200}}}`. Each further delta of ADWIN adds a window for all
+    models."""
+    detector_clocks: dict[str, Literal["label", "prediction"]] = Field(default_factory=dict)
+    """Order in which a detector sees outcomes, by name of the detector: label (the default) or prediction.
+    `{adwin: prediction}` shows ADWIN the outcomes in the order of their predictions, which takes until their
+    labels are in (`join.horizon` later)."""
+    max_unsettled: Annotated[int, Bounded("max_unsettled", least=1, most=10_000_000)] = _CLOCK.max_unsettled
+    """Maximum number of outcomes of a model that are held back for detectors in the order of predictions.
+    Beyond it, the oldest are released early and counted."""
+    drift_weighted: Annotated[tuple[DriftWeightedSpec, ...], DRIFT_WEIGHTED] = Field(
+        default=_DEFAULT.drift_weighted,
+        json_schema_extra={"default": DRIFT_WEIGHTED.shown(_DEFAULT.drift_weighted)},
+    )
+    """Drift-weighted accuracy: one mapping, or a list of several. Set to null to switch it off."""
+    confidence_delta: Annotated[float, Bounded("confidence_delta", above=0, below=1)] = (
+        _DEFAULT.confidence_delta
+    )
+    """Error probability of the bounds of the accuracy: 0.05 gives 95 % confidence."""
+    opponents: tuple[
+        Literal["persistent", "persistent_at_prediction", "majority", "transition", "temporal_correction"],
+        ...,
+    ] = OPPONENTS
+    """Baselines against which every model is judged. A change of the verdict on persistent (no change)
+    notifies receivers."""
+    utility: Utility = "accuracy"
+    """Criterion by which models are judged: accuracy, balanced (every class counts alike), or costs by true
+    and predicted class."""
+    utility_by_model: dict[str, Utility] = Field(default_factory=dict)
+    """Criterion for some models, by pattern of model; the first match applies: `{"fraud-*": balanced}`."""
+    verdict_outcomes: Annotated[int, Bounded("verdict_outcomes", least=1_000)] = _DEFAULT.verdict_outcomes
+    """Number of outcomes within which a false verdict on one model and opponent has probability
+    `confidence_delta`, if losses do not depend on earlier ones, and after which a verdict that nothing
+    confirms becomes open."""
+    comparisons: tuple[ComparisonSection, ...] = ()
+    """Models to compare on the ids that both predicted: `{champion: fraud-v3, challengers: ["fraud-*"]}`, or
+    `{pairs: [[fraud-v3, fraud-v4]]}` with the champion first."""
+    max_comparisons: Annotated[int, Bounded("max_comparisons", least=1, most=10_000)] = (
+        _DEFAULT.max_comparisons
+    )
+    """Maximum number of compared pairs of models; the first ones to share an id. Further pairs are counted
+    only."""
+    history_days: Annotated[int, Bounded("history_days", least=0, most=366)] = _DEFAULT.history_days
+    """Number of days for which hourly outcomes and hits are kept in the state, for the page and the API
+    (finer for the latest hours); 0 for none."""
+    segments: SegmentsSection = SegmentsSection()
+    """Evaluation by segment, if mappings name segments."""
+    probabilities: ProbabilitiesSection | None = Field(default_factory=ProbabilitiesSection)
+    """Log loss, Brier score, calibration and area under the ROC curve of models that send scores. Set to null
+    to switch them off."""
+    early_hints: EarlyHintsSection | None = None
+    """Hints that predictions have changed before their labels are in, and the accuracy that scores suggest.
+    Set to `{}` to switch both on; null for neither."""
+    revisions: RevisionsSection = Field(default_factory=RevisionsSection)
+    """Comparison of the first and the last prediction of an id, with `join.conflicts: both`."""
+    label_delays: bool = False
+    """Estimate the share of predictions that are labelled by age, counting those that still wait as censored
+    (Kaplan-Meier)."""
+    cohort_verdicts: bool = False
+    """Judge every model by cohorts of prediction time, too. These verdicts hold when labels are late in a
+    biased way."""
+    shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (
+        _DEFAULT.shadow_max_classes
+    )
+    """Maximum number of classes of a model for which shadow classifiers run (they need memory for the cube of
+    that number), scores are evaluated and the confusion matrix is kept; 0 for none."""
+    per_class: str | None = None
+    """Forgetting whose per-class series are exported, by its metric label such as fading:0.999. If not set,
+    the first fading one."""
+    max_models: Annotated[int, Bounded("max_models", least=1, most=1_000_000)] = 1_000
+    """Maximum number of models. Records of further models are counted but not evaluated."""
+    max_classes: Annotated[int, Bounded("max_classes", least=2, most=65_000)] = 1_000
+    """Maximum number of classes per model. Further classes count as __other__."""
+    max_series: Annotated[int, Bounded("max_series", least=100)] = 200_000
+    """Maximum number of time series in /metrics, enough for 500 models of 20 classes (20 MB a scrape). Beyond
+    it, the least needed series of each model are left out, rare classes first (`series_dropped`); what rules
+    and dashboards read stays."""
+
+    @field_validator("comparisons")
+    @classmethod
+    def _compared_once(cls, comparisons: tuple[ComparisonSection, ...]) -> tuple[ComparisonSection, ...]:
+        seen: set[tuple[str, str]] = set()
+        for spec in comparison_specs(comparisons):
+            for pattern in spec.challengers:
+                if (spec.champion, pattern) in seen:
+                    raise ValueError(f"{spec.champion} is compared with {pattern} twice")
+                if (pattern, spec.champion) in seen:
+                    raise ValueError(f"{spec.champion} and {pattern} are each the champion of the other")
+                seen.add((spec.champion, pattern))
+        return comparisons
+
+    @field_validator("drift_weighted")
+    @classmethod
+    def _references_are_named(cls, several: tuple[DriftWeightedSpec, ...]) -> tuple[DriftWeightedSpec, ...]:
+        for one in several:
+            if (one.drift_signal == "reference") != bool(one.reference):
+                raise ValueError(
+                    "drift_signal: reference needs the name of a model in reference, and vice versa"
+                )
+            if several.count(one) > 1:
+                raise ValueError(f"{one.name} is listed twice")
+        return several
+
+    @field_validator("opponents")
+    @classmethod
+    def _opponents_differ(cls, opponents: tuple[str, ...]) -> tuple[str, ...]:
+        for opponent in opponents:
+            if opponents.count(opponent) > 1:
+                raise ValueError(f"{opponent} is listed twice")
+        return opponents
+
+    @field_validator("detectors")
+    @classmethod
+    def _names_differ(cls, detectors: tuple[DetectorSpec, ...]) -> tuple[DetectorSpec, ...]:
+        names = [detector.name for detector in detectors]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two detectors are named {name!r}; give one of them another name")
+            if name == VERDICT:
+                raise ValueError(
+                    f"a detector must not be named {VERDICT}, which is the name of alarms of verdicts"
+                )
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
+                raise ValueError(
+                    f"expected a detector name of lower-case letters, digits and _, got {name!r}"
+                )
+        return detectors
+
+    @field_validator("detectors_by_model")
+    @classmethod
+    def _of_these_detectors(cls, by_model: ByModel, info: ValidationInfo) -> ByModel:
+        if "detectors" in info.data:  # or they are at fault themselves
+            model_detectors(info.data["detectors"], by_model)
+        return by_model
+
+    @field_validator("detector_clocks")
+    @classmethod
+    def _clocks_of_these(cls, clocks: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        if "detectors" in info.data:
+            known(
+                "monitors.detector_clocks", "detector", clocks, [each.name for each in info.data["detectors"]]
+            )
+        return clocks

@@ -1,1 +1,0 @@
-"""The `monitors` section of the settings."""

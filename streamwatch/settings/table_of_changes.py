@@ -1,0 +1,431 @@
+"""What a change of each setting does to a state that exists (docs/reference/changes).
+
+History of records is not kept, so a change is one of five things. The first case that applies to the old and
+the new value counts. A contract test holds `RULES` against the keys of the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypeAlias
+
+from streamwatch.edge.sources.kafka.spec import At, parse_start
+from streamwatch.settings.keys_of_settings import SIDES
+from streamwatch.settings.values import parse_duration
+
+
+class Change(StrEnum):
+    """Consequence for a state of another value of a setting."""
+
+    GOES_ON = "goes on"
+    """Nothing that is kept depends on it."""
+    FROM_NOW = "from now on"
+    """What was counted stays; what comes follows the new value."""
+    BEGINS_ANEW = "begins anew"
+    """A part begins with no outcomes, everything else goes on."""
+    CONVERTED = "converted at start"
+    REFUSED = "refused"
+    """`run` does not start; a command is named that helps."""
+
+
+Scope: TypeAlias = Literal["estimators", "epoch"]
+"""What begins for the models that a change concerns: estimators with an evaluation epoch, or an epoch."""
+Needs: TypeAlias = Literal["waiting", "folds"]
+"""What a state must hold for a case to apply: anything that waits in the join, or predictions of folds."""
+
+RESET_JOIN: Final = "streamwatch state reset --section join"
+RESET_ALL: Final = "streamwatch state reset --all"
+
+
+def _always(before: Any, after: Any) -> bool:
+    del before, after
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One of the things that a change of a setting can be."""
+
+    change: Change
+    what: str
+    """What follows, for the person who changes it; continues the name of the change."""
+    when: str = ""
+    """In words, when it applies; empty: always."""
+    applies: Callable[[Any, Any], bool] = _always
+    """Whether it applies to the old and the new value (of `keys.values_of`)."""
+    needs: Needs | None = None
+    command: str = ""
+    """With a refusal, the command that helps."""
+    scope: Scope | None = None
+    """What begins for the models that the setting concerns; None where models are not concerned."""
+
+
+def _larger(before: Any, after: Any) -> bool:
+    return _size(after) > _size(before)
+
+
+def _size(value: Any) -> float:
+    return float(parse_duration(value)) if isinstance(value, str) else float(value)
+
+
+def _earlier(before: Any, after: Any) -> bool:
+    """Whether a start of reading lies before another, as far as that can be known."""
+    one, other = parse_start(before), parse_start(after)
+    if other == "earliest" or one == "latest":
+        return one != other
+    return isinstance(one, At) and isinstance(other, At) and other.timestamp_ms < one.timestamp_ms
+
+
+_OWN_PARTS: Final = Case(Change.BEGINS_ANEW, "what it is about, alone, with no outcomes")
+_PASSING: Final = Case(Change.GOES_ON, "it decides nothing that is kept")
+_READ_NEXT: Final = Case(Change.FROM_NOW, "it decides how records are read that come")
+_OTHER_OUTCOMES: Final = Case(
+    Change.BEGINS_ANEW,
+    "estimates of the models concerned, with an evaluation epoch: what was counted under the old mapping "
+    "cannot be told apart",
+    scope="estimators",
+)
+_OTHER_IDS: Final = Case(
+    Change.BEGINS_ANEW,
+    "estimates of the models concerned, with an evaluation epoch; what waits under the old ids never meets",
+    scope="estimators",
+)
+_SAMPLED: Final = Case(
+    Change.FROM_NOW, "for predictions that come; where none is mapped any more, what waits loses its own"
+)
+_NOT_READ: Final = Case(Change.GOES_ON, "it is not read on this side")
+_LIMIT: Final = (
+    Case(Change.GOES_ON, "there is more room", "raised", _larger),
+    Case(Change.FROM_NOW, "the oldest beyond it are evicted and counted", "lowered"),
+)
+_WAIT: Final = (Case(Change.FROM_NOW, "also for what waits already; what has expired stays so"),)
+
+
+def _mapping(side: str) -> dict[str, tuple[Case, ...]]:
+    """Rules of the fields of a topic's mapping; a field of the other side is not read."""
+    predicts = side == SIDES[0]
+    own = {
+        "id": _OTHER_IDS,
+        "model": _OTHER_IDS,
+        "prediction": _OTHER_OUTCOMES if predicts else _NOT_READ,
+        "label": _NOT_READ if predicts else _OTHER_OUTCOMES,
+        "timestamp": _READ_NEXT,
+        "timestamp_unit": _READ_NEXT,
+        "scores": _OTHER_OUTCOMES if predicts else _NOT_READ,
+        "fold": _READ_NEXT if predicts else _NOT_READ,
+        "label_probability": _SAMPLED if predicts else _NOT_READ,
+        "label_requested": _SAMPLED if predicts else _NOT_READ,
+        "min_label_probability": _SAMPLED if predicts else _NOT_READ,
+        "segments": Case(Change.FROM_NOW, "a segment's values count from records that come")
+        if predicts
+        else _NOT_READ,
+        "classes": _OTHER_OUTCOMES,
+        "kind": _OTHER_OUTCOMES,
+        "when": _OTHER_OUTCOMES,
+        "optional": _READ_NEXT,
+    }
+    return {f"{side}.mapping.{field}": (case,) for field, case in own.items()}
+
+
+def _topics(side: str) -> dict[str, tuple[Case, ...]]:
+    return {
+        side: (
+            Case(
+                Change.CONVERTED,
+                "topics rank anew from the next record on",
+                "in another order",
+                lambda before, after: sorted(before) == sorted(after),
+            ),
+            Case(
+                Change.GOES_ON,
+                "a topic that is added is read from the clock on; of one that is left out, the position is "
+                "forgotten",
+                "added or left out",
+            ),
+        ),
+        f"{side}.namespace": (
+            Case(
+                Change.REFUSED,
+                "what waits would never meet",
+                "while predictions or labels wait",
+                needs="waiting",
+                command=RESET_JOIN,
+            ),
+            Case(Change.GOES_ON, "nothing waits"),
+        ),
+        f"{side}.format": (_READ_NEXT,),
+        f"{side}.key_format": (_READ_NEXT,),
+        f"{side}.envelope": (_READ_NEXT,),
+        f"{side}.mappings": (_OTHER_OUTCOMES,),
+        **_mapping(side),
+    }
+
+
+def _going_on(section: str, *names: str) -> dict[str, tuple[Case, ...]]:
+    return {f"{section}.{name}": (_PASSING,) for name in names}
+
+
+RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
+    {
+        "source": (
+            Case(Change.REFUSED, "topics and results of Spark have states of their own", command=RESET_ALL),
+        ),
+        "kafka.bootstrap_servers": (
+            Case(
+                Change.GOES_ON,
+                "another cluster shows by the ids of its topics, and `kafka.on_data_loss` decides",
+            ),
+        ),
+        "kafka.start_from": (
+            Case(
+                Change.REFUSED,
+                "records before the first start cannot be read in their order any more",
+                "earlier",
+                _earlier,
+                command=RESET_ALL,
+            ),
+            Case(Change.GOES_ON, "it counted at the first start only", "otherwise"),
+        ),
+        **_going_on(
+            "kafka",
+            "on_data_loss",
+            "max_batch_bytes",
+            "max_record_bytes",
+            "group_id",
+            "dead_letter_topic",
+            "client_id",
+            "security.protocol",
+            "security.mechanism",
+            "security.username",
+            "security.password_file",
+            "security.password",
+            "security.ca_file",
+            "security.certificate_file",
+            "security.key_file",
+            "security.key_password_file",
+            "security.check_hostname",
+        ),
+        **_topics(SIDES[0]),
+        **_topics(SIDES[1]),
+        **_going_on(
+            "schema_registry",
+            "url",
+            "username",
+            "password_file",
+            "password",
+            "token_file",
+            "ca_file",
+            "timeout",
+        ),
+        "join.horizon": (
+            Case(
+                Change.FROM_NOW,
+                "also for what waits already; what has expired stays so; label delays and late labels, which "
+                "are counted by horizon, begin anew",
+            ),
+        ),
+        "join.early_horizon": _WAIT,
+        "join.dedup_horizon": _WAIT,
+        "join.max_pending": _LIMIT,
+        "join.max_labels": _LIMIT,
+        "join.max_dedup_entries": _LIMIT,
+        "join.on_expiry": (Case(Change.FROM_NOW, "for predictions that expire from now on"),),
+        "join.order": (
+            Case(
+                Change.CONVERTED,
+                "outcomes that are held back are evaluated at the start",
+                "to resolution",
+                lambda _, after: after == "resolution",
+            ),
+            Case(Change.CONVERTED, "none is held back at first", "to prediction_time"),
+        ),
+        "join.reorder_window": (Case(Change.FROM_NOW, "for outcomes that are held back already, too"),),
+        "join.max_reordered": (Case(Change.FROM_NOW, "beyond it, outcomes are released early and counted"),),
+        "join.retain_unmatched": (Case(Change.FROM_NOW, "for labels that come"),),
+        "join.conflicts": (
+            Case(
+                Change.CONVERTED,
+                "of predictions that wait, the first is evaluated",
+                "both → first",
+                lambda before, after: (before, after) == ("both", "first"),
+            ),
+            Case(
+                Change.CONVERTED,
+                "of predictions that wait, the last class that was kept is evaluated",
+                "both → last",
+                lambda before, after: (before, after) == ("both", "last"),
+            ),
+            Case(Change.FROM_NOW, "for predictions that come; revisions begin with `both`", "otherwise"),
+        ),
+        **_going_on("time", "settle", "max_hold_back", "max_future", "max_held_megabytes"),
+        "monitors.forgetting": (_OWN_PARTS,),
+        "monitors.detectors": (_OWN_PARTS,),
+        "monitors.detectors_by_model": (_OWN_PARTS,),
+        "monitors.detector_clocks": (_OWN_PARTS,),
+        "monitors.max_unsettled": (Case(Change.FROM_NOW, "the oldest beyond it are released early"),),
+        "monitors.drift_weighted": (_OWN_PARTS,),
+        "monitors.confidence_delta": (Case(Change.BEGINS_ANEW, "verdicts, alone, with no evidence"),),
+        "monitors.opponents": (Case(Change.BEGINS_ANEW, "verdicts on opponents that are new, alone"),),
+        "monitors.utility": (
+            Case(
+                Change.BEGINS_ANEW,
+                "verdicts of the models concerned, alone, with an evaluation epoch",
+                scope="epoch",
+            ),
+        ),
+        "monitors.utility_by_model": (
+            Case(
+                Change.BEGINS_ANEW,
+                "verdicts of the models concerned, alone, with an evaluation epoch",
+                scope="epoch",
+            ),
+        ),
+        "monitors.verdict_outcomes": (Case(Change.BEGINS_ANEW, "verdicts, alone, with no evidence"),),
+        "monitors.comparisons": (
+            Case(Change.FROM_NOW, "pairs come of ids that are predicted or resolved from now on"),
+        ),
+        "monitors.max_comparisons": (
+            Case(Change.GOES_ON, "there is more room", "raised", _larger),
+            Case(Change.FROM_NOW, "pairs beyond it begin anew", "lowered"),
+        ),
+        "monitors.history_days": (Case(Change.FROM_NOW, "a longer history grows, a shorter one is cut"),),
+        "monitors.segments.alpha": (Case(Change.BEGINS_ANEW, "estimates by segment, alone"),),
+        "monitors.segments.max_values": (Case(Change.BEGINS_ANEW, "estimates by segment, alone"),),
+        "monitors.segments.measures": (_PASSING,),
+        "monitors.segments.max_total": _LIMIT,
+        "monitors.probabilities": (Case(Change.BEGINS_ANEW, "measures of scores, alone"),),
+        "monitors.probabilities.auc_outcomes": (Case(Change.BEGINS_ANEW, "measures of scores, alone"),),
+        "monitors.probabilities.max_auc_classes": (Case(Change.BEGINS_ANEW, "measures of scores, alone"),),
+        "monitors.early_hints": (Case(Change.BEGINS_ANEW, "early hints, alone"),),
+        "monitors.early_hints.predictions": (Case(Change.BEGINS_ANEW, "early hints, alone"),),
+        "monitors.early_hints.delta": (Case(Change.BEGINS_ANEW, "early hints, alone"),),
+        "monitors.early_hints.reach": (Case(Change.BEGINS_ANEW, "early hints, alone"),),
+        "monitors.early_hints.max_models": (Case(Change.BEGINS_ANEW, "early hints, alone"),),
+        "monitors.early_hints.notify": (_PASSING,),
+        "monitors.revisions.alpha": (Case(Change.BEGINS_ANEW, "comparison of revised predictions, alone"),),
+        "monitors.cohort_verdicts": (Case(Change.BEGINS_ANEW, "verdicts by cohorts, alone"),),
+        "monitors.label_delays": (Case(Change.BEGINS_ANEW, "shares of labelled predictions, alone"),),
+        "monitors.shadow_max_classes": (
+            Case(Change.BEGINS_ANEW, "shadow classifiers and the confusion matrix, alone"),
+        ),
+        "monitors.per_class": (_PASSING,),
+        "monitors.max_models": (
+            Case(Change.GOES_ON, "there is more room", "raised", _larger),
+            Case(Change.BEGINS_ANEW, "models that do not fit any more, which are said", "lowered"),
+        ),
+        "monitors.max_classes": (
+            Case(
+                Change.FROM_NOW,
+                "for classes that come; a model that had more begins anew, as they were counted as one",
+                "raised",
+                _larger,
+            ),
+            Case(
+                Change.BEGINS_ANEW, "estimates of all models, whose classes are counted otherwise", "lowered"
+            ),
+        ),
+        "monitors.max_series": (_PASSING,),
+        "folds.scheme": (
+            Case(
+                Change.REFUSED,
+                "what waits was assigned to folds under the old scheme",
+                "while predictions of folds wait",
+                needs="folds",
+                command=RESET_JOIN,
+            ),
+            Case(Change.BEGINS_ANEW, "estimates of folds, alone", "otherwise"),
+        ),
+        "folds.k": (
+            Case(
+                Change.REFUSED,
+                "what waits was assigned to folds under the old number",
+                "while predictions of folds wait",
+                needs="folds",
+                command=RESET_JOIN,
+            ),
+            Case(Change.BEGINS_ANEW, "estimates of folds, alone", "otherwise"),
+        ),
+        "folds.prequential": (
+            Case(
+                Change.REFUSED,
+                "what waits was assigned to folds under the old scheme",
+                "while predictions of folds wait",
+                needs="folds",
+                command=RESET_JOIN,
+            ),
+            Case(Change.BEGINS_ANEW, "estimates of folds, alone", "otherwise"),
+        ),
+        **_going_on(
+            "alerts",
+            "receivers",
+            "rules",
+            "severity",
+            "cooldown",
+            "min_outcomes",
+            "incident_outcomes",
+            "resolve_timeout",
+            "stale_after",
+            "digest_interval",
+            "digest_size",
+            "give_up_after",
+            "max_pending",
+            "external_url",
+        ),
+        **_going_on(
+            "http",
+            "listen",
+            "token_file",
+            "token",
+            "tls",
+            "tls.certificate_file",
+            "tls.key_file",
+            "allowed_hosts",
+            "max_connections",
+            "header_timeout",
+            "send_timeout",
+            "max_buffered_bytes",
+        ),
+        "state.kind": (
+            Case(
+                Change.REFUSED,
+                "what is kept in `state.directory` would be left behind",
+                "rocksdb → memory",
+                lambda before, after: (before, after) == ("rocksdb", "memory"),
+                command="streamwatch run --discard",
+            ),
+            Case(Change.GOES_ON, "a state on disk is begun, as memory keeps none", "memory → rocksdb"),
+        ),
+        "state.directory": (Case(Change.GOES_ON, "with the state that is there, if there is one"),),
+        **_going_on(
+            "state",
+            "commit_interval",
+            "commit_events",
+            "journal_outcomes",
+            "min_free_megabytes",
+            "join_memory_megabytes",
+        ),
+        **_going_on(
+            "spark",
+            "checkpoint",
+            "results_topic",
+            "id_buckets",
+            "model_buckets",
+            "interval",
+            "batch_records",
+            "configuration",
+        ),
+        **_going_on("log", "level", "format"),
+    }
+)
+"""Cases by key of a rule (`keys.keys`), the first that applies counts."""
+
+_FORGOTTEN: Final = ("kafka.security.", "schema_registry.", "alerts.", "http.", "state.", "spark.", "log.")
+"""Keys of which a state remembers nothing: some are secret, and nothing that is kept depends on any."""
+
+
+def is_remembered(key: str) -> bool:
+    """Tell whether a state remembers the value of a key, to compare it at the next start."""
+    return not key.startswith(_FORGOTTEN)

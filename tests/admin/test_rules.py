@@ -1,0 +1,368 @@
+"""Each rule of `streamwatch doctor`: what it says where it should, and its silence where it should not."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from streamwatch.admin.doctor import rules
+from streamwatch.admin.doctor.facts import Configured, Facts, MetricSamples, Rule, SampledTopic, Weight, read
+from streamwatch.admin.doctor.rules import RULES, examine
+from streamwatch.core.events import Prediction
+from streamwatch.core.join.caveats import Repeats
+from streamwatch.settings.monitors import MonitorsSection
+
+MODULES: list[ModuleType] = [
+    importlib.import_module(f"{rules.__name__}.{found.name}")
+    for found in pkgutil.iter_modules(rules.__path__)
+]
+MODEL = """
+model_predictions_total{model="m"} 1000
+outcomes_total{model="m"} 900
+accuracy_ratio{model="m",forgetting="fading:0.999"} 0.95
+accuracy_ratio{model="m",forgetting="landmark"} 0.5
+"""
+
+
+def reading(text: str) -> MetricSamples:
+    """Samples as the daemon writes them, without the prefix."""
+    return read("\n".join(f"streamwatch_{line}" for line in text.splitlines() if line) + "\n")
+
+
+def said(text: str = "", **rest: Any) -> list[str]:
+    """What is found, in words: subject, figure, cause and change in one line."""
+    found = examine(Facts(reading(text) if text else MetricSamples({}), **rest))
+    return [f"{one.rule}: {one.subject} {one.said} | {one.cause} | {one.change}" for one in found]
+
+
+def baselines(persistent: float, majority: float) -> str:
+    return MODEL + "".join(
+        f'baseline_accuracy_ratio{{model="m",forgetting="fading:0.999",baseline="{name}"}} {value}\n'
+        for name, value in (("persistent", persistent), ("majority", majority))
+    )
+
+
+Case = tuple[Mapping[str, Any], str]
+CONFIGURED = Configured(horizon_ms=3_600_000, min_outcomes=100)
+WRONG: Mapping[str, Case] = {
+    "not_ready": (
+        {"text": "kafka_up 0", "reasons": ("Kafka cannot be reached",)},
+        "daemon is not ready: Kafka cannot be reached | the brokers do not answer",
+    ),
+    "held_back": (
+        {"text": 'merge_held_records 400\nmerge_hold_seconds{topic="p",partition="3"} 95'},
+        "partition 3 of p has held 400 records back for 95 s",
+    ),
+    "clock_behind": ({"text": "host_clock_behind 1"}, "this host's clock is behind"),
+    "nothing_joins": (
+        {
+            "text": 'nothing_joins{model="m"} 1\nlabels_accepted_total 650\n'
+            'model_predictions_total{model="m"} 700',
+            "topics": {
+                "p": SampledTopic({"m": [f"pre-{number}" for number in range(50)]}),
+                "l": SampledTopic({"": [str(number) for number in range(50)]}),
+            },
+        },
+        "model m has no label for any of 700 predictions | ids at predictions start with 'pre-'",
+    ),
+    "classes_disjoint": (
+        {"details": {"m": {"classes_disjoint": {"predicted_class": ["0", "1"], "true": ["no", "yes"]}}}},
+        "model m is right in no outcome: it predicts '0', '1', but labels say 'no', 'yes'",
+    ),
+    "undecodable": (
+        {
+            "text": 'records_evaluated_total{topic="l"} 1000\n'
+            'records_invalid_total{topic="l",reason="missing_label"} 390\n'
+            'records_invalid_total{topic="l",reason="invalid_json"} 10',
+            "topics": {"l": SampledTopic(invalid={"missing_label": "partition 0 offset 17"})},
+        },
+        "topic l has 40.0% invalid records (400), mostly missing_label, such as partition 0 offset",
+    ),
+    "horizon_short": (
+        {"text": "labels_late_total 120\nlabels_joined_total 880", "configured": CONFIGURED},
+        "join.horizon is too short for 12.0% of the labels: 120 arrived after expiry",
+    ),
+    "labels_orphaned": (
+        {
+            "text": "labels_orphaned_total 310\nlabels_accepted_total 2000\nlabels_joined_total 1690\n"
+            'topic_labels_total{topic="truths"} 1000\ntopic_labels_total{topic="reviews"} 1000\n'
+            'topic_label_results_total{topic="truths",result="orphaned"} 300\n'
+            'topic_label_results_total{topic="reviews",result="orphaned"} 10'
+        },
+        "labels of truths match no prediction in 30.0% of cases (300 of 1,000)",
+    ),
+    "predictions_repeated": (
+        {
+            "text": "predictions_accepted_total 700\npredictions_duplicate_total 572\n"
+            "predictions_conflict_total 128"
+        },
+        "predictions repeat an id and a model in 50.0% of cases (700 of 1,400; 128 with another class)",
+    ),
+    "not_durable": ({"text": "state_durable 0"}, "state is not durable"),
+    "disk_low": (
+        {"text": 'state_disk_low 1\nstate_bytes{part="join"} 3000000'},
+        "disk is nearly full, so reading is paused (the state takes 3 MB)",
+    ),
+    "lag_grows": (
+        {
+            "text": 'consumer_lag_records{topic="p",partition="0"} 9000\n'
+            'records_evaluated_total{topic="p"} 500',
+            "before": reading(
+                'consumer_lag_records{topic="p",partition="0"} 5000\nrecords_evaluated_total{topic="p"} 200'
+            ),
+            "seconds": 3.0,
+        },
+        "lag grew by 4,000 records in 3 s and is 9,000, mostly on p (100 records evaluated per second)",
+    ),
+    "limits_reached": (
+        {"text": 'records_over_limit_total{limit="models"} 55'},
+        "monitors.max_models is reached: 55 records are beyond it",
+    ),
+    "early_hint_stands": (
+        {
+            "text": 'early_hint{model="m"} 1',
+            "details": {"m": {"early_hints": {"hint": {"class": "fraud", "more": True}}}},
+        },
+        "model m has an early hint: 'fraud' is predicted more often than before; the labels are not in",
+    ),
+    "labels_cut_off": (
+        {"details": {"m": {"label_delays": {"labelled": [*(0.02 * k for k in range(1, 23)), 0.5]}}}},
+        "model m has labels for 50.0% of its predictions when these expire, 12.0% of them from",
+    ),
+    "labels_missing": (
+        {
+            "details": {
+                "m": {
+                    "sampled_labels": {
+                        "settled": {"labels_asked": 3_000.0, "labels_arrived": 2_010},
+                        "labels_missing": True,
+                        "probabilities_differ": False,
+                    }
+                }
+            }
+        },
+        "labels of m are missing: of 3,000 that were asked for, 2,010 have come",
+    ),
+    "segments_full": (
+        {
+            "text": 'segment_outcomes_total{model="m",segment="country",value="de"} 800\n'
+            'segment_outcomes_total{model="m",segment="country",value="__other__"} 200\n'
+            'segment_outcomes_total{model="m",segment="channel",value="web"} 990\n'
+            'segment_outcomes_total{model="m",segment="channel",value="__other__"} 10'
+        },
+        "segment country of model m has 20.0% of its outcomes in __other__",
+    ),
+    "evicted": (
+        {"text": "predictions_evicted_total 8"},
+        "join.max_pending is reached: 8 of the oldest were evicted",
+    ),
+    "persistent_wins": (
+        {"text": baselines(0.98, 0.99)},
+        "model m is right in 95.0%, the previous label in 98.0%, but classes are 99 : 1",
+    ),
+    "labels_sorted": (
+        {"text": baselines(0.99, 0.55)},
+        "model m has labels that repeat the previous one in 99.0% of its outcomes, although",
+    ),
+    "out_of_order": (
+        {
+            "text": 'records_evaluated_total{topic="l"} 1000\nrecords_out_of_order_total{topic="l"} 50\n'
+            'records_lateness_seconds_total{topic="l"} 100'
+        },
+        "topic l has 5.0% of its records out of order, 2.0 s late on average",
+    ),
+    "detectors_silent": (
+        {
+            "text": 'model_predictions_total{model="m"} 90\noutcomes_total{model="m"} 40',
+            "configured": CONFIGURED,
+        },
+        "model m has 40 outcomes: its alarms are not announced before 100",
+    ),
+    "undelivered": (
+        {
+            "text": 'notifications_dropped_total{receiver="oncall",reason="gave_up"} 2\n'
+            'notifications_failed_total{receiver="oncall",reason="http_500"} 9\n'
+            'notifications_pending{receiver="oncall"} 1'
+        },
+        "receiver oncall 2 notifications given up, 1 wait; most attempts fail with http_500",
+    ),
+    "log_lost": (
+        {
+            "text": 'kafka_data_loss_total{cause="retention"} 1\n'
+            'kafka_records_lost_total{cause="retention"} 900'
+        },
+        "Kafka lost records before they were read: retention 1 times; 900 are known to be lost",
+    ),
+}
+"""For each rule a daemon on which it has something to say, and what it then says."""
+
+HEALTHY = (
+    MODEL
+    + """
+kafka_up 1
+ready 1
+state_durable 1
+state_disk_low 0
+host_clock_behind 0
+labels_accepted_total 920
+labels_joined_total 900
+labels_late_total 2
+labels_orphaned_total 3
+nothing_joins{model="m"} 0
+records_evaluated_total{topic="p"} 1000
+records_evaluated_total{topic="l"} 920
+records_out_of_order_total{topic="p"} 1
+consumer_lag_records{topic="p",partition="0"} 2000
+merge_hold_seconds{topic="p",partition="0"} 1.2
+predictions_evicted_total 0
+records_over_limit_total{limit="models"} 0
+kafka_data_loss_total{cause="retention"} 0
+notifications_failed_total{receiver="oncall",reason="http_500"} 1
+notifications_dropped_total{receiver="oncall",reason="gave_up"} 0
+notifications_pending{receiver="oncall"} 0
+early_hint{model="m"} 0
+segment_outcomes_total{model="m",segment="country",value="de"} 900
+segment_outcomes_total{model="m",segment="country",value="__other__"} 9
+"""
+)
+
+
+def test_every_rule_of_every_file_is_named_as_it_is_called_and_applied() -> None:
+    found = {
+        name: value for module in MODULES for name, value in vars(module).items() if isinstance(value, Rule)
+    }
+    assert {name.lower() for name in found} == {rule.name for rule in found.values()}
+    assert sorted(rule.name for rule in found.values()) == [rule.name for rule in RULES]
+
+
+def test_every_rule_has_a_test() -> None:
+    assert set(WRONG) == {rule.name for rule in RULES}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_rule_says_what_is_wrong_with_its_figure_and_nothing_else_is_found(name: str) -> None:
+    given, expected = WRONG[name]
+    [found] = said(**given)
+    assert found.startswith(f"{name}: {expected}")
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_rule_is_silent_on_a_healthy_daemon_and_on_one_that_tells_nothing(name: str) -> None:
+    find: Callable[[Facts], Any] = next(rule.find for rule in RULES if rule.name == name)
+    assert list(find(Facts(reading(HEALTHY), reading(HEALTHY), 3.0, configured=CONFIGURED))) == []
+    assert list(find(Facts(MetricSamples({})))) == []
+
+
+def test_probabilities_that_are_not_those_used_are_told_and_labels_that_come_are_not() -> None:
+    settled = {"labels_asked": 3_000.0, "labels_arrived": 3_600}
+    document = {"settled": settled, "labels_missing": False, "probabilities_differ": True}
+    [found] = said(details={"m": {"sampled_labels": document}})
+    assert found.startswith("labels_missing: label_probability of m is not how often labels are asked for")
+    assert said(details={"m": {"sampled_labels": {**document, "probabilities_differ": False}}}) == []
+
+
+def test_the_most_important_comes_first() -> None:
+    facts = Facts(
+        reading('state_durable 0\nstate_disk_low 1\nnothing_joins{model="m"} 1\nlabels_late_total 9')
+    )
+    weights = [found.weight for found in examine(facts)]
+    assert weights == sorted(weights)
+    assert weights[0] is Weight.NOTHING_WORKS
+
+
+def test_a_daemon_that_has_not_come_to_reading_is_not_told_of_brokers() -> None:
+    compiling = "the estimators are being compiled, once on this machine: 10 s so far"
+    (found,) = said(text="kafka_up 0", reasons=(compiling,))
+    assert found == (
+        f"not_ready: daemon is not ready: {compiling} | it is starting, recovering or waiting | "
+        "wait; if it lasts, the log gives the reason"
+    )
+
+
+def test_classes_that_only_differ_in_writing_are_matched_in_what_to_change() -> None:
+    disjoint = {"classes_disjoint": {"predicted_class": ["0", "1"], "true": ["no", "yes"]}}
+    [found] = said(details={"m": disjoint})
+    assert found.endswith("in the mapping of the label topic: classes: {'no': '0', 'yes': '1'}")
+
+
+def test_a_model_whose_predicted_classes_are_scores_is_told_so() -> None:
+    disjoint = {"classes_disjoint": {"predicted_class": ["0.93", "0.5"], "true": ["fraud"]}}
+    [found] = said(details={"m": disjoint})
+    assert "the mapped field holds a score instead of a class" in found
+
+
+def test_a_rare_class_is_no_finding_where_the_utility_is_balanced_already() -> None:
+    balanced = Configured(3_600_000, 100, {"": "accuracy", "m": "balanced"})
+    assert said(baselines(0.98, 0.99), configured=balanced) == []
+
+
+def test_nothing_joins_because_there_are_no_labels_at_all() -> None:
+    [found] = said('nothing_joins{model="m"} 1\nlabels_accepted_total 3')
+    assert "only 3 labels were read at all" in found
+
+
+def test_a_hint_about_scores_says_so_and_one_without_details_says_what_is_known() -> None:
+    scores = {"early_hints": {"hint": {"class": None, "more": False}}}
+    [found] = said('early_hint{model="m"} 1', details={"m": scores})
+    assert "scores of predicted classes are lower than before" in found
+    [found] = said('early_hint{model="m"} 1')
+    assert "its predictions differ from earlier ones" in found
+
+
+def curve(last_but_one: float, last: float, known: int = 23) -> Mapping[str, Any]:
+    """Details of a model whose share labelled by age ends like this."""
+    shares = [*([last_but_one] * 22), last]
+    return {"m": {"label_delays": {"labelled": shares[:known]}}}
+
+
+@pytest.mark.parametrize("details", [curve(0.5, 0.51), curve(0.7, 0.995), curve(0.4, 0.5, 22), curve(0, 0)])
+def test_labels_that_have_come_before_the_horizon_ends_or_are_all_in_by_then_are_no_finding(details) -> None:
+    assert said(details=details) == []
+
+
+def test_outcomes_of_segments_for_which_there_was_no_room_are_told() -> None:
+    [found] = said('segment_outcomes_left_out_total{model="m",segment="user"} 1200')
+    assert found.startswith("segments_full: segment user of model m lacks 1,200 outcomes")
+
+
+def test_each_limit_is_named_as_its_setting_and_that_of_segments_as_what_it_is() -> None:
+    for limit in ("models", "classes", "comparisons"):
+        [found] = said(f'records_over_limit_total{{limit="{limit}"}} 3')
+        assert found.startswith(f"limits_reached: monitors.max_{limit} is reached: 3 records")
+        assert limit == "comparisons" or f"more {limit}" in found
+        assert f"max_{limit}" in MonitorsSection.model_fields
+    [found] = said('records_over_limit_total{limit="segments"} 3')
+    assert found.startswith("limits_reached: segments of 3 predictions are not distinguished")
+
+
+def test_series_that_are_left_out_are_told_by_part() -> None:
+    parts = {"class": 3_000, "forgetting": 40, "needed": 0}
+    [found] = said("\n".join(f'series_dropped{{part="{part}"}} {count}' for part, count in parts.items()))
+    assert found.startswith(
+        "limits_reached: monitors.max_series is reached: 3,040 series are not in /metrics "
+        "(3,000 class, 40 forgetting)"
+    )
+
+
+def test_repeated_predictions_are_told_above_one_in_a_hundred_and_revised_ones_where_they_are_not_meant() -> (
+    None
+):
+    text = "predictions_accepted_total {}\npredictions_duplicate_total {}\npredictions_conflict_total {}"
+    assert said(text.format(990, 5, 5)) == []
+    assert said() == []
+    [found] = said(text.format(980, 20, 0))
+    assert "producers that deliver at least once" in found
+    assert said(text.format(500, 0, 500), configured=replace(CONFIGURED, conflicts="last")) == []
+    repeats = Repeats()
+    for number in range(20):
+        repeats.add(Prediction(str(number // 2), "fraud", "ab"[number % 2], 0))
+    [found] = said(text.format(980, 20, 0), topics={"p": SampledTopic(repeats=repeats)})
+    assert found.startswith(
+        "predictions_repeated: model fraud repeats ids in 50.0% of its predictions (10 of 20"
+    )

@@ -1,0 +1,422 @@
+"""What begins anew after a corrected mapping or `state reset`, and what goes on, counted by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from streamwatch.admin.state_verify import verified
+from streamwatch.assembly.changes import check_changes
+from streamwatch.assembly.reset import Reset, lost, perform
+from streamwatch.cli import app
+from streamwatch.edge.stores.kind import StateInUse, StateRefused
+from streamwatch.edge.web.routes.overview import overview
+from streamwatch.settings import Settings
+from tests.assembly.lives import DOCUMENT, START_MS, Life, Row, stream, with_value
+
+
+def by_models(start: int, stop: int, waiting: int = 3) -> list[Row]:
+    """Predictions of m and n, in turn; every fifth is wrong, the last have no label."""
+    rows = stream(start, stop, waiting=waiting)
+    return [
+        Row(r.topic, 0, r.offset, r.timestamp, r.value.replace(b'"m"', b'"n"') if r.offset % 2 else r.value)
+        for r in rows
+    ]
+
+
+@pytest.fixture(scope="module")
+def of_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state of two models: of 40 ids each other one, the last three wait."""
+    directory = tmp_path_factory.mktemp("of-two") / "state"
+    life = Life(DOCUMENT, directory)
+    life.feed(by_models(0, 40))
+    life.commit()
+    life.close()
+    return directory
+
+
+@pytest.fixture
+def directory(of_two: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(of_two, tmp_path / "state")
+
+
+def sound(directory: Path) -> None:
+    faults = [(check.what, check.faults) for check in verified(directory) if not check.good]
+    assert faults == []
+
+
+ALIASES = with_value(DOCUMENT, "topics.predictions.mapping.classes", {"x": "a"})
+
+
+def test_class_aliases_begin_an_epoch_and_estimates_anew_and_say_what_was_before(directory: Path) -> None:
+    (result,) = check_changes(Life(ALIASES, shutil.copytree(directory, directory.with_name("seen"))).settings)
+    life = Life(ALIASES, directory)
+    assert "estimates begin anew of m, n" in result.details
+    assert "3 predictions of theirs wait as they were read under the old mapping" in result.details
+    assert life.state.resumed.begun == ("m", "n")
+    assert life.state.processor.positions  # reading goes on where it was
+    life.feed(by_models(40, 60, waiting=0))
+    life.commit()
+    assert life.value("outcomes_total", "m") == 10
+    details = life.report().details["m"]
+    assert details["evaluation_since_timestamp_seconds"] == (START_MS + 2_000 * 39) / 1_000
+    assert details["evaluation_changed"] == "topics.predictions[predictions].mapping.classes"
+    assert details["evaluation_outcomes_before"] == 19  # of the even ids up to 36
+    assert details["evaluation_began_anew"] is True
+    row = overview(life.report()).rows["m"]
+    assert row["evaluation_outcomes_before"] == 19
+    life.close()
+    again = Life(ALIASES, directory)
+    assert again.report().details["m"]["evaluation_outcomes_before"] == 19
+    again.close()
+    sound(directory)
+
+
+def test_a_start_that_was_killed_before_its_first_commit_has_changed_nothing(directory: Path) -> None:
+    said: list[list[dict[str, Any]]] = []
+    for _ in range(2):
+        killed = Life(ALIASES, directory)
+        killed.feed(by_models(40, 50))
+        said.append([{**event, "timestamp": ""} for event in killed.events("setting_changed")])
+        killed.close()
+    assert said[0] == said[1] != []
+    back = Life(DOCUMENT, directory)
+    assert back.events("setting_changed") == []
+    assert back.value("outcomes_total", "m") == 19
+    assert "evaluation_changed" not in back.report().details["m"]
+    back.close()
+
+
+def test_the_same_numbers_come_of_a_model_begun_anew_as_of_one_never_seen_before(
+    directory: Path, tmp_path: Path
+) -> None:
+    life = Life(ALIASES, directory)
+    fresh = Life(ALIASES, tmp_path / "fresh")
+    for each in (life, fresh):
+        each.feed(by_models(40, 80))
+    for name in ("accuracy_ratio", "kappa", "errors_total"):
+        one, other = (
+            {f.name: dict(f.samples) for f in each.report().families}.get(name) for each in (life, fresh)
+        )
+        assert one == other
+    life.close()
+    fresh.close()
+
+
+def test_a_mapping_that_names_its_model_concerns_that_model_alone(tmp_path: Path) -> None:
+    topics: dict[str, Any] = {
+        "predictions": [
+            {"name": "predictions", "mapping": {"model": "=m"}},
+            {"name": "others", "mapping": {"model": "=n"}},
+        ],
+        "labels": ["labels"],
+    }
+    document = {**DOCUMENT, "topics": topics}
+
+    def rows(start: int, stop: int) -> list[Row]:
+        both = stream(start, stop, waiting=0)
+        more = [Row("others", 0, r.offset, r.timestamp, r.value) for r in both if r.topic == "predictions"]
+        return [*both, *more]
+
+    life = Life(document, tmp_path / "state")
+    life.feed(rows(0, 20))
+    life.commit()
+    life.close()
+    topics["predictions"][0]["mapping"]["classes"] = {"x": "a"}
+    life = Life(document, tmp_path / "state")
+    life.feed(rows(20, 30))
+    assert (life.value("outcomes_total", "m"), life.value("outcomes_total", "n")) == (10, 30)
+    assert "evaluation_changed" in life.report().details["m"]
+    assert "evaluation_changed" not in life.report().details["n"]
+    life.close()
+
+
+def test_another_utility_begins_an_epoch_of_the_models_it_concerns_and_leaves_their_numbers(
+    directory: Path,
+) -> None:
+    document = with_value(DOCUMENT, "monitors.utility_by_model", {"m": "balanced"})
+    life = Life(document, directory)
+    assert life.value("outcomes_total", "m") == 19
+    details = life.report().details
+    assert details["m"]["evaluation_began_anew"] is False
+    assert details["m"]["evaluation_outcomes_before"] == 19
+    assert "evaluation_changed" not in details["n"]
+    life.close()
+
+
+def test_an_estimator_that_began_anew_tells_since_when(directory: Path) -> None:
+    document = with_value(DOCUMENT, "monitors.detectors", [{"page_hinkley": {"threshold": 77.0}}, "adwin"])
+    life = Life(document, directory)
+    assert life.state.resumed.restarted == ("page_hinkley",)
+    since = life.report().details["m"]["estimators_since_timestamp_seconds"]
+    assert since == {"page_hinkley": (START_MS + 2_000 * 39) / 1_000}
+    life.close()
+
+
+def test_more_classes_may_be_allowed_and_a_model_that_had_too_many_begins_anew(tmp_path: Path) -> None:
+    def classes(start: int, stop: int, names: str, model: str) -> list[Row]:
+        rows: list[Row] = []
+        for n in range(start, stop):
+            at_ms = START_MS + 2_000 * n
+            name = names[n % len(names)]
+            made = {"id": f"{n}", "model": model, "prediction": name}
+            rows.append(Row("predictions", 0, n, at_ms, json.dumps(made).encode()))
+            told = {"id": f"{n}", "label": name}
+            rows.append(Row("labels", 0, n, at_ms + 1_000, json.dumps(told).encode()))
+        return rows
+
+    document = with_value(DOCUMENT, "monitors.max_classes", 4)
+    life = Life(document, tmp_path / "state")
+    life.feed([*classes(0, 12, "abc", "few"), *classes(12, 40, "abcdefg", "many")])
+    life.commit()
+    life.close()
+    life = Life(with_value(DOCUMENT, "monitors.max_classes", 40), tmp_path / "state")
+    assert list(life.state.resumed.refused) == ["many"]
+    assert life.value("outcomes_total", "few") == 12
+    life.feed(classes(40, 60, "abcdefg", "few"))
+    assert life.value("outcomes_total", "few") == 32
+    assert life.report().details["few"]["classes"] == ("a", "b", "c", "f", "g", "d", "e")
+    life.close()
+
+
+def test_a_topic_that_is_added_is_read_from_the_clock_on_and_remains_so(directory: Path) -> None:
+    document = with_value(DOCUMENT, "topics.predictions", ["predictions", "more"])
+    clock_ms = START_MS + 2_000 * 39
+    for _ in range(2):
+        life = Life(document, directory)
+        assert life.state.topics_since_ms == {"more": clock_ms}
+        life.feed(by_models(40, 42))
+        life.commit()
+        life.close()
+
+
+def test_a_topic_that_carries_something_else_is_refused_by_name(directory: Path) -> None:
+    document = {**DOCUMENT, "topics": {"predictions": ["labels"], "labels": ["predictions"]}}
+    with pytest.raises(StateRefused, match=r'topics: labels: \["labels"\] → \["predictions"\]: refused'):
+        Life(document, directory)
+
+
+def test_an_earlier_start_is_refused_and_a_later_one_is_not(tmp_path: Path) -> None:
+    document = with_value(DOCUMENT, "kafka.start_from", "2023-01-01T00:00:00Z")
+    life = Life(document, tmp_path / "state")
+    life.feed(stream(0, 4))
+    life.commit()
+    life.close()
+    Life(with_value(DOCUMENT, "kafka.start_from", "2023-02-01T00:00:00Z"), tmp_path / "state").close()
+    with pytest.raises(StateRefused, match=r"start_from: .* earliest: refused.*state reset --all"):
+        Life(DOCUMENT, tmp_path / "state")
+
+
+def test_state_in_memory_leaves_a_state_on_disk_only_if_told_so(directory: Path) -> None:
+    document = {**DOCUMENT, "state": {"kind": "memory"}}
+    with pytest.raises(StateRefused, match="run --discard"):
+        Life(document, directory)
+    told = {"kind": "memory", "directory": str(directory)}
+    (result,) = check_changes(Settings(**{**DOCUMENT, "state": told}))
+    assert "run --discard" in result.what
+    life = Life(document, directory, discard=True)
+    assert not life.state.store.durable
+    life.close()
+    again = Life(DOCUMENT, directory)  # and what was left behind is as it was
+    assert again.value("outcomes_total", "m") == 19
+    again.close()
+    assert not result.good
+
+
+def test_a_model_begins_anew_with_its_folds_and_the_others_go_on(directory: Path) -> None:
+    assert lost(directory, Reset(model="m"))[0].startswith("estimates, verdicts and history of m;")
+    perform(directory, Reset(model="m"))
+    sound(directory)
+    life = Life(DOCUMENT, directory)
+    assert life.events("setting_changed") == []
+    assert life.value("outcomes_total", "m") is None
+    assert life.value("outcomes_total", "n") == 18
+    life.feed(by_models(40, 60, waiting=0))
+    assert life.value("outcomes_total", "m") == 10
+    assert life.report().details["m"]["evaluation_changed"] == "state reset"
+    life.close()
+
+
+def test_one_estimator_begins_anew_of_all_models_or_of_one(directory: Path) -> None:
+    perform(directory, Reset(model="m", section="fading:0.999"))
+    life = Life(DOCUMENT, directory)
+    size = {
+        (forgetting, model): life.value("effective_sample_size", forgetting, model)
+        for forgetting in ("fading:0.999", "landmark")
+        for model in "mn"
+    }
+    assert not size["fading:0.999", "m"]
+    assert size["fading:0.999", "n"] == pytest.approx(18, rel=0.02)
+    assert (size["landmark", "m"], size["landmark", "n"]) == (19, 18)
+    life.close()
+    perform(directory, Reset(section="fading:0.999"))
+    life = Life(DOCUMENT, directory)
+    assert not life.value("effective_sample_size", "fading:0.999", "n")
+    assert life.value("outcomes_total", "n") == 18
+    assert "fading:0.999" in life.report().details["n"]["estimators_since_timestamp_seconds"]
+    life.close()
+    sound(directory)
+
+
+def test_the_join_begins_anew_and_labels_of_what_waited_count_as_before_the_start(directory: Path) -> None:
+    (line,) = lost(directory, Reset(section="join"))
+    assert line.startswith("3 predictions and ")
+    perform(directory, Reset(section="join"))
+    sound(directory)
+    life = Life(DOCUMENT, directory)
+    assert life.value("outcomes_total", "m") == 19
+    assert (
+        sum(
+            dict(next(f for f in life.report().families if f.name == "pending_predictions").samples).values()
+            or [0]
+        )
+        == 0
+    )
+    labels = [
+        Row("labels", 0, n, START_MS + 2_000 * 60, json.dumps({"id": f"i{n}", "label": "a"}).encode())
+        for n in (37, 38, 39)
+    ]
+    life.feed(labels)
+    life.feed(by_models(61, 70, waiting=0))
+    assert life.value("outcomes_total", "m") == 19 + 4
+    life.commit()
+    life.close()
+    sound(directory)
+
+
+def test_the_whole_state_begins_anew_and_is_still_the_same(directory: Path) -> None:
+    before = Life(DOCUMENT, directory)
+    identity, commits = before.state.store.identity, before.state.checkpoint.commits
+    before.close()
+    perform(directory, Reset(everything=True))
+    life = Life(with_value(DOCUMENT, "topics.labels.namespace", ""), directory)
+    assert (life.state.store.identity, life.state.checkpoint.commits) == (identity, commits + 1)
+    assert dict(life.state.source_positions.positions) == {}
+    life.feed(by_models(0, 40))
+    life.commit()
+    assert life.value("outcomes_total", "m") == 19
+    life.close()
+    again = Life(DOCUMENT, directory)
+    assert again.value("outcomes_total", "m") == 19
+    again.close()
+    sound(directory)
+
+
+def test_a_reset_of_what_is_not_there_is_refused_with_what_there_is(directory: Path) -> None:
+    with pytest.raises(StateRefused, match="no model 'x'; it has 'm', 'n'"):
+        lost(directory, Reset(model="x"))
+    with pytest.raises(
+        StateRefused, match="none called 'x'; it has 'join', 'estimators', 'comparisons', 'adwin'"
+    ):
+        perform(directory, Reset(section="x"))
+    for wrong in ({}, {"model": "m", "everything": True}, {"model": "m", "section": "join"}):
+        with pytest.raises(StateRefused):
+            Reset(**wrong)
+
+
+def test_a_reset_waits_for_no_daemon_and_changes_nothing_unless_told(directory: Path) -> None:
+    running = Life(DOCUMENT, directory)
+    with pytest.raises(StateRefused) as refused:
+        perform(directory, Reset(model="m"))
+    assert isinstance(refused.value, StateInUse) or "in use" in str(refused.value)
+    running.close()
+    runner = CliRunner()
+    shown = runner.invoke(app, ["state", "reset", "--model", "m", "-d", str(directory)])
+    assert shown.exit_code == 0
+    assert shown.stdout.startswith("would be lost: estimates, verdicts and history of m;")
+    assert "nothing was changed: add --yes" in shown.stdout
+    life = Life(DOCUMENT, directory)
+    assert life.value("outcomes_total", "m") == 19
+    life.close()
+    assert (
+        runner.invoke(app, ["state", "reset", "--model", "m", "--yes", "-d", str(directory)]).exit_code == 0
+    )
+    assert runner.invoke(app, ["state", "reset", "--model", "zz", "-d", str(directory)]).exit_code == 2
+    life = Life(DOCUMENT, directory)
+    assert life.value("outcomes_total", "m") is None
+    life.close()
+
+
+def test_the_verdict_on_a_model_is_withheld_while_its_classes_have_nothing_in_common(tmp_path: Path) -> None:
+    def rows(start: int, stop: int, names: str) -> list[Row]:
+        found: list[Row] = []
+        for n in range(start, stop):
+            at_ms = START_MS + 20 * n
+            made = {"id": f"{n}", "model": "m", "prediction": names[n % 2]}
+            found.append(Row("predictions", 0, n, at_ms, json.dumps(made).encode()))
+            told = {"id": f"{n}", "label": "ab"[n % 2]}
+            found.append(Row("labels", 0, n, at_ms + 10, json.dumps(told).encode()))
+        return found
+
+    life = Life(
+        {**DOCUMENT, "state": {"kind": "memory", "directory": str(tmp_path / "none")}}, tmp_path / "none"
+    )
+    life.feed(rows(0, 300, "xy"))
+    assert "classes_disjoint" in life.report().details["m"]
+    names = {family.name for family in life.report().families if family.samples}
+    assert "verdict" not in names
+    assert overview(life.report()).rows["m"]["verdict"] == "open"
+    life.feed(rows(300, 302, "ab"))
+    assert life.value("verdict", "m", "persistent") == 0
+
+
+def test_another_number_of_folds_is_refused_while_folds_wait_and_begins_them_anew_otherwise(
+    tmp_path: Path,
+) -> None:
+    document = {**DOCUMENT, "folds": {"scheme": "cross-validation", "k": 3}}
+
+    def of_folds(start: int, stop: int) -> list[Row]:
+        rows: list[Row] = []
+        for row in stream(start, stop):
+            if row.topic == "labels":
+                rows.append(row)
+                continue
+            for fold in range(3):
+                made = json.dumps({**json.loads(row.value), "fold": fold}).encode()
+                rows.append(Row("predictions", 0, 3 * row.offset + fold, row.timestamp, made))
+        return rows
+
+    life = Life(document, tmp_path / "state")
+    life.feed(of_folds(0, 20))
+    life.commit()
+    assert life.value("pending_predictions", "m") == 9
+    life.close()
+    other = {**DOCUMENT, "folds": {"scheme": "cross-validation", "k": 4}}
+    with pytest.raises(StateRefused, match=r"folds.k: 3 → 4: refused.*state reset --section join"):
+        Life(other, tmp_path / "state")
+    perform(tmp_path / "state", Reset(section="join"))
+    life = Life(other, tmp_path / "state")
+    assert life.value("outcomes_total", "m") is None
+    life.close()
+    life = Life({**other, "folds": {"scheme": "cross-validation", "k": 5}}, tmp_path / "state")
+    life.close()
+
+
+def test_a_state_of_topics_is_refused_to_results_of_spark_until_it_is_emptied(directory: Path) -> None:
+    document = {**DOCUMENT, "source": "results", "state": {"directory": str(directory)}}
+    (result,) = check_changes(Settings(**document))
+    assert not result.good
+    assert "source: expected the one with which the state" in result.what
+    assert "`streamwatch state reset --all`" in result.what
+    perform(directory, Reset(everything=True))
+    assert check_changes(Settings(**document)) == []
+
+
+def test_topics_in_another_order_are_gone_on_with(tmp_path: Path) -> None:
+    topics: dict[str, Any] = {"predictions": ["predictions", "more"], "labels": ["labels"]}
+    life = Life({**DOCUMENT, "topics": topics}, tmp_path / "state")
+    life.feed(stream(0, 20))
+    life.commit()
+    life.close()
+    swapped = {**DOCUMENT, "topics": {**topics, "predictions": ["more", "predictions"]}}
+    life = Life(swapped, tmp_path / "state")
+    (event,) = life.events("setting_changed")
+    assert (event["setting"], event["change"]) == ("topics.predictions", "converted at start")
+    life.feed(stream(20, 40))
+    assert life.value("outcomes_total", "m") == 34
+    life.close()

@@ -1,0 +1,84 @@
+"""Verdicts by cohorts in worlds of late labels: what the order of labels gets wrong, they do not.
+
+`python -m tests.calibration.cohorts` runs every world more often and keeps its figures.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.calibration.cohorts.figures import figures_of
+from tests.calibration.cohorts.rule import Variant, judge
+from tests.calibration.cohorts.scenes import CHANGES, HELD, NOT_HELD
+from tests.calibration.cohorts.worlds import World
+from tests.tiers import by_tier
+
+RUNS = by_tier(fast=3, default=6, everything=40)
+
+
+def scene(words: str) -> World:
+    """The only world with this name."""
+    (found,) = [world for world in (*HELD, *NOT_HELD, *CHANGES) if world.name == words]
+    return found
+
+
+def judged_by(**changes):
+    variant = Variant()._replace(**changes)
+    return lambda outcomes, horizon_ms: judge(outcomes, horizon_ms, variant)
+
+
+def test_more_traffic_makes_a_good_model_worse_in_the_order_of_labels_and_not_by_cohorts() -> None:
+    """Right with .90 beside a majority of .85; hits are labelled after 15 days, errors after 3."""
+    figures = figures_of(scene("ahead by .05, volume × 5"), RUNS, judge)
+    assert figures.false_worse_by_label_order == 1.0
+    assert figures.false_worse == 0.0
+    assert figures.false_better == 1.0  # it is better
+    assert figures.retracted == 0.0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "delays by class, ÷ 10",
+        "three classes, shares move, delays by class, × 5",
+        "two equal classes, × 5",
+        "correlation .8, × 5",
+    ],
+)
+def test_an_equal_model_has_no_verdict_where_delays_depend_on_outcome_and_class(name) -> None:
+    figures = figures_of(scene(name), RUNS, judge)
+    assert figures.false_worse == figures.false_better == 0.0
+    assert np.isfinite(figures.started)
+
+
+def test_a_model_that_falls_is_called_worse_soon_and_that_is_confirmed() -> None:
+    figures = figures_of(scene("+.05 → -0.10"), RUNS, judge)
+    assert figures.said == 1.0
+    assert figures.delay <= 16.0
+    assert figures.since_off <= 1.5
+    assert figures.confirmed >= 1.0
+    assert figures.retracted <= 0.5
+
+
+def test_a_quick_fall_of_phi_is_no_reason_to_retract() -> None:
+    """Where one true change may stand in φ in full, true claims are retracted."""
+    fallen = scene("+.05 → -0.10")
+    assert figures_of(fallen, RUNS, judged_by(clip=1e9)).retracted > figures_of(fallen, RUNS, judge).retracted
+
+
+def test_labels_that_miss_are_paid_for_where_nothing_has_settled() -> None:
+    """Half of the errors come two hours late: unseen, they make an equal model better on its first day."""
+    world = scene("the same, even volume, half of the errors two hours late")
+    assert figures_of(world, 2, judge).false_better == 0.0
+    assert figures_of(world, 2, judged_by(counts_missing=False)).false_better == 1.0
+
+
+def test_where_delays_depend_on_what_the_opponent_said_early_claims_are_false_and_retracted() -> None:
+    """Known: kinds are hit or miss and the class. By the sign of the lead there would be no false claim."""
+    world = scene("labels that repeat the last known one late, lead over no change")
+    by_outcome, by_sign = figures_of(world, 2, judge), figures_of(world, 2, judged_by(by_sign=True))
+    assert by_outcome.false_better == 1.0
+    assert by_outcome.retracted >= 1.0
+    assert by_outcome.confirmed == 0.0
+    assert by_sign.false_better == 0.0

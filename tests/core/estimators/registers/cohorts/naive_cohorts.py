@@ -1,0 +1,534 @@
+"""Verdicts by cohorts of predictions, as the rule reads: whole lists, nothing of the kernel's in it.
+
+Feed it the outcomes of one model in the order of evaluation; everything it says is an attribute. Times are
+milliseconds. A cohort holds the predictions made between two moments and is judged once, when its newest
+prediction has the age A; only labels that came within A of their prediction count in it, each divided by
+G, the settled share of labels of its kind that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil, exp, log, sqrt
+
+LAMBDAS = (0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8)
+AGES = 16
+BUCKETS = 16
+"""Buckets of prediction time in a horizon."""
+OPPONENTS = ("no_change", "majority")
+BETTER, WORSE, OPEN = 1, -1, 0
+OWN_CLASSES = 7
+POOLED_HITS, POOLED_MISSES = ("all", True), ("all", False)
+MOST_COHORTS = 40
+MONTH_MS = 30 * 86_400_000
+SCALES = (1, 4, 16)
+"""Cohorts summed before neighbours are compared."""
+FADE = 0.99
+"""Of their squared differences, at each."""
+LEAST_IN_COHORT = 32
+"""Predictions of a cohort before it closes."""
+LEAST_IN_WINDOW = 256
+"""Predictions of a tracker's window before it ends."""
+MOST_STARTS = 64
+"""Of stretches of predictions by which a claim is confirmed; the older half is merged in pairs."""
+
+Kind = tuple[object, bool]
+"""A class (or "others", or "all") and whether the prediction was a hit."""
+
+
+def ages_of(horizon_ms: int) -> list[int]:
+    """16 ages up to the horizon: the last 8 in steps of √2, below them equal ratios from a minute or less."""
+    longer = [horizon_ms * 2 ** (-i / 2) for i in range(7, -1, -1)]
+    first = min(horizon_ms / 16, max(1_000, min(60_000, horizon_ms / 2 ** (AGES - 1))))
+    shorter = [first * (longer[0] / first) ** (i / 8) for i in range(8)]
+    return [round(age) for age in shorter + longer]
+
+
+def kind_of(label: int, predicted: int) -> Kind:
+    """The model's first 7 classes have kinds of their own."""
+    return (label if label < OWN_CLASSES else "others", label == predicted)
+
+
+def pooled(kind: Kind) -> Kind:
+    return POOLED_HITS if kind[1] else POOLED_MISSES
+
+
+@dataclass
+class Settled:
+    """Faded sums over settled buckets of one kind: outcomes, and those labelled by each age."""
+
+    total: float = 0.0
+    total_total: float = 0.0
+    by_age: list[float] = field(default_factory=lambda: [0.0] * AGES)
+    by_age_squared: list[float] = field(default_factory=lambda: [0.0] * AGES)
+    by_age_total: list[float] = field(default_factory=lambda: [0.0] * AGES)
+
+    def add(self, delays: list[int], ages: list[int], fade: float) -> None:
+        n = len(delays)
+        self.total = self.total * fade + n
+        self.total_total = self.total_total * fade + n * n
+        for i, age in enumerate(ages):
+            early = sum(delay <= age for delay in delays)
+            self.by_age[i] = self.by_age[i] * fade + early
+            self.by_age_squared[i] = self.by_age_squared[i] * fade + early * early
+            self.by_age_total[i] = self.by_age_total[i] * fade + early * n
+
+    def share(self, i: int) -> float:
+        return self.by_age[i] / self.total
+
+    def band(self, i: int) -> float:
+        g, t = self.share(i), self.total
+        by_bucket = self.by_age_squared[i] - 2 * g * self.by_age_total[i] + g * g * self.total_total
+        return max(2.5 * sqrt(max(g * (1 - g) / t, by_bucket / t**2)), 0.05 * g)
+
+
+@dataclass
+class Parameters:
+    """What a cohort takes when it opens."""
+
+    age: int
+    share: dict[Kind, float]
+    lower: dict[Kind, float]
+    upper: dict[Kind, float]
+    missing: float
+    """Share of predictions without a label by the age, where shares are not known from settled ones."""
+    status: str
+    """Of what is claimed: early, or complete: of all its predictions, or all but a few, the labels are in."""
+
+    def largest(self) -> float:
+        return max([1.0 / g for g in self.lower.values()], default=1.0)
+
+    def of(self, shares: dict[Kind, float], kind: Kind) -> float:
+        return shares.get(kind, shares.get(pooled(kind), 1.0))
+
+
+@dataclass
+class Cohort:
+    opened: int
+    made: int
+    width: int
+    parameters: Parameters
+    leads: list[tuple[Kind, dict[str, float]]] = field(default_factory=list)
+    end: int | None = None
+    n: int = 0
+
+
+@dataclass
+class Tracker:
+    """Consecutive windows of predictions, of which the share labelled by one age is counted."""
+
+    age: int
+    opened: int | None = None
+    opened_made: int = 0
+    end: int | None = None
+    end_made: int = 0
+    labelled: int = 0
+    share: float = 0.0
+    total: float = 0.0
+
+    @property
+    def missing(self) -> float:
+        """Upper bound of the share of predictions without a label by the age."""
+        missing = self.total - self.share
+        return (missing + 2.5 * sqrt(missing) + 3) / self.total
+
+    def move(self, at: int, made: int) -> None:
+        if self.opened is not None and self.end is None:
+            enough = made >= self.opened_made + LEAST_IN_WINDOW
+            if enough and at >= self.opened + max(self.age, 1_000):
+                self.end, self.end_made = at, made
+        if self.end is not None and at >= self.end + self.age:
+            self.share += self.labelled
+            self.total += self.end_made - self.opened_made
+            self.share = min(self.share, self.total)
+            if self.total >= 20_000:
+                self.share, self.total = self.share / 2, self.total / 2
+            self.opened = None
+        if self.opened is None:
+            self.opened, self.opened_made, self.end, self.labelled = at, made, None, 0
+
+    def count(self, predicted_at: int, delay: int) -> None:
+        if self.opened is None or delay > self.age or predicted_at < self.opened:
+            return
+        if self.end is None or predicted_at < self.end:
+            self.labelled += 1
+
+
+@dataclass
+class Side:
+    sign: int
+    m: list[float] = field(default_factory=lambda: [0.0] * 8)
+    c: list[float] = field(default_factory=lambda: [0.0] * 8)
+    start: list[int] = field(default_factory=lambda: [0] * 8)
+
+    @property
+    def mean(self) -> float:
+        return sum(self.m) / 8
+
+    def forget(self) -> None:
+        self.m, self.c = [0.0] * 8, [0.0] * 8
+
+
+@dataclass
+class Waiting:
+    """An early claim on the predictions made from `first` until before `last`, which have not all settled."""
+
+    first: int
+    last: int
+
+
+@dataclass
+class Scale:
+    """Neighbouring sums of so many cohorts' leads: their squared differences, beside what is expected."""
+
+    size: int
+    block: list[tuple[float, float]] = field(default_factory=list)
+    previous: tuple[float, float] | None = None
+    squares: float = 0.0
+    expected: float = 0.0
+    count: float = 0.0
+    differences: int = 0
+
+    def add(self, mean: float, variance: float, phi: float) -> None:
+        self.block.append((mean, variance))
+        if len(self.block) < self.size:
+            return
+        m, v = sum(m for m, _ in self.block), sum(v for _, v in self.block)
+        if self.previous is not None and v + self.previous[1] > 0:
+            x, e = (m - self.previous[0]) ** 2, v + self.previous[1]
+            x = min(x, 8 * e * phi)
+            self.squares = self.squares * FADE + x
+            self.expected = self.expected * FADE + e
+            self.count = self.count * FADE + 1
+            self.differences += 1
+        self.block, self.previous = [], (m, v)
+
+    @property
+    def ratio(self) -> float:
+        if self.differences < 8:
+            return 1.0
+        return self.squares / self.expected * self.count / (self.count - 3)
+
+
+@dataclass
+class Opponent:
+    better: Side = field(default_factory=lambda: Side(BETTER))
+    worse: Side = field(default_factory=lambda: Side(WORSE))
+    scales: list[Scale] = field(default_factory=lambda: [Scale(size) for size in SCALES])
+    started: bool = False
+    phi: float = 1.0
+    verdict: int = OPEN
+    since: int = 0
+    status: str = ""
+    """Of the verdict that is held: early, confirmed or complete."""
+    since_claim: int = 0
+    changes: int = 0
+    retracted: int = 0
+    confirmed: int = 0
+    waiting: Waiting | None = None
+
+
+def accuracy(label: int, answer: int) -> float:
+    return float(label == answer)
+
+
+class NaiveCohorts:
+    """Verdicts of one model, from its outcomes."""
+
+    def __init__(
+        self,
+        horizon_ms: int,
+        utility: Callable[[int, int], float] = accuracy,
+        predictions: int = 100_000,
+        delta: float = 0.05,
+        age: int | None = None,
+        start: tuple[float, float] = (1_152, 2_000),
+    ) -> None:
+        self.start = start
+        self.horizon, self.utility, self.least_n, self.delta = horizon_ms, utility, predictions, delta
+        self.fixed_age = age
+        self.ages = ages_of(horizon_ms)
+        self.bucket_width = ceil(horizon_ms / BUCKETS)
+        self.starts: list[int] = []
+        self.outcomes: list[tuple[int, int, Kind, dict[str, float]]] = []
+        """Prediction time, delay, kind, leads: of all labels within the horizon."""
+        self.settled: dict[Kind, Settled] = {}
+        self.next_bucket: int | None = None
+        self.settled_buckets = 0
+        """Since the first that held an outcome."""
+        self.settled_number = 0.0
+        """Of those that held one, faded as their outcomes."""
+        self.trackers = [Tracker(age) for age in self.ages[:-1]]
+        self.label_counts: dict[int, float] = {}
+        self.labels = 0
+        """Labels counted so far; from 100 on, the leader is noted."""
+        self.leader: int | None = None
+        self.leaders: list[tuple[int, int]] = []
+        self.current: Cohort | None = None
+        self.closed: list[Cohort] = []
+        self.judged = self.judged_predictions = 0
+        self.recent = 0.0
+        self.last_opening: tuple[int, int] | None = None
+        self.clock, self.made = 0, 0
+        self.last_made: int | None = None
+        self.opponents = {name: Opponent() for name in OPPONENTS}
+
+    def take(
+        self, at: int, delay: int, made: int, label: int, predicted: int, last_known: int | None
+    ) -> None:
+        """One outcome: clock, delay, predictions made so far, classes, the last label known at prediction."""
+        predicted_at = at - delay
+        at = self.clock = max(self.clock, at)
+        made = self._unwrapped(made)
+        self._close(at, made)
+        self._settle(at)
+        for tracker in self.trackers:
+            tracker.move(at, made)
+        self._confirm(at)
+        while self.closed and at >= self.closed[0].end + self.ages[self.closed[0].parameters.age]:
+            self._judge(self.closed.pop(0))
+        self._open(at, made)
+        self._note_leader(at)
+        if delay <= self.horizon:
+            self._count(predicted_at, delay, label, predicted, last_known)
+        self._count_label(label)
+
+    def _unwrapped(self, made: int) -> int:
+        """`made` counts modulo 2³²; a step back by up to 2²⁴ counts as none."""
+        if self.last_made is None:
+            self.last_made = made
+        moved = (made - self.last_made) % 2**32
+        if moved < 2**32 - 2**24:
+            self.made += moved
+            self.last_made = made
+        return self.made
+
+    # 1
+    def _close(self, at: int, made: int) -> None:
+        cohort = self.current
+        if cohort is None or len(self.closed) + 1 >= MOST_COHORTS or at < cohort.opened + cohort.width:
+            return
+        n = made - cohort.made
+        if n < LEAST_IN_COHORT:
+            return
+        cohort.end, cohort.n, self.current = at, n, None
+        self.closed.append(cohort)
+
+    # 2
+    def _settle(self, at: int) -> None:
+        if self.next_bucket is None:
+            self.next_bucket = self._bucket(at - self.horizon)
+        while at >= (self.next_bucket + 1) * self.bucket_width + self.horizon:
+            delays: dict[Kind, list[int]] = {kind: [] for kind in self.settled}
+            inside = [o for o in self.outcomes if self._bucket(o[0]) == self.next_bucket]
+            for _, delay, kind, _ in inside:
+                delays.setdefault(kind, []).append(delay)
+                delays.setdefault(pooled(kind), []).append(delay)
+            fade = max(1 - 1 / BUCKETS, 1 - len(inside) / 200)
+            if inside:
+                self.settled_number = self.settled_number * fade + 1
+            self.settled_buckets += bool(inside) or self.settled_buckets > 0
+            for kind, of_kind in delays.items():
+                self.settled.setdefault(kind, Settled()).add(of_kind, self.ages, fade)
+            self.next_bucket += 1
+
+    def _bucket(self, time: float) -> int:
+        return int(time // self.bucket_width)
+
+    def _confirm(self, at: int) -> None:
+        for name, opponent in self.opponents.items():
+            waiting = opponent.waiting
+            if waiting is None or at < waiting.last + self.horizon:
+                continue
+            leads = [
+                lead[name]
+                for time, _, _, lead in self.outcomes
+                if name in lead and waiting.first <= time < waiting.last
+            ]
+            opponent.waiting = None
+            if leads and self._holds(leads, opponent):
+                opponent.status = "confirmed"
+                opponent.confirmed += 1
+            else:
+                opponent.retracted += 1
+                self._change(opponent, OPEN)
+
+    @staticmethod
+    def _holds(leads: list[float], opponent: Opponent) -> bool:
+        n = len(leads)
+        mean = sum(leads) / n
+        variance = max(sum(d * d for d in leads) / n - mean**2, 0.0)
+        return mean * opponent.verdict > 2.5 * sqrt(variance / n * opponent.phi)
+
+    # 3
+    def _judge(self, cohort: Cohort) -> None:
+        if cohort.n == 0:
+            return
+        self.judged += 1
+        self.judged_predictions += cohort.n
+        for name, opponent in self.opponents.items():
+            leads = [(kind, d[name]) for kind, d in cohort.leads if d.get(name, 0.0) != 0.0]
+            opponent.since_claim += cohort.n
+            if not opponent.started:
+                least = max(self.start[0], self.start[1] * opponent.phi)
+                opponent.started = self.judged > 40 and self.judged_predictions - cohort.n >= least
+            if opponent.started:
+                for side in (opponent.better, opponent.worse):
+                    self._bet(side, cohort, leads, opponent.phi)
+                self._claim(opponent, cohort)
+            if opponent.verdict != OPEN and opponent.since_claim >= self._n():
+                self._change(opponent, OPEN)
+            share = cohort.parameters.share
+            weighted = [d / cohort.parameters.of(share, kind) for kind, d in leads]
+            variance = sum(x * x for x in weighted) / cohort.n**2
+            for scale in opponent.scales:
+                scale.add(sum(weighted) / cohort.n, variance, opponent.phi)
+            opponent.phi = max([1.0] + [scale.ratio for scale in opponent.scales])
+
+    @staticmethod
+    def _bet(side: Side, cohort: Cohort, leads: list[tuple[Kind, float]], phi: float) -> None:
+        """One bet on all of the cohort: Π (1 ± λ·d·a/c), at the power 1/φ."""
+        p = cohort.parameters
+        largest = p.largest()
+        for j, rate in enumerate(LAMBDAS):
+            product = -cohort.n * log(1 + rate * p.missing)
+            for kind, d in leads:
+                against = d * side.sign < 0  # what speaks against the claim is given the larger weight
+                g = p.of(p.lower if against else p.upper, kind)
+                product += log(1 + side.sign * rate * d / g / largest)
+            factor = exp(min(product / phi, 600.0))
+            side.m[j] = (side.m[j] + cohort.n) * factor
+            if side.c[j] <= 1:
+                side.start[j], side.c[j] = cohort.opened, 1.0
+            side.c[j] *= factor
+
+    def _claim(self, opponent: Opponent, cohort: Cohort) -> None:
+        threshold = {BETTER: 2 * self._n() / self.delta, WORSE: 4 * self._n() / self.delta}
+        reached = [side for side in (opponent.worse, opponent.better) if side.mean >= threshold[side.sign]]
+        if not reached:
+            return
+        winner = max(reached, key=lambda side: side.mean)
+        if winner.sign != opponent.verdict:
+            opponent.since = winner.start[max(range(8), key=lambda j: (winner.c[j], -j))]
+            self._change(opponent, winner.sign)
+            opponent.status = cohort.parameters.status
+            if opponent.status == "early":
+                opponent.waiting = self._waiting(opponent.since, cohort.end)
+        opponent.since_claim = 0
+        for side in reached:
+            side.forget()
+
+    def _waiting(self, since: int, end: int) -> Waiting:
+        """Stretches that hold the predictions from `since` until before `end`."""
+        first = max(start for start in self.starts if start <= since)
+        return Waiting(first, min([start for start in self.starts if start >= end], default=end))
+
+    def _note_start(self, opened: int) -> None:
+        if len(self.starts) == MOST_STARTS:
+            self.starts = self.starts[:32:2] + self.starts[32:]
+        self.starts.append(opened)
+
+    @staticmethod
+    def _change(opponent: Opponent, verdict: int) -> None:
+        opponent.verdict, opponent.status, opponent.waiting = verdict, "", None
+        opponent.changes += 1
+
+    def _n(self) -> float:
+        return max(self.least_n, self.recent)
+
+    # 4
+    def _open(self, at: int, made: int) -> None:
+        if self.current is not None or len(self.closed) >= MOST_COHORTS:
+            return
+        parameters, fast = self._from_settled(), self._fast()
+        if fast is not None:
+            longest = 0.0 if parameters is None else max(self.ages[parameters.age], self.horizon / 16)
+            if parameters is None or self.ages[fast.age] <= longest:
+                parameters = fast
+        if parameters is None:
+            return
+        if self.last_opening is not None:
+            then, made_then = self.last_opening
+            self.recent = self.recent * exp(-(at - then) / MONTH_MS) + made - made_then
+        self.last_opening = (at, made)
+        oldest = max([self.ages[c.parameters.age] for c in self.closed], default=0)
+        width = max(ceil(max(self.ages[parameters.age], oldest) / 16), 1)
+        self.current = Cohort(at, made, width, parameters)
+        self._note_start(at)
+
+    def _fast(self) -> Parameters | None:
+        if self.fixed_age is not None:
+            return None
+        for i, tracker in enumerate(self.trackers):
+            if tracker.total >= 1_000 and tracker.share >= 0.99 * tracker.total:
+                return Parameters(i, {}, {}, {}, tracker.missing, "complete")
+        return None
+
+    def _from_settled(self) -> Parameters | None:
+        if not self.settled:
+            return None
+        known = [
+            kind in self.settled and self.settled[kind].total >= 100 for kind in (POOLED_HITS, POOLED_MISSES)
+        ]
+        if not all(known) and self.settled_buckets < BUCKETS:
+            return None
+        ages = range(AGES - 1) if self.fixed_age is None else [self.fixed_age]
+        for i in ages:
+            if i < AGES - 1 and self._is_enough(i):
+                used = {k: s for k, s in self.settled.items() if k[0] == "all" or s.total >= 100}
+                share = {kind: s.share(i) for kind, s in used.items()}
+                lower = {kind: max(s.share(i) - s.band(i), 0.05) for kind, s in used.items()}
+                upper = {kind: min(s.share(i) + s.band(i), 1.0) for kind, s in used.items()}
+                return Parameters(i, share, lower, upper, 0.0, "early")
+        return Parameters(AGES - 1, {}, {}, {}, 0.0, "complete")
+
+    def _is_enough(self, i: int) -> bool:
+        both = [self.settled.get(kind) for kind in (POOLED_HITS, POOLED_MISSES)]
+        if any(s is None or s.total < 100 or s.share(i) < 0.15 for s in both):
+            return False
+        everything = sum(s.total for s in both)
+        within_age = everything / self.settled_number * self.ages[i] / self.bucket_width
+        least = 1 / 3 if within_age >= 2_000 else 3 / 4
+        for kind, s in self.settled.items():
+            if kind[0] == "all":
+                continue
+            frequent = s.total > 0.05 * everything and self.fixed_age is None
+            if s.total >= 100 and s.share(i) < (least if frequent else 0.15):
+                return False
+        return True
+
+    # 5
+    def _count(
+        self, predicted_at: int, delay: int, label: int, predicted: int, last_known: int | None
+    ) -> None:
+        for tracker in self.trackers:
+            tracker.count(predicted_at, delay)
+        answers = {"no_change": last_known, "majority": self._majority(predicted_at)}
+        right = self.utility(label, predicted)
+        lead = {name: right - self.utility(label, a) for name, a in answers.items() if a is not None}
+        kind = kind_of(label, predicted)
+        self.outcomes.append((predicted_at, delay, kind, lead))
+        for cohort in [*self.closed, *([self.current] if self.current else [])]:
+            inside = cohort.opened <= predicted_at and (cohort.end is None or predicted_at < cohort.end)
+            if inside and delay <= self.ages[cohort.parameters.age]:
+                cohort.leads.append((kind, lead))
+
+    def _note_leader(self, at: int) -> None:
+        """Its changes, seldom enough for 33 notes to cover a horizon."""
+        if self.labels < 100 or self.leader is None or (self.leaders and self.leaders[-1][1] == self.leader):
+            return
+        if not self.leaders or at >= self.leaders[-1][0] + self.horizon / 32:
+            self.leaders.append((at, self.leader))
+
+    def _majority(self, predicted_at: int) -> int | None:
+        known = [leader for noted, leader in self.leaders if noted <= predicted_at]
+        return known[-1] if known else None
+
+    def _count_label(self, label: int) -> None:
+        self.labels += 1
+        for known in self.label_counts:
+            self.label_counts[known] *= 0.999
+        self.label_counts[label] = self.label_counts.get(label, 0.0) + 1
+        if self.leader is None or self.label_counts[label] > self.label_counts[self.leader]:
+            self.leader = label

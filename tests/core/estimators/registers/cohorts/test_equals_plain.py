@@ -1,0 +1,112 @@
+"""The compiled register says what the plain rule says, after every outcome."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.estimators.registers.cohorts.state import (
+    CLAIMED,
+    CONFIRMED,
+    CONFIRMS,
+    EARLY,
+    FAST_RULE,
+    OPEN,
+    RETRACTED,
+    SETTLED_RULE,
+    SLOTS,
+    WHOLE_HORIZON,
+)
+from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn
+from tests.core.estimators.registers.cohorts.naive_cohorts import AGES, OPPONENTS, NaiveCohorts
+from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
+from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
+
+STATUS = {"": OPEN, "early": EARLY, "confirmed": CONFIRMED, "complete": CONFIRMED}
+START = (100.0, 100.0)
+
+
+def rule_of(parameters) -> int:
+    if parameters.status == "early":
+        return SETTLED_RULE
+    return WHOLE_HORIZON if parameters.age == AGES - 1 else FAST_RULE
+
+
+def differences(register, naive: NaiveCohorts) -> list[str]:
+    """What a model's record says otherwise than the plain rule."""
+    m = register.taken_in([0]).models[0]
+    cohorts = [*naive.closed, *([naive.current] if naive.current else [])]
+    pairs: dict[str, tuple[object, object]] = {
+        "judged": (int(m["judged"]), naive.judged),
+        "cohorts": (int(m["next_cohort"] - m["first_cohort"]), len(cohorts)),
+    }
+    for k, cohort in enumerate(cohorts):
+        slot = int(m["first_cohort"] + k) % SLOTS
+        own = m["cohorts"][slot]
+        pairs[f"cohort {k}"] = (
+            (int(own["opened_ms"]), int(own["age_ms"]), int(own["rule"])),
+            (cohort.opened, naive.ages[cohort.parameters.age], rule_of(cohort.parameters)),
+        )
+        if cohort.end is not None:
+            pairs[f"closed {k}"] = (
+                (int(own["ended_ms"]), int(own["predictions"])),
+                (cohort.end, cohort.n),
+            )
+    for j, name in enumerate(OPPONENTS):
+        own, plain = m["opponents"][j], naive.opponents[name]
+        pairs[f"{name} verdict"] = (
+            (int(own["verdict"]), int(own["status"]), int(own["changes"]), int(own["retracted"])),
+            (plain.verdict, STATUS[plain.status], plain.changes, plain.retracted),
+        )
+        pairs[f"{name} started"] = (bool(own["started"]), plain.started)
+        if plain.verdict:
+            pairs[f"{name} since"] = (int(own["since_ms"]), plain.since)
+        close = np.isclose(max(float(own["dispersion"]), 1.0), plain.phi, rtol=1e-9)
+        pairs[f"{name} dispersion"] = (bool(close), True)
+        for side, evidence in ((0, plain.better), (1, plain.worse)):
+            close = np.allclose(own["sums"][side], evidence.m, rtol=1e-6, atol=0.0)
+            pairs[f"{name} evidence {side}"] = (bool(close), True)
+    return [f"{what}: {own}, not {plain}" for what, (own, plain) in pairs.items() if own != plain]
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_every_outcome_leaves_what_the_plain_rule_says(name) -> None:
+    horizon_ms, outcomes = drawn(name)
+    naive = NaiveCohorts(horizon_ms, predictions=1_000, start=START)
+    register = register_of(CohortsSpec(horizon_ms, outcomes=1_000), start=START)
+    batch = batch_of(outcomes)
+    for i, (at, delay, made, label, predicted, last) in enumerate(
+        zip(*(column.tolist() for column in outcomes), strict=True)
+    ):
+        naive.take(at, delay, made, label, predicted, last if last >= 0 else None)
+        register.observe(part(batch, slice(i, i + 1)))
+        assert differences(register, naive) == [], i
+    assert naive.judged > 40
+
+
+def test_streams_have_claims_confirmations_and_retractions() -> None:
+    kinds: set[int] = set()
+    for name in STREAMS:
+        horizon_ms, outcomes = drawn(name)
+        register = register_of(CohortsSpec(horizon_ms, outcomes=1_000), start=START)
+        kinds |= set(register.changes_in(batch_of(outcomes))["kind"].tolist())
+    assert kinds == {CLAIMED, CONFIRMS, RETRACTED}
+
+
+def test_a_fixed_age_is_that_of_the_plain_rule() -> None:
+    stream = Stream(predictions=6_000)
+    outcomes = outcomes_of(stream, 2)
+    naive = NaiveCohorts(stream.horizon_ms, predictions=1_000, start=START, age=10)
+    spec = CohortsSpec(stream.horizon_ms, outcomes=1_000)
+    register = register_of(replace(spec, age_ms=naive.ages[10]), start=START)
+    batch = batch_of(outcomes)
+    for i, (at, delay, made, label, predicted, last) in enumerate(
+        zip(*(column.tolist() for column in outcomes), strict=True)
+    ):
+        naive.take(at, delay, made, label, predicted, last if last >= 0 else None)
+        register.observe(part(batch, slice(i, i + 1)))
+        assert differences(register, naive) == [], i
+    assert naive.judged > 40

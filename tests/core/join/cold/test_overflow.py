@@ -1,0 +1,98 @@
+"""A join most of whose entries lie outside its table says what a naive one says, in many lives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from streamwatch.core.events import Prediction
+from streamwatch.core.join.activity import used_entries
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.edge.keys import digest_bytes
+from tests.core.join.cold.cold_streams import ColdJoined, alive_outside
+from tests.core.join.durable_streams import cramped_logs
+from tests.core.join.join_stream import alive, digested
+from tests.core.join.naive_join import NaiveJoin
+from tests.core.join.naive_said import naive_alive
+from tests.core.join.streams import (
+    Columns,
+    Joined,
+    a_case,
+    agrees_with,
+    cramped,
+    crowded_digests,
+    listened,
+)
+from tests.tiers import by_tier
+
+STREAMS = by_tier(fast=40, default=50, everything=10_000)
+pytestmark = pytest.mark.timeout(1_800 + 2 * STREAMS)
+
+
+def compare(chance, digests=digest_bytes):
+    """One stream in one life, and in many; what was seen."""
+    spec, events, start_ms = a_case(chance)
+    spec = listened(spec)
+    if chance.random() < 0.3:
+        for event in events:
+            if type(event) is Prediction:
+                event.scores = None
+    one_life = Joined(lambda monitors: Pipeline(spec, monitors, digest_bytes), start_ms)
+    naive = NaiveJoin(spec, start_ms)
+    columns = ColdJoined(spec, digests, start_ms, chance)
+    most, seldom = chance.choice([1, 5, 30]), chance.choice([1, 2, 5])
+    records = Columns(chance, digests)
+    at = 0
+    while at < len(events):
+        stop = min(len(events), at + chance.randrange(1, most + 1))
+        for event in events[at:stop]:
+            one_life.feed([event])
+            naive.feed(event)
+        if chance.random() < 0.5:
+            columns.feed_columns(records.of(events[at:stop]))
+        else:
+            columns.feed(events[at:stop])
+        columns.look()
+        columns.keep_up()
+        if chance.randrange(2):
+            columns.commit()
+            if chance.randrange(seldom) == 0:
+                columns.restart()
+                columns.seen["restarts"] += 1
+                columns.look()
+        assert columns.said() == one_life.said()
+        agrees_with(naive, columns)
+        at = stop
+    columns.commit()
+    columns.restart()
+    assert columns.said() == one_life.said()
+    outside = alive_outside(columns.pipeline, columns.runs)
+    join = columns.pipeline._join
+    assert join.holdings().places == {"memory": len(used_entries(join.arrays)), "disk": len(outside)}
+    if digests is digest_bytes:
+        assert sorted(alive(columns) + outside) == digested(naive_alive(naive))
+    return columns.seen
+
+
+@pytest.mark.slow
+def test_a_table_of_a_few_entries_says_what_one_without_limits_says():
+    seen = sum((compare(Random(seed)) for seed in range(STREAMS)), Counter())
+    for queue in range(4):
+        assert seen[f"outside {queue}"] > STREAMS, seen
+    assert min(seen["front 0"], seen["merges"], seen["restarts"]) > STREAMS, seen
+
+
+@pytest.mark.slow
+def test_it_is_so_when_every_commit_writes_old_entries_anew_and_merges():
+    with cramped_logs():
+        for seed in range(10**6, 10**6 + STREAMS):
+            compare(Random(seed))
+
+
+@pytest.mark.slow
+def test_it_is_so_with_names_that_are_released_and_ids_whose_digests_nearly_agree():
+    with cramped_logs(), cramped():
+        for seed in range(2 * 10**6, 2 * 10**6 + STREAMS // 2):
+            compare(Random(seed), crowded_digests)

@@ -1,0 +1,99 @@
+"""A compiled join begun anew from its commits goes on as if it never ended, as a naive one says."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from streamwatch.core.join import table as unwritten
+from streamwatch.core.join.durable import entry_logs as dedup_log
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.edge.keys import digest_bytes
+from tests.core.join.durable_streams import DurableJoined, cramped_logs
+from tests.core.join.join_stream import alive, digested
+from tests.core.join.naive_join import NaiveJoin
+from tests.core.join.naive_said import naive_alive
+from tests.core.join.streams import Joined, a_case, agrees_with, cramped, crowded_digests, listened
+from tests.tiers import by_tier
+
+STREAMS = by_tier(fast=6, rotating=12, default=40, everything=10_000)
+NOTED = by_tier(fast=4, default=15, everything=15)
+
+
+def compare(chance, digests=digest_bytes):
+    """One stream in one life, and in many; how often it was begun anew."""
+    spec, events, start_ms = a_case(chance)
+    spec = listened(spec)
+    one_life = Joined(lambda monitors: Pipeline(spec, monitors, digest_bytes), start_ms)
+    naive = NaiveJoin(spec, start_ms)
+    columns = DurableJoined(spec, digests, start_ms)
+    most, seldom = chance.choice([1, 5, 30]), chance.choice([1, 2, 5])
+    at = restarts = 0
+    while at < len(events):
+        stop = min(len(events), at + chance.randrange(1, most + 1))
+        for event in events[at:stop]:
+            one_life.feed([event])
+            naive.feed(event)
+        columns.feed(events[at:stop])
+        if chance.randrange(2):
+            columns.commit()
+            if chance.randrange(seldom) == 0:
+                columns.restart()
+                restarts += 1
+        assert columns.said() == one_life.said()
+        agrees_with(naive, columns)
+        at = stop
+    if digests is digest_bytes:
+        columns.commit()
+        columns.restart()
+        assert alive(columns) == digested(naive_alive(naive))
+    return restarts
+
+
+@pytest.mark.slow
+def test_lives_that_follow_each_other_say_what_one_life_says():
+    restarts = sum(compare(Random(seed)) for seed in range(STREAMS))
+    assert restarts > 3 * STREAMS
+
+
+def test_what_settled_is_known_from_notes_as_from_the_lists(monkeypatch):
+    by_notes = []
+
+    def both_ways(arrays, mark):
+        noted = int(arrays.totals["settled"][0])
+        by_lists, ends = unwritten.unwritten_dedup(arrays, mark._replace(settled=-1))
+        arrays.totals["settled"] = noted
+        found, now = unwritten.unwritten_dedup(arrays, mark)
+        assert now == ends
+        assert [(number, rows.tolist()) for number, rows in found] == [
+            (number, rows.tolist()) for number, rows in by_lists
+        ]
+        settled = sum(len(rows) for _, rows in found)
+        by_notes.append(settled == noted > 0 and mark.settled >= 0)
+        return found, now
+
+    monkeypatch.setattr(dedup_log, "unwritten_dedup", both_ways)
+    for seed in range(3 * 10**6, 3 * 10**6 + NOTED):
+        compare(Random(seed))
+    assert sum(by_notes) > 10 * NOTED // 3
+
+
+@pytest.mark.slow
+def test_more_than_can_be_noted_is_known_from_the_lists(monkeypatch):
+    monkeypatch.setattr("streamwatch.core.join.join.SETTLED_NOTED", 2)
+    for seed in range(4 * 10**6, 4 * 10**6 + 10):
+        compare(Random(seed))
+
+
+@pytest.mark.slow
+def test_it_is_so_when_every_commit_writes_old_entries_anew_and_merges():
+    with cramped_logs():
+        for seed in range(10**6, 10**6 + STREAMS):
+            compare(Random(seed))
+
+
+def test_it_is_so_with_names_that_are_released_and_ids_whose_digests_nearly_agree():
+    with cramped_logs(), cramped():
+        for seed in range(2 * 10**6, 2 * 10**6 + STREAMS // 2):
+            compare(Random(seed), crowded_digests)

@@ -1,0 +1,27 @@
+"""Outcomes of several steps of a compiled join in one batch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.events import segments_text
+from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.pipeline.pipeline import joined_outcomes
+
+TEXTS = [segments_text({"country": "1"}), segments_text({"country": "2"})]
+
+
+def test_a_number_of_scores_that_stands_for_others_in_the_next_batch_is_told_apart():
+    records = np.zeros(2, OUTCOME)
+    records["scores"] = 3, -1
+    records["label_at_prediction"] = -1
+    parts = [
+        OutcomeBatch(records, ["m"], ["x"], {3: {"x": 0.1}}, TEXTS, {3: 1}),
+        OutcomeBatch(records, ["m"], ["x"], {3: {"x": 0.2}}, TEXTS),
+        OutcomeBatch(records[1:], ["m"], ["x"], {}, TEXTS),
+        OutcomeBatch(records, ["m"], ["x"], {3: {"x": 0.3}}, TEXTS, {3: 0}),
+    ]
+    expected = [outcome for part in parts for outcome in part]
+    assert list(joined_outcomes(parts)) == expected
+    assert [each.scores for each in expected[::2][:2]] == [{"x": 0.1}, {"x": 0.2}]
+    assert [each.segments for each in expected if each.segments] == [{"country": "2"}, {"country": "1"}]

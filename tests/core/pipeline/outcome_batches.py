@@ -1,0 +1,32 @@
+"""Outcomes as the compiled join hands them over."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamwatch.core.events import sampling_of
+from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+
+
+def batch_of(outcomes):
+    """The same outcomes in columns; without scores."""
+    models, classes, pairs = {}, {}, []
+    records = np.zeros(len(outcomes), OUTCOME)
+    for number, (record, outcome) in enumerate(zip(records, outcomes, strict=True)):
+        record["model"] = models.setdefault(outcome.model, len(models))
+        for name in ("true_class", "predicted_class", "label_at_prediction"):
+            value = getattr(outcome, name)
+            record[name] = -1 if value is None else classes.setdefault(value, len(classes))
+        record["event_ms"], record["delay_ms"] = outcome.event_ms, outcome.delay_ms
+        record["made"], record["resolved_ms"] = outcome.made, outcome.resolved_ms
+        record["waited_ms"] = outcome.waited_ms
+        record["sampling"] = sampling_of(outcome.label_probability, outcome.label_requested)
+        record["assumed"], record["scores"] = outcome.assumed, -1
+        if outcome.last_class is not None:
+            record["last_class"] = 1 + classes.setdefault(outcome.last_class, len(classes))
+        for partner, answer in outcome.pairs or ():
+            pairs.append(
+                (number, models.setdefault(partner, len(models)), classes.setdefault(answer, len(classes)))
+            )
+    paired = np.array(pairs, np.int32).reshape(-1, 3)
+    return OutcomeBatch(records, list(models), list(classes), {}, pairs=paired)

@@ -1,0 +1,97 @@
+"""Outcomes in columns come back as they were, and what is none is refused."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from streamwatch.core.events import LEAST_PROBABILITY, Outcome, PairedAnswer, as_float32
+from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.pipeline.journal import models_of, read, written
+from tests.core.pipeline.outcome_batches import batch_of
+
+names = st.sampled_from(["a", "b", "ü", "a longer name"])
+outcomes = st.builds(
+    Outcome,
+    names,
+    names,
+    names,
+    st.integers(-(2**40), 2**45),
+    st.integers(0, 2**40),
+    st.booleans(),
+    st.none(),
+    st.none() | names,
+    st.none() | st.lists(st.builds(PairedAnswer, names, names), min_size=1, max_size=3).map(tuple),
+    st.none(),
+    st.none() | names,
+    st.integers(0, 2**32 - 1),
+    st.integers(-(2**40), 2**45),
+    st.integers(0, 2**40),
+)
+sampled = st.floats(as_float32(LEAST_PROBABILITY), 1, width=32).flatmap(
+    lambda probability: st.builds(
+        partial(replace, label_probability=probability),
+        outcomes,
+        label_requested=st.none() | st.booleans(),
+    )
+)
+outcomes |= sampled
+
+
+@given(st.lists(st.lists(outcomes, min_size=1), min_size=1, max_size=4))
+def test_outcomes_of_several_batches_come_back_in_order(parts):
+    value = written([batch_of(part) for part in parts])
+    found = read(value)
+    assert isinstance(found, OutcomeBatch)
+    assert list(found) == [outcome for part in parts for outcome in part]
+    assert models_of(found) == list(dict.fromkeys(outcome.model for part in parts for outcome in part))
+
+
+@given(st.lists(outcomes, min_size=1), st.lists(outcomes, min_size=1))
+def test_outcomes_in_rows_among_them_come_back_in_order(rows, columns):
+    assert read(written([rows, batch_of(columns)])) == rows + columns
+
+
+@given(st.lists(outcomes, min_size=1, max_size=20), st.data())
+def test_outcomes_that_are_selected_keep_their_pairs(some, data):
+    batch = batch_of(some)
+    chosen = data.draw(st.lists(st.integers(0, len(some) - 1), unique=True))
+    assert list(batch.only(np.array(chosen, np.int64))) == [some[number] for number in chosen]
+    assert list(batch[2:7]) == some[2:7]
+    assert list(batch.paired()) == [outcome for outcome in some if outcome.pairs]
+    assert batch[0] == some[0]
+
+
+@given(st.lists(outcomes, min_size=1, max_size=5), st.data())
+def test_a_value_that_is_cut_short_or_has_more_is_refused(some, data):
+    value = written([batch_of(some)])
+    cut = data.draw(st.integers(1, len(value) - 1))
+    for wrong in (value[:cut], value + b"x"):
+        with pytest.raises(ValueError, match=r"expected|Input data|bytes"):
+            read(wrong)
+
+
+def test_outcomes_take_few_bytes():
+    some = [
+        Outcome(
+            "mno"[n % 3],
+            str(n % 3),
+            "0",
+            10**12 + n - n % 200,  # the label's own time
+            30_000 + n % 1_000,
+            label_at_prediction="1",
+            made=10**6 + n,
+            resolved_ms=10**12 + n,
+            waited_ms=30_000 + n % 1_000 + n % 100,
+        )
+        for n in range(5_000)
+    ]
+    assert len(written([batch_of(some)])) < 10 * len(some)
+    assert OUTCOME.itemsize == 88
+    revised = [*some[:-1], replace(some[-1], last_class="1")]
+    assert len(written([batch_of(some)])) < len(written([batch_of(revised)]))

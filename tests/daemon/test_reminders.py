@@ -1,0 +1,53 @@
+"""Alarms that stay open are told of again and again, and never out of turn."""
+
+from __future__ import annotations
+
+from streamwatch.core.alerting.outbox import Delivered, Failed, Refused
+from tests.daemon.receivers import Disk, Fake, counted, delivering
+from tests.edge.receivers.endpoint import until
+from tests.edge.receivers.notifications import firing, resolved
+
+
+async def test_open_alarms_are_repeated_until_they_end() -> None:
+    fake = Fake(repeat_interval_seconds=0.005)
+    async with delivering(fake) as deliveries:
+        disk = Disk()
+        disk.commit(deliveries, firing(), open_alarms=[firing()])
+        await until(lambda: len(fake.reminded) >= 3)
+        disk.commit(deliveries, resolved(firing()))
+        await until(lambda: fake.told == ["firing_1", "resolved_of_firing_1"])
+        times = len(fake.reminded)
+        disk.commit(deliveries, firing("firing_2", "clicks"), open_alarms=[firing("firing_2", "clicks")])
+        await until(lambda: len(fake.reminded) > times)
+        assert fake.reminded[times:] == [["firing_2"]] * (len(fake.reminded) - times)
+
+
+async def test_after_a_restart_open_alarms_are_repeated_though_nothing_is_owed() -> None:
+    fake = Fake(repeat_interval_seconds=3_600.0)
+    async with delivering(fake, open_alarms=[firing()]):
+        await until(lambda: fake.reminded == [["firing_1"]])
+
+
+async def test_a_reminder_does_not_run_ahead_of_what_is_still_owed() -> None:
+    """Else the end of the alarm before would come after the beginning of this one."""
+    again = firing("firing_2")
+    fake = Fake(script=[Failed("http_500")], repeat_interval_seconds=0.002)
+    async with delivering(fake) as deliveries:
+        open_alarms = [again, firing("firing_3", "clicks")]
+        Disk().commit(deliveries, resolved(firing()), again, open_alarms=open_alarms)
+        await until(lambda: len(fake.reminded) > 2 and len(fake.told) > 2)
+    assert set(fake.told) == {"resolved_of_firing_1"}
+    assert {tuple(ids) for ids in fake.reminded} == {("firing_3",)}
+
+
+async def test_reminders_that_fail_are_counted_and_hold_no_notification_up() -> None:
+    fake = Fake(
+        script=[lambda n: Refused("http_400") if n.id == "open" else Delivered()],
+        repeat_interval_seconds=0.002,
+    )
+    async with delivering(fake, open_alarms=[firing("open", "other")]) as deliveries:
+        await until(lambda: len(fake.reminded) > 2)
+        Disk().commit(deliveries, firing(), open_alarms=[firing("open", "other")])
+        await until(lambda: fake.told == ["firing_1"])
+        assert counted(deliveries, "notifications_failed_total")["http_400", "fake"] > 2
+        assert counted(deliveries, "notifications_dropped_total") == {}

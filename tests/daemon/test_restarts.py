@@ -1,0 +1,125 @@
+"""Whenever this side stops or dies, every notification still reaches its receivers."""
+
+from __future__ import annotations
+
+import asyncio
+
+from streamwatch.core.alerting.outbox import Failed
+from streamwatch.daemon.deliveries import DeliverySpec
+from streamwatch.telemetry import (
+    InternalEvent,
+    NotificationSent,
+)
+from tests.daemon.receivers import HOUR_MS, Disk, Fake, counted, delivering, web
+from tests.edge.receivers.endpoint import endpoint, until
+from tests.edge.receivers.notifications import NOW_MS, digest, firing, resolved
+
+
+async def test_a_stop_lets_out_what_goes_out_and_leaves_the_rest_to_the_next_start() -> None:
+    good, stuck, down = Fake("good"), Fake("stuck", script=[asyncio.Event()]), Fake("down", [Failed("dns")])
+    disk = Disk()
+    async with delivering(good, stuck, down, spec=DeliverySpec(initial_seconds=3_600)) as deliveries:
+        disk.commit(deliveries, firing(), digest())
+        await until(lambda: bool(len(good.told) == 2 and stuck.told and down.told))
+        await deliveries.stop(0.05)
+        disk.commit(deliveries)
+    assert good.told == ["firing_1", "digest_1"]
+    assert {good.opened, stuck.opened, down.opened} == {0}
+    good, stuck, down = Fake("good"), Fake("stuck"), Fake("down")
+    async with delivering(good, stuck, down, outbox=disk.outbox) as deliveries:
+        await until(lambda: counted(deliveries, "notifications_pending") == {})
+    assert good.told == []
+    assert set(stuck.told) == set(down.told) == {"firing_1", "digest_1"}
+
+
+async def test_a_restart_keeps_the_order_of_an_alarm_and_its_end_decided_at_once() -> None:
+    disk, fake = Disk(), Fake()
+    down = Fake(script=[Failed("dns")])
+    async with delivering(down) as deliveries:
+        begin = firing("firing_z")
+        disk.commit(deliveries, begin, resolved(begin, id="a_resolved"))
+    async with delivering(fake, outbox=disk.outbox) as deliveries:
+        await until(lambda: counted(deliveries, "notifications_pending") == {})
+    assert fake.told == ["firing_z", "a_resolved"]
+
+
+async def test_a_restart_keeps_the_order_of_decisions_though_the_clock_was_set_back() -> None:
+    begin, disk = firing(), Disk()
+    end = resolved(begin, issued_ms=NOW_MS - 24 * HOUR_MS)
+    async with delivering(Fake(script=[Failed("dns")])) as deliveries:
+        disk.commit(deliveries, begin)
+        disk.commit(deliveries, end)
+    again = firing("firing_2", issued_ms=NOW_MS - 48 * HOUR_MS)
+    async with delivering(Fake(script=[Failed("dns")]), outbox=disk.outbox) as deliveries:
+        disk.commit(deliveries, again)
+    fake = Fake()
+    async with delivering(fake, outbox=disk.outbox) as deliveries:
+        await until(lambda: counted(deliveries, "notifications_pending") == {})
+    assert fake.told == ["firing_1", "resolved_of_firing_1", "firing_2"]
+
+
+async def test_notifications_of_a_receiver_that_was_removed_are_dropped() -> None:
+    disk = Disk()
+    async with delivering(Fake("old", [Failed("dns")]), Fake("kept", [Failed("dns")])) as deliveries:
+        disk.commit(deliveries, firing())
+    kept = Fake("kept")
+    async with delivering(kept, outbox=disk.outbox) as deliveries:
+        assert counted(deliveries, "notifications_dropped_total") == {("receiver_removed", "old"): 1.0}
+        await until(lambda: kept.told == ["firing_1"])
+        await until(lambda: counted(deliveries, "notifications_pending") == {})
+        disk.commit(deliveries)
+    assert disk.outbox == {}
+
+
+async def test_state_opened_anew_while_delivering_is_what_counts() -> None:
+    """A commit failed: what it held was never announced, and what it would have removed is told again."""
+    disk, fake = Disk(), Fake()
+    async with delivering(fake) as deliveries:
+        disk.commit(deliveries, firing())
+        await until(lambda: counted(deliveries, "notifications_pending") == {})
+        assert deliveries.changed
+        deliveries.restore(disk.outbox, ())
+        assert not deliveries.changed
+        await until(lambda: fake.told == ["firing_1", "firing_1"])
+        await until(lambda: deliveries.changed)
+        disk.commit(deliveries)
+    assert disk.outbox == {}
+
+
+async def test_attempts_are_remembered_over_a_restart() -> None:
+    disk, said = Disk(), list[InternalEvent]()
+    fake = Fake(script=[Failed("dns")])
+    async with delivering(fake) as deliveries:
+        disk.commit(deliveries, firing())
+        await until(lambda: len(fake.told) == 4)
+        disk.commit(deliveries)
+    async with delivering(Fake(), outbox=disk.outbox, said=said) as deliveries:
+        await until(lambda: counted(deliveries, "notifications_pending") == {})
+    (delivered,) = (h for h in said if isinstance(h, NotificationSent))
+    assert delivered.attempts >= 4
+
+
+async def test_killed_between_the_post_and_its_answer_the_same_id_is_sent_again() -> None:
+    disk = Disk()
+    async with endpoint("late", 200) as receiver:
+        async with delivering(web(receiver.url)) as deliveries:
+            disk.commit(deliveries, firing())
+            await receiver.received(1)
+        async with delivering(web(receiver.url), outbox=disk.outbox) as deliveries:
+            posts = await receiver.received(2)
+            await until(lambda: counted(deliveries, "notifications_pending") == {})
+            disk.commit(deliveries)
+    assert [post.headers["webhook-id"] for post in posts] == ["firing_1", "firing_1"]
+    assert disk.outbox == {}
+
+
+async def test_killed_between_the_answer_and_the_commit_the_same_id_is_sent_again() -> None:
+    disk = Disk()
+    async with endpoint() as receiver:
+        for number in (1, 2):
+            async with delivering(web(receiver.url), outbox=disk.outbox) as deliveries:
+                if number == 1:
+                    disk.commit(deliveries, firing())
+                await receiver.received(number)
+                await until(lambda d=deliveries: counted(d, "notifications_pending") == {})
+        assert [post.headers["webhook-id"] for post in receiver.posts] == ["firing_1", "firing_1"]

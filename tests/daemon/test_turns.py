@@ -1,0 +1,127 @@
+"""What a poll delivers is decoded and evaluated in turns of bounded size: health answers between them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamwatch.core.events import Invalid, Label, Partition, Prediction
+from streamwatch.core.merge import Arrivals, arrivals_of
+from streamwatch.core.records import Vocabulary
+from streamwatch.daemon.turns import (
+    RECORDS_PER_TURN,
+    ROOM,
+    ROOM_OF_COLUMNS,
+    ROWS_PER_TURN,
+    SCORES_PER_TURN,
+    in_turns,
+    room_after,
+    rows_up_to_objects,
+    up_to_scores,
+)
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered, piece_of
+from tests.core.columns import in_columns
+from tests.edge.decoders.records import FakeRecord
+from tests.tiers import examples
+
+SIZES = st.lists(
+    st.sampled_from([0, 1, 300, ROOM.size_bytes // 3, ROOM.size_bytes, 3 * ROOM.size_bytes])
+    | st.just(RECORDS_PER_TURN + 7),
+    max_size=6,
+)
+
+
+def records(sizes: Sequence[int]) -> list[FakeRecord]:
+    """One of each size; a number of small ones instead where it is `RECORDS_PER_TURN + 7`."""
+    found: list[int] = []
+    for size in sizes:
+        found += [10] * size if size == RECORDS_PER_TURN + 7 else [size]
+    return [FakeRecord(bytes(size), offset=i) for i, size in enumerate(found)]
+
+
+@settings(max_examples=examples(1))
+@given(st.dictionaries(st.sampled_from([Partition("a", 0), Partition("a", 1), Partition("b", 0)]), SIZES))
+def test_every_record_has_its_turn_in_order_and_no_turn_is_larger_than_allowed(
+    sizes: dict[Partition, list[int]],
+) -> None:
+    delivered = {partition: records(found) for partition, found in sizes.items()}
+    seen: dict[Partition, list[FakeRecord]] = {partition: [] for partition in delivered}
+    for turn in in_turns(delivered):
+        taken = [record for each in turn.values() for record in each]
+        assert taken
+        assert all(0 < len(each) <= RECORDS_PER_TURN for each in turn.values())
+        assert len(taken) == 1 or sum(len(record.value) for record in taken[:-1]) < ROOM.size_bytes
+        for partition, each in turn.items():
+            seen[partition] += each
+    assert seen == delivered
+
+
+def prediction(scores: int) -> Prediction:
+    return Prediction("i", "m", "a", 0, None, {str(i): 0.0 for i in range(scores)} if scores else None)
+
+
+def test_predictions_with_many_scores_are_evaluated_a_few_at_a_time() -> None:
+    third = SCORES_PER_TURN // 3
+    events = [
+        Label("i", "a", 0),
+        prediction(third),
+        prediction(0),
+        prediction(third),
+        Invalid("t", 0, 0, "x"),
+    ]
+    assert up_to_scores(events) == events
+    assert up_to_scores([*events, prediction(2 * third), prediction(1)]) == events
+    alone = [prediction(SCORES_PER_TURN + 1), prediction(0), prediction(1)]
+    assert up_to_scores(alone) == alone[:2]
+    assert up_to_scores([]) == []
+
+
+@pytest.mark.slow
+def test_fetched_records_are_cut_where_objects_are_but_more_at_a_time() -> None:
+    partition, chance = Partition("a", 0), random.Random(0)
+    sizes = [chance.choice((0, 100, 500, ROOM.size_bytes)) for _ in range(6_000)]
+    fetched = gathered(
+        partition, [piece_of([KafkaRecord("a", 0, i, 0, None, bytes(n)) for i, n in enumerate(sizes)])]
+    )
+    turns = [turn[partition] for turn in in_turns({partition: fetched})]
+    assert [record.offset for turn in turns for record in turn] == list(range(len(sizes)))
+    for turn in turns:
+        own = [len(record.value or b"") for record in turn]
+        assert sum(own[:-1]) < ROOM.size_bytes
+        assert len(own) == ROOM.fetched or sum(own) >= ROOM.size_bytes or turn is turns[-1]
+
+
+@pytest.mark.slow
+def test_where_nearly_all_are_columns_larger_turns_follow_until_there_are_objects_again() -> None:
+    label, odd = Label("i", "a", 0), Invalid("t", 0, 0, "x")
+
+    def decoded(events: Sequence[Label | Invalid]) -> list[Arrivals]:
+        batch = in_columns(events, Vocabulary(), digests=False)
+        return [arrivals_of([FakeRecord(b"", offset=i) for i in range(len(events))], batch)]
+
+    assert room_after(decoded([label] * 70 + [odd] * 10)) == ROOM_OF_COLUMNS
+    assert room_after(decoded([label] * 69 + [odd] * 10)) == ROOM
+    partition, rooms = Partition("a", 0), iter((ROOM, ROOM_OF_COLUMNS, ROOM))
+    fetched = gathered(
+        partition, [piece_of([KafkaRecord("a", 0, i, 0, None, bytes(100)) for i in range(12_000)])]
+    )
+    turns = [len(turn[partition]) for turn in in_turns({partition: fetched}, lambda: next(rooms))]
+    assert turns == [ROOM.fetched, ROOM_OF_COLUMNS.fetched, ROOM.fetched]
+
+
+def test_of_many_objects_among_columns_no_more_than_fit_a_turn_are_joined_at_once() -> None:
+    label, odd = Label("i", "a", 0), Invalid("t", 0, 0, "x")
+    few = in_columns([label, odd, label] * 100, Vocabulary(), digests=False)
+    assert rows_up_to_objects(few) == 300
+    many = in_columns([label, odd] * ROWS_PER_TURN, Vocabulary(), digests=False)
+    assert rows_up_to_objects(many) == 2 * RECORDS_PER_TURN + 1
+    plain = in_columns([label] * (ROWS_PER_TURN + 1), Vocabulary(), digests=False)
+    assert rows_up_to_objects(plain) == ROWS_PER_TURN
+    scored = in_columns(
+        [label, prediction(SCORES_PER_TURN + 1), label, prediction(1)], Vocabulary(), digests=False
+    )
+    assert rows_up_to_objects(scored) == 3

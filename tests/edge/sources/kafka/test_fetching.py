@@ -1,0 +1,191 @@
+"""Fetching over answers made by hand: a partition that fails waits alone, and nothing of the others."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka.errors import KafkaConnectionError
+
+from streamwatch.core.events import Partition
+from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.edge.sources.kafka.batches.scanner import Scanner
+from streamwatch.edge.sources.kafka.fetching import LARGE_AT_ONCE, Fetching, Taking, TurnRecords
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from tests.edge.sources.kafka.batches.raw_batches import ZSTD, RawBatch, of, record
+
+A, B = Partition("events", 0), Partition("events", 1)
+PATIENCE_SECONDS = 30
+CORRUPT, DENIED = 2, 29
+
+
+class FakeClient:
+    """One node that answers from logs of batches; an error code or an exception may stand for a log."""
+
+    def __init__(self, logs: Mapping[Partition, Any]) -> None:
+        self.logs = dict(logs)
+        self.once: dict[Partition, Any] = {}
+        """Logs that stand there for one answer only."""
+        self.asked: list[tuple[Partition, int]] = []
+        self.refreshed = 0
+        self.cluster = SimpleNamespace(leader_for_partition=lambda _: 1)
+
+    def force_metadata_update(self) -> None:
+        self.refreshed += 1
+
+    async def _get_conn(self, _node: int) -> None:
+        """No connection that could be read directly."""
+
+    async def send(self, _node: int, request: Any) -> Any:
+        await asyncio.sleep(0)
+        wanted = [(Partition(topic, n), offset) for topic, parts in request.topics for n, offset, _ in parts]
+        self.asked += wanted
+        answers = []
+        for partition, offset in wanted:
+            log = self.once.pop(partition, self.logs[partition])
+            if isinstance(log, Exception):
+                raise log
+            if isinstance(log, int):
+                answers.append((partition.partition, log, -1, -1, -1, None, -1, b""))
+                continue
+            end = log[-1][1] + 1
+            data = b"".join(raw for _, last, raw in log if last >= offset)
+            answers.append((partition.partition, 0, end, end, 0, None, -1, data))
+        if not any(answer[-1] for answer in answers):
+            await asyncio.sleep(0.02)  # as a broker waits for records
+        return SimpleNamespace(API_KEY=1, API_VERSION=11, topics=[("events", answers)])
+
+
+def log_of(*batches: RawBatch) -> list[tuple[int, int, bytes]]:
+    return [(b.base, b.base + (b.last_delta or len(b.records) - 1), b.bytes()) for b in batches]
+
+
+@asynccontextmanager
+async def taking(
+    client: FakeClient, positions: Mapping[Partition, int], **choices: object
+) -> AsyncIterator[tuple[Taking, Fetching]]:
+    spec = KafkaSpec(backoff_max_ms=200, **choices)  # type: ignore[arg-type]
+    fetching = Fetching(client, spec, Scanner(compiled_scan(), 64))
+    fetching.assign(positions)
+    try:
+        yield Taking(fetching, 100), fetching
+    finally:
+        await fetching.close()
+
+
+async def collected(
+    take: Taking, until: Callable[[TurnRecords], bool], **wanted: object
+) -> list[tuple[int, int]]:
+    seen: list[tuple[int, int]] = []
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        taken = await take.take(wanted.get("only"), 0.05)  # type: ignore[arg-type]
+        seen += [(r.partition, r.offset) for records in taken.records.values() for r in records]
+        if until(taken):
+            return seen
+        assert time.monotonic() < deadline
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("failure", [CORRUPT, DENIED, 56, 6])
+async def test_a_partition_that_fails_is_asked_for_less_and_less_while_others_are_read(failure: int):
+    client = FakeClient({A: failure, B: log_of(*(of([b"x"] * 5, base) for base in range(0, 500, 5)))})
+    async with taking(client, {A: 0, B: 0}) as (take, _):
+        seen = 0
+        failed: list[TurnRecords] = []
+
+        def enough(taken: TurnRecords) -> bool:
+            nonlocal seen
+            seen += len(taken.records.get(B, []))
+            if taken.failed:
+                failed.append(taken)
+            return seen == 500 and bool(failed)
+
+        await collected(take, enough)
+        first = time.monotonic()
+        before = client.asked.count((A, 0))
+        await collected(take, lambda _: time.monotonic() - first > 1.0)
+        assert client.asked.count((A, 0)) - before <= 12
+        [(error, delay)] = [failed[0].failed[A]]
+        assert str(failure) in error or failure == CORRUPT
+        assert 0 <= delay <= 0.2
+
+
+@pytest.mark.slow
+async def test_a_node_that_cannot_be_reached_is_asked_again_until_it_can_be():
+    client = FakeClient({A: KafkaConnectionError("away")})
+    async with taking(client, {A: 0}) as (take, _):
+        await collected(take, lambda _: len(client.asked) >= 3)
+        client.logs[A] = log_of(of([b"x"]))
+        assert await collected(take, lambda taken: bool(taken.records)) == [(0, 0)]
+
+
+@pytest.mark.slow
+async def test_denials_are_told_with_how_long_they_last_and_do_not_turn_the_loop_hot():
+    client = FakeClient({A: DENIED})
+    async with taking(client, {A: 0}) as (take, _):
+        began, turns = time.monotonic(), 0
+
+        def long_enough(taken: TurnRecords) -> bool:
+            nonlocal turns
+            turns += 1
+            return taken.denied.get(A, 0.0) > 0.4
+
+        await collected(take, long_enough)
+        assert time.monotonic() - began >= 0.4
+        assert turns < 60
+
+
+async def test_a_broken_answer_is_fetched_once_more_before_it_is_believed():
+    sound = log_of(of([b"a"] * 3), of([b"b"] * 3, 3))
+    flipped = bytearray(sound[0][2])
+    flipped[70] ^= 1
+    client = FakeClient({A: sound})
+    client.once[A] = [(0, 2, bytes(flipped)), sound[1]]
+    async with taking(client, {A: 0}) as (take, fetching):
+        seen = await collected(take, lambda _: fetching.slots[A].position == 6)
+        assert seen == [(0, offset) for offset in range(6)]
+        assert client.asked.count((A, 0)) == 2
+        client.logs[A] = [*sound, (6, 8, bytes(flipped)), (9, 9, of([b"c"], 9).bytes())]
+        taken = TurnRecords({}, {}, [], {}, {})
+        while not taken.damages:
+            taken = await take.take(None, 0.05)
+        assert taken.damages[A].first == 6
+        assert client.asked.count((A, 6)) >= 2
+        fetching.seek(A, 9)
+        assert await collected(take, lambda taken: bool(taken.records)) == [(0, 9)]
+
+
+async def test_partitions_that_are_held_keep_what_was_fetched_and_give_large_memory_back():
+    large = RawBatch([record(i, bytes(200_000)) for i in range(20)], codec=ZSTD)
+    client = FakeClient({Partition("events", n): log_of(large) for n in range(6)})
+    positions = dict.fromkeys(client.logs, 0)
+    async with taking(client, positions) as (take, fetching):
+        take._max_records = 2
+
+        def unpacked() -> int:
+            readers = [slot.reader for slot in fetching.slots.values() if slot.reader]
+            return sum(reader.held_bytes > AT_ONCE_BYTES for reader in readers)
+
+        most = 0
+        seen: list[tuple[int, int]] = []
+
+        def watched(taken: TurnRecords) -> bool:
+            nonlocal most
+            most = max(most, unpacked())
+            seen.extend((r.partition, r.offset) for records in taken.records.values() for r in records)
+            return len(seen) >= 30
+
+        await collected(take, watched)
+        assert 1 <= most <= LARGE_AT_ONCE
+        await take.take([], 0.01)
+        assert unpacked() == 0
+        await collected(take, lambda taken: watched(taken) and len(seen) == 120)
+        assert sorted(seen) == [(n, offset) for n in range(6) for offset in range(20)]
+        assert most <= LARGE_AT_ONCE

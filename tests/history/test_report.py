@@ -1,0 +1,150 @@
+"""`streamwatch report` of a replay: its numbers are the replay's, names are text, nothing is loaded."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+from typer.testing import CliRunner
+
+from streamwatch.cli import app
+from streamwatch.core.metrics.series import Family
+from streamwatch.history.reporting.blocks import Grid, Heading, Listing, Page, Text
+from streamwatch.history.reporting.page import span
+from streamwatch.history.reporting.sources import POINTS, Curves
+from streamwatch.history.reporting.writing import html, markdown, slug
+
+HOSTILE = '<script>alert("x")</script>&|`_[a](b)'
+
+
+class Seen(HTMLParser):
+    """Tags, addresses and cells of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.addresses, self.rows, self.images = set(), [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        given = dict(attrs)
+        self.addresses += [value for name, value in attrs if name in {"src", "href", "srcset", "action"}]
+        if tag == "tr":
+            self.rows.append([])
+        if tag == "img":
+            self.images.append(given["alt"])
+
+    def handle_data(self, data):
+        if self.rows and data.strip():
+            self.rows[-1].append(data)
+
+
+def recorded(folder, outcomes=1_500, model="m"):
+    """A file of outcomes whose model falls after two thirds."""
+    file = folder / "outcomes.csv"
+    lines = ["id,model,prediction,label"]
+    for i in range(outcomes):
+        wrong = i % 10 == 0 or (i > outcomes * 2 // 3 and i % 2 == 0)
+        label = "ab"[(i // 3) % 2]
+        lines.append(f"{i},{model},{'ba'[(i // 3) % 2] if wrong else label},{label}")
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+@pytest.mark.slow
+def test_the_page_of_a_replay_tells_what_the_replay_tells(tmp_path):
+    file = recorded(tmp_path)
+    told = CliRunner().invoke(app, ["replay", str(file), "--json"])
+    numbers = json.loads(told.stdout)
+    metrics = numbers["models"]["m"]["metrics"]
+    written = [str(tmp_path / "report.html"), str(tmp_path / "report.md")]
+    made = CliRunner().invoke(app, ["report", str(file), "-o", written[0], "-o", written[1]])
+    assert made.exit_code == 0, made.output
+    page = Seen((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "script" not in page.tags
+    assert all(address.startswith("data:image/png;base64,") for address in page.addresses)
+    assert len(page.images) >= 1
+    estimates = [row for row in page.rows if row and row[0] in metrics["accuracy_ratio"]]
+    found = {row[0]: row[1] for row in estimates}
+    assert found == {name: f"{value:,.4f}" for name, value in metrics["accuracy_ratio"].items()}
+    alarms = [row for row in page.rows if row and row[0] in {"adwin", "page_hinkley", "verdict"}]
+    expected = [(a["detector"], f"{a['outcome']:,}") for a in reversed(numbers["alarms"])]
+    assert [(row[0], row[1]) for row in alarms] == expected
+    assert expected
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    for name in re.findall(r"\]\((report-pictures/[^)]+)\)", text):
+        assert (tmp_path / name).stat().st_size > 5_000
+    assert f"{metrics['accuracy_ratio']['landmark']:.4f}" in text
+    assert "alpha" in text  # the settings
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["absent.csv"], "absent.csv"),
+        (["http://127.0.0.1:1"], "http://127.0.0.1:1/api/v1/models does not answer"),
+        (["http://"], "expected a URL such as"),
+        (["http://127.0.0.1:1", "b.csv"], "expected one URL or files"),
+        (["a.csv", "-o", "report.pdf"], "expected a file .html or .md"),
+    ],
+)
+def test_what_cannot_be_reported_is_refused_with_what_was_expected(arguments, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(app, ["report", *arguments])
+    assert refused.exit_code == 2
+    assert said in " ".join(refused.output.split())
+
+
+def test_without_matplotlib_a_report_says_so_before_it_reads_anything(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    refused = CliRunner().invoke(app, ["report", "absent.csv"])
+    assert refused.exit_code == 2
+    assert "pip install 'streamwatchd[lab]'" in refused.output
+    assert "absent.csv" not in refused.output
+
+
+def test_names_that_look_like_markup_stay_text():
+    blocks = (Heading(2, HOSTILE), Text(HOSTILE), Grid(HOSTILE, (HOSTILE, "b"), ((HOSTILE, HOSTILE),)))
+    made = Page(HOSTILE, (*blocks, Listing(HOSTILE, f"```\n{HOSTILE}")))
+    page = Seen(html(made))
+    assert "script" not in page.tags
+    assert page.addresses == []
+    assert [row for row in page.rows if row[:2] == [HOSTILE, HOSTILE]]
+    text, pictures = markdown(made, "pictures")
+    assert pictures == {}
+    plain = text.split("````")[0]
+    assert "<script" not in plain.replace("\\<", "")
+    rows = [line for line in plain.splitlines() if line.startswith("| ")]
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 3 for row in rows)
+
+
+def test_curves_of_any_length_keep_at_most_so_many_points_in_order_and_evenly():
+    curves = Curves()
+    for outcomes in range(10, 200_000, 10):
+        family = Family("outcomes_total", "counter", "", ("model",), [(("m",), float(outcomes))])
+        accuracy = Family("accuracy_ratio", "gauge", "", ("model", "forgetting"), [(("m", "landmark"), 0.5)])
+        curves.look(outcomes, lambda family=family, accuracy=accuracy: [family, accuracy])
+    last = [Family("outcomes_total", "counter", "", ("model",), [(("m",), 200_000.0)])]
+    seen = curves.histories(last, ["m"])["m"]["series"]["outcomes_total"]
+    assert POINTS / 2 <= len(seen) <= POINTS + 1
+    assert seen[-1] == 200_000
+    steps = [b - a for a, b in pairwise(seen[:-1])]
+    assert len(set(steps)) == 1
+
+
+def test_file_names_of_models_are_plain_and_differ():
+    names = ["m", "a/b", "a b", "..", "", "ä", "a-b"]
+    made = [slug(name) for name in names]
+    assert len(set(made)) == len(names)
+    assert all(re.fullmatch(r"[A-Za-z0-9-]+", each) for each in made)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(5, "5 s"), (90, "90 s"), (900, "15 min"), (3_600, "1 h"), (1_209_600, "14 d")]
+)
+def test_lengths_of_time_are_said_in_their_unit(seconds, said):
+    assert span(seconds) == said

@@ -1,0 +1,57 @@
+"""Whether promises are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from streamwatch.history.tuning import promise
+from streamwatch.history.tuning.promise import TUNED
+from tests.history.tuning.promises import KINDS, promises
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("process", ["independent, error .2", "correlated .5, error .1"])
+def test_promises_are_kept(process) -> None:
+    """The short form: 6 histories, of which one may fall out (a fair share is one in 20)."""
+    found = promises("page_hinkley", process, 6, length=8_000_000)
+    assert found.kept >= 5 / 6
+    assert found.loosest < 1.5
+
+
+def test_the_rate_that_is_told_is_not_that_by_which_the_threshold_was_chosen(monkeypatch) -> None:
+    """Thresholds that all alarm at one known rate: the first with few alarms by chance is chosen."""
+    rate = 0.7 / 50_000
+
+    def count_alarms(specs, histories, _block, length, rng, before=0):
+        del before
+        return rng.poisson(rate * length, (len(specs), len(histories)))
+
+    monkeypatch.setattr(promise, "count_alarms", count_alarms)
+    losses = (np.random.default_rng(1).random(2_000) < 0.2).astype(np.int8)
+    told = [
+        promise.least_strict("ewma", TUNED["ewma"], losses, 50_000.0, np.random.default_rng(seed)).rate
+        for seed in range(60)
+    ]
+    assert np.mean(told) == pytest.approx(rate, rel=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["page_hinkley", "ewma"])
+def test_a_process_alarms_as_often_as_was_expected(kind) -> None:
+    """Counted from the start of short streams, `ewma` alarmed 1.4 times as often as was expected."""
+    assert 0.8 < promises(kind, "independent, error .2", 5, length=16_000_000).printed < 1.2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("process", KINDS)
+@pytest.mark.parametrize("kind", ["page_hinkley", "ewma"])
+def test_promises_are_kept_over_two_hundred_histories(kind, process) -> None:
+    """Of a cycle, streams drawn in blocks begin anywhere, so that they alarm more often than it does."""
+    found = promises(kind, process, 200)
+    if "2,000" in process:  # thirty cycles are recorded
+        assert found.refused >= 190
+        return
+    assert found.refused <= 10
+    assert found.kept >= 0.97
+    assert found.covered >= 0.8 or process.startswith("cycle")

@@ -1,0 +1,71 @@
+"""Whatever records hold, inspecting them ends with settings that load or with problems that are said."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamwatch.assembly.inspection import inspect
+from streamwatch.history.recordings.lines import LineRecord
+
+TEXTS = st.text(max_size=12) | st.sampled_from(
+    ["id", "a.b", 'q"', "x[0]", "prediction", "\x1b[31m", "fold", ""]
+)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(10**29, 10**40)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS
+)
+CONTENTS = st.dictionaries(
+    TEXTS,
+    st.recursive(
+        SCALARS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+        max_leaves=6,
+    ),
+    max_size=5,
+)
+
+
+def record(topic: str, offset: int, value: bytes | None, key: bytes | None) -> LineRecord:
+    return LineRecord(
+        offset + 1, value, topic, 0, offset, -1 if offset % 2 else 1_764_000_000_000 + offset, 0, key
+    )
+
+
+@given(st.lists(st.tuples(CONTENTS, st.binary(max_size=8)), min_size=1, max_size=6), st.binary(max_size=20))
+def test_records_of_any_shape(contents: list[tuple[dict[str, object], bytes]], odd: bytes) -> None:
+    topics = {
+        topic: [
+            *(
+                # every shape stands there some times, under ids that both topics have
+                record(topic, 5 * at + turn, json.dumps({**content, "k": f"{at}-{turn}"}).encode(), key)
+                for at, (content, key) in enumerate(contents)
+                for turn in range(5)
+            ),
+            record(topic, 1_000, odd, None),
+            record(topic, 1_001, None, odd),
+        ]
+        for topic in ("one", "two")
+    }
+    found = inspect(topics)
+    assert found.text is not None or found.problems
+
+
+def test_names_with_control_characters_are_escaped_wherever_they_are_shown() -> None:
+    values = [{"\x1b id": f"i{n}", "id": f"e{n}", "prediction": "ab"[n % 2]} for n in range(60)]
+    labels = [{"\x1b id": f"i{n}", "id": f"e{n}", "label": "ab"[n % 2 if n % 5 else 0]} for n in range(60)]
+    found = inspect(
+        {
+            topic: [record(topic, at, json.dumps(value).encode(), None) for at, value in enumerate(of_topic)]
+            for topic, of_topic in (("one", values), ("two", labels))
+        }
+    )
+    assert found.text is not None
+    assert "\x1b" not in found.text
+    assert "one: names that cannot be mapped: value: '\\x1b id'" in " ".join(found.text.split("\n# "))
