@@ -13,8 +13,8 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
-from streamwatch.lab.experiments.detection.moa import MOA_DETECTORS
 
+from streamwatch.papers.detection.peers import MOA_DETECTORS
 from tests.bench.kernel_vs_moa import BUILD, build_peer
 
 HERE = Path(__file__).parent

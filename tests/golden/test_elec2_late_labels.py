@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from streamwatch.core.estimators.registers.late_labels.estimate import estimates_of
-from streamwatch.core.estimators.registers.late_labels.geometry import geometry_of
 
-from streamwatch.core.estimators.registers.late_labels.accuracy import late_accuracy
+from streamwatch.core.estimators.registers.late_labels.accuracy import estimates_of, late_accuracy
+from streamwatch.core.estimators.registers.late_labels.observe import geometry_of
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
 from streamwatch.core.estimators.set import EstimatorSet

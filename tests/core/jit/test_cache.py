@@ -53,7 +53,7 @@ def test_a_second_process_loads_what_the_first_compiled(tmp_path) -> None:
 
     assert collected() == "1 0"
     assert collected() == "0 1"
-    assert list(tmp_path.glob("kernel-*/reading.collect-*.nbc"))
+    assert list(tmp_path.glob("kernel-*/readout.collect-*.nbc"))
 
 
 MOVED = b"""
