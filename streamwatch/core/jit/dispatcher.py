@@ -13,6 +13,8 @@ from typing import Any, cast
 
 import numba
 from numba.core import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.extending import intrinsic as _untyped_intrinsic
 from numba.core.imputils import lower_constant
 from numba.core.registry import cpu_target
@@ -36,6 +38,48 @@ types.Record.mangling_args = property(_mangled_by_layout)  # type: ignore[method
 intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_intrinsic)
 
 
+class _WithoutEnvironment:
+    """What numba asks of a library's code generator once code is emitted: to store the module's globals."""
+
+    def set_env(self, _name: str, _environment: object) -> None:
+        """Store nothing: there is no code that could read it."""
+
+
+class _LinkedLibrary(JITCodeLibrary):
+    """Code of a function that only compiled functions call: linked into its callers, no code of its own.
+
+    Numba optimizes and emits every function by itself before it links it, so that a call seven deep is
+    optimized seven times; here the entry alone is, with all it calls in it.
+    """
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the entry."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """None: there is no code of it outside its callers."""
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """Asked for by numba to store the function's environment."""
+        return _WithoutEnvironment()
+
+
+class _LinkingCompiler(Compiler):
+    """Numba's compiler, whose result is a `_LinkedLibrary`."""
+
+    def __init__(self, typingctx: Any, targetctx: Any, library: Any, *others: Any) -> None:
+        if library is None:
+            library = _LinkedLibrary(targetctx.codegen(), "linked")
+        super().__init__(typingctx, targetctx, library, *others)
+
+
 def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unlocked: bool = False) -> Any:
     """Numba's form of a function; `kept` ones are looked up in the cache, where there is a place for one.
 
@@ -48,6 +92,7 @@ def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unloc
         nogil=unlocked,
         no_cpython_wrapper=not kept,
         no_cfunc_wrapper=True,
+        **({} if kept else {"pipeline_class": _LinkingCompiler}),
     )(function)
     directory = cache_directory() if kept else None
     if directory is not None:
