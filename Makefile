@@ -22,9 +22,9 @@ help:  ## this list
 demo: .cache/stamp-run  ## the whole thing on this machine: embedded broker, simulated models, live metrics, status page
 	$(RUN)/streamwatch demo $(ARGS)
 
-# Workers share what is compiled, and a worker keeps the tests of one broker together (tests/conftest.py).
+# A file is one worker's: two would start its brokers twice, and compile its estimators side by side.
 WORKERS ?= 2
-PYTEST = $(RUN)/python -m pytest -n $(WORKERS) --dist loadgroup
+PYTEST = $(RUN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test-fast: kernels  ## what needs no broker, browser or minutes: while writing code (minutes)
 	STREAMWATCH_TESTS=fast $(PYTEST) -q $(ARGS)

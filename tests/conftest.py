@@ -14,9 +14,6 @@ from tests import real
 from tests.tiers import EXAMPLES, SLOW_ROOMS, TIER, TIERS, is_in_tier
 
 ROOT = Path(__file__).parent
-BROKERS = frozenset({"kafka", "own_kafka", "killable_kafka", "broker"})
-"""Fixtures of the one Apache Kafka of a run: tests that ask for one of them share a worker."""
-
 for tier in TIERS:
     settings.register_profile(
         tier,
@@ -51,7 +48,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark whole rooms as slow, leave out what other tiers run, put who shares a broker into one worker."""
+    """Mark whole rooms as slow, and leave out what other tiers run."""
     chosen: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item in items:
@@ -59,10 +56,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         group = item.get_closest_marker("xdist_group")  # what it shares is made once, or not at all
         if room in SLOW_ROOMS:
             item.add_marker(pytest.mark.slow)
-        if BROKERS & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("kafka"))
-        elif room == "browser":
-            item.add_marker(pytest.mark.xdist_group("browser"))
         named = any(_is_of(item, argument) for argument in config.args)
         markers = {marker.name for marker in item.iter_markers()}
         name = group.args[0] if group is not None else item.nodeid

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.specs import DetectorSpec, ForgettingSpec, MonitorsSpec
+from streamwatch.core.specs import (
+    AdwinDriftSpec,
+    AdwinSpec,
+    DetectorSpec,
+    FadingSpec,
+    ForgettingSpec,
+    LandmarkSpec,
+    MonitorsSpec,
+    PageHinkleySpec,
+    SlidingSpec,
+)
 
 Ints = NDArray[np.int32]
 Losses = NDArray[np.bool_]
@@ -25,15 +35,53 @@ def table_of(
     forgetting: tuple[ForgettingSpec, ...] = (),
     detectors: tuple[DetectorSpec, ...] = (),
 ) -> ModelTable:
-    """A table of so many models in rows 0, 1, …, of two classes, with these estimators and no others."""
+    """A table of so many models in rows 0, 1, …, of two classes, with these estimators first.
+
+    Others follow until there are as many of each kind as elsewhere in these tests, so that what one of them
+    compiles serves all.
+    """
     table = ModelTable(
         MonitorsSpec(
-            forgetting, detectors, (), max_models=models, max_classes=2, shadow_max_classes=0, opponents=()
+            *_filled_up(forgetting, detectors),
+            (),
+            max_models=models,
+            max_classes=2,
+            shadow_max_classes=0,
+            opponents=(),
         )
     )
     for _ in range(models):
         table.add_model()
     return table
+
+
+def _filled_up(
+    forgetting: tuple[ForgettingSpec, ...], detectors: tuple[DetectorSpec, ...]
+) -> tuple[tuple[ForgettingSpec, ...], tuple[DetectorSpec, ...]]:
+    """With as many of each kind as any calibration has; an ADWIN shares the window of the other one.
+
+    Detectors that nobody asked for never alarm, unless they share a window that was asked for.
+    """
+    if not all(isinstance(each, PageHinkleySpec | AdwinDriftSpec) for each in detectors):
+        return forgetting, detectors
+    kept = next((f for f in forgetting if isinstance(f, AdwinSpec)), AdwinSpec(delta=1e-300))
+    watching = next(
+        (d for d in detectors if isinstance(d, AdwinDriftSpec)),
+        AdwinDriftSpec(delta=kept.delta, min_subwindow=kept.min_subwindow, clock=kept.clock),
+    )
+    window = AdwinSpec(delta=watching.delta, min_subwindow=watching.min_subwindow, clock=watching.clock)
+    usual = (LandmarkSpec(), FadingSpec(0.98), FadingSpec(0.97), SlidingSpec(90), window)
+    lacking = [
+        other
+        for kind in (LandmarkSpec, FadingSpec, SlidingSpec, AdwinSpec)
+        for other in [f for f in usual if isinstance(f, kind)][sum(isinstance(f, kind) for f in forgetting) :]
+    ]
+    unused = [
+        d
+        for d in (PageHinkleySpec(threshold=1e18), watching)
+        if not any(isinstance(e, type(d)) for e in detectors)
+    ]
+    return (*forgetting, *lacking), (*detectors, *unused)
 
 
 def feed(table: ModelTable, losses: Losses) -> list[AlarmRow]:

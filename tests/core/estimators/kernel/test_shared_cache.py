@@ -20,11 +20,12 @@ from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec, Slidi
 
 LAYOUTS = {
     "small": MonitorsSpec(
-        forgetting=(LandmarkSpec(),), detectors=(), drift_weighted=(), max_models=2, max_classes=4
+        forgetting=(LandmarkSpec(),), detectors=(), drift_weighted=(), opponents=(), shadow_max_classes=0,
+        max_models=2, max_classes=4,
     ),
     "large": MonitorsSpec(
         forgetting=(LandmarkSpec(), FadingSpec(), FadingSpec(0.9), SlidingSpec(10)),
-        detectors=(), drift_weighted=(), max_models=2, max_classes=4,
+        detectors=(), drift_weighted=(), opponents=(), shadow_max_classes=0, max_models=2, max_classes=4,
     ),
 }
 said = {}
