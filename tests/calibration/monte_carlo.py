@@ -74,7 +74,7 @@ def _filled_up(
     lacking = [
         other
         for kind in (LandmarkSpec, FadingSpec, SlidingSpec, AdwinSpec)
-        for other in [f for f in usual if isinstance(f, kind)][sum(isinstance(f, kind) for f in forgetting) :]
+        for other in [f for f in usual if type(f) is kind][sum(type(f) is kind for f in forgetting) :]
     ]
     unused = [
         d

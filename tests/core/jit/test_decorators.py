@@ -57,3 +57,20 @@ def test_only_entries_have_a_wrapper_for_python_and_none_has_one_for_c(
         defined = {f.name for f in compiled.library._final_module.functions if not f.is_declaration}
         assert (compiled.fndesc.llvm_cpython_wrapper_name in defined) == wrapped
         assert compiled.fndesc.llvm_cfunc_wrapper_name not in defined
+
+
+def test_only_entries_have_machine_code_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+
+    @inner
+    def three_more(n):
+        return one_more(n) + 2
+
+    @entry
+    def compiled_now(n):
+        return doubled(three_more(n))
+
+    assert compiled_now(4) == 14
+    for function, emitted in ((compiled_now, True), (three_more, False), (doubled, False)):
+        (compiled,) = function.dispatcher.overloads.values()
+        assert bool(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)) == emitted
