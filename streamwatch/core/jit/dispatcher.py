@@ -60,7 +60,7 @@ class _LinkedLibrary(JITCodeLibrary):
         self._verify_declare_only_symbols()
         self._finalized = True
 
-    def get_pointer_to_function(self, _name: str) -> int:
+    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002  (numba passes it by name)
         """None: there is no code of it outside its callers."""
         self._ensure_finalized()
         return 0
