@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +26,17 @@ EXIT_FINDINGS = 1
 """Exit code where something was found."""
 
 
-def doctor(  # one parameter per option
+class FailOn(StrEnum):
+    """Weights of findings, as options name them: those of `streamwatch.admin.doctor.facts.Weight`."""
+
+    NOTHING_WORKS = "nothing-works"
+    NOTHING_TRUE = "nothing-true"
+    INCOMPLETE = "incomplete"
+    AT_RISK = "at-risk"
+    WORTH_KNOWING = "worth-knowing"
+
+
+def doctor(  # noqa: PLR0913  (one parameter per option)
     *,
     url: Annotated[
         str | None,
@@ -49,7 +60,16 @@ def doctor(  # one parameter per option
             "--seconds", min=0, max=600, help="Time between the two readings, which show whether lag grows."
         ),
     ] = 3.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document, with a finding for each model.")
+    ] = False,
+    fail_on: Annotated[
+        FailOn,
+        typer.Option(
+            "--fail-on",
+            help="Exit with 1 only for findings of this weight or a greater one: for checks nobody watches.",
+        ),
+    ] = FailOn.WORTH_KNOWING,
     config: ConfigFile = None,
     overrides: Overrides = None,
 ) -> None:
@@ -67,10 +87,15 @@ def doctor(  # one parameter per option
 
     It reads the daemon's metrics, models and health twice, changes nothing and
     joins no consumer group. Each finding states the figure, the likely cause,
-    and what to change.
+    and what to change; what is found of four models or more is said once.
 
-    Exit codes: 0 if no problem was found, 1 if one was, 2 if the daemon or its
-    topics cannot be reached.
+    Weights, the greatest first: nothing-works (nothing is read or shown),
+    nothing-true (numbers of a model or topic are missing or mean nothing),
+    incomplete (events or notifications are left out), at-risk (it works now
+    and may not later), worth-knowing (numbers are right and may mislead).
+
+    Exit codes: 0 if no problem was found, 1 if one of --fail-on's weight or a
+    greater one was, 2 if the daemon or its topics cannot be reached.
     """
     settings = read_settings(config, overrides) if config or overrides else None
     findings = _consulted(_address(url, token_file, ca_file, settings), seconds, settings)
@@ -79,7 +104,7 @@ def doctor(  # one parameter per option
         typer.echo(json.dumps({"findings": shown}, indent=2, ensure_ascii=False))
     else:
         _show(findings)
-    if findings:
+    if any(found.weight <= type(found.weight)[fail_on.name] for found in findings):
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -114,6 +139,9 @@ def _consulted(address: Address, seconds: float, settings: Settings | None) -> S
 
 
 def _show(findings: Sequence[Finding]) -> None:
+    from streamwatch.admin.doctor.rules import grouped
+
+    findings = grouped(findings)
     if not findings:
         typer.secho("✓ no problem was found", fg=typer.colors.GREEN)
     for number, found in enumerate(findings, 1):

@@ -13,7 +13,7 @@ import pytest
 
 from streamwatch.admin.doctor import rules
 from streamwatch.admin.doctor.facts import Configured, Facts, MetricSamples, Rule, SampledTopic, Weight, read
-from streamwatch.admin.doctor.rules import RULES, examine
+from streamwatch.admin.doctor.rules import RULES, examine, grouped
 from streamwatch.core.events import Prediction
 from streamwatch.core.join.caveats import Repeats
 from streamwatch.settings.monitors import MonitorsSection
@@ -135,6 +135,26 @@ WRONG: Mapping[str, Case] = {
         {"details": {"m": {"label_delays": {"labelled": [*(0.02 * k for k in range(1, 23)), 0.5]}}}},
         "model m has labels for 50.0% of its predictions when these expire, 12.0% of them from",
     ),
+    "labels_stopped": (
+        {
+            "text": 'model_predictions_total{model="m"} 900\ncaught_up 1\n'
+            'pending_predictions{model="m"} 350\n'
+            'last_prediction_timestamp_seconds{model="m"} 20800\n'
+            'last_label_timestamp_seconds{model="m"} 10000\n'
+            'label_delay_seconds_bucket{model="m",le="60"} 540\n'
+            'label_delay_seconds_bucket{model="m",le="300"} 545\n'
+            'label_delay_seconds_bucket{model="m",le="+Inf"} 550'
+        },
+        "model m has had no label for 3 h and goes on predicting (350 predictions wait); 99 % of its labels",
+    ),
+    "predictions_stopped": (
+        {
+            "text": "caught_up 1\nclock_timestamp_seconds 20800\n"
+            'last_prediction_timestamp_seconds{model="m"} 10000\n'
+            'last_prediction_timestamp_seconds{model="n"} 20700'
+        },
+        "model m has not predicted for 3 h",
+    ),
     "labels_missing": (
         {
             "details": {
@@ -227,6 +247,13 @@ notifications_failed_total{receiver="oncall",reason="http_500"} 1
 notifications_dropped_total{receiver="oncall",reason="gave_up"} 0
 notifications_pending{receiver="oncall"} 0
 early_hint{model="m"} 0
+caught_up 1
+clock_timestamp_seconds 20800
+last_prediction_timestamp_seconds{model="m"} 20000
+last_label_timestamp_seconds{model="m"} 10000
+label_delay_seconds_bucket{model="m",le="3600"} 500
+label_delay_seconds_bucket{model="m",le="21600"} 900
+label_delay_seconds_bucket{model="m",le="+Inf"} 900
 segment_outcomes_total{model="m",segment="country",value="de"} 900
 segment_outcomes_total{model="m",segment="country",value="__other__"} 9
 """
@@ -366,3 +393,46 @@ def test_repeated_predictions_are_told_above_one_in_a_hundred_and_revised_ones_w
     assert found.startswith(
         "predictions_repeated: model fraud repeats ids in 50.0% of its predictions (10 of 20"
     )
+
+
+SILENT = WRONG["labels_stopped"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("caught_up 1", "caught_up 0"), "labels may be among what is not read yet"),
+        (('le="300"} 545', 'le="300"} 60'), "labels used to take longer than the last bound"),
+        (('le="+Inf"} 550', 'le="+Inf"} 99'), "too few labels to know how long they take"),
+        (('seconds{model="m"} 10000', 'seconds{model="m"} 17300'), "an hour is not over yet"),
+    ],
+)
+def test_silence_is_none_where(change: tuple[str, str], why: str) -> None:
+    assert any("labels_stopped" in line for line in said(SILENT))
+    changed = SILENT.replace(*change)
+    assert changed != SILENT
+    assert not any("labels_stopped" in line for line in said(changed)), why
+
+
+def silent_models(count: int) -> str:
+    return "caught_up 1\nclock_timestamp_seconds 20800\n" + "".join(
+        f'last_prediction_timestamp_seconds{{model="m{model:03}"}} {10_000 + model}\n'
+        for model in range(count)
+    )
+
+
+def test_what_is_found_of_many_models_is_said_once_with_the_first_one_s_figure() -> None:
+    findings = examine(Facts(reading(silent_models(500))))
+    assert len(findings) == 500
+    (one,) = grouped(findings)
+    assert one.subject == "model m000"
+    assert one.said == (
+        "has not predicted for 3 h; the same of 499 others: "
+        "m001, m002, m003, m004, m005, m006, m007, m008 and 491 more"
+    )
+
+
+def test_three_models_are_told_one_by_one_and_other_subjects_always() -> None:
+    findings = examine(Facts(reading(silent_models(3) + "host_clock_behind 1\n")))
+    assert list(grouped(findings)) == list(findings)
+    assert len(findings) == 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -130,6 +130,10 @@ class Weight(IntEnum):
     """It works now and may not later."""
     WORTH_KNOWING = 4
     """Numbers are right and may mislead."""
+
+
+MODEL: Final = "model "
+"""What the subject of a finding about one model begins with; its name follows."""
 
 
 @dataclass(frozen=True, slots=True)

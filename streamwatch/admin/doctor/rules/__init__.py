@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
-from streamwatch.admin.doctor.facts import Facts, Finding
-from streamwatch.admin.doctor.rules import labels, models, records, running
+from streamwatch.admin.doctor.facts import MODEL, Facts, Finding
+from streamwatch.admin.doctor.rules import labels, models, records, running, silence
 
 RULES = (
     labels.CLASSES_DISJOINT,
@@ -21,6 +22,7 @@ RULES = (
     labels.LABELS_MISSING,
     labels.LABELS_ORPHANED,
     labels.LABELS_SORTED,
+    silence.LABELS_STOPPED,
     records.LAG_GROWS,
     models.LIMITS_REACHED,
     records.LOG_LOST,
@@ -30,6 +32,7 @@ RULES = (
     records.OUT_OF_ORDER,
     models.PERSISTENT_WINS,
     labels.PREDICTIONS_REPEATED,
+    silence.PREDICTIONS_STOPPED,
     models.SEGMENTS_FULL,
     records.UNDECODABLE,
     running.UNDELIVERED,
@@ -44,3 +47,38 @@ def examine(facts: Facts) -> Sequence[Finding]:
     """Findings of all rules, the most important first; empty where nothing was found."""
     found = [replace(finding, rule=rule.name) for rule in RULES for finding in rule.find(facts)]
     return sorted(found, key=lambda finding: finding.weight)
+
+
+# Findings of one rule about many models, as one.
+
+
+ALIKE: Final = 4
+"""Models of which a rule finds something, from which on the first stands for all."""
+NAMED: Final = 8
+"""Further models that are named; the rest is counted."""
+
+
+def grouped(findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Findings with those of one rule and cause about four models or more as one, at the place of the first.
+
+    The first model's figure stands for all, the others are named: of five hundred models whose labels have
+    stopped, one line tells more than five hundred.
+    """
+    alike: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        key = (finding.rule, finding.cause, finding.change) if finding.subject.startswith(MODEL) else None
+        alike.setdefault(key or (finding.rule, finding.subject, finding.said), []).append(finding)
+    shown: list[Finding] = []
+    for of_one_kind in alike.values():
+        if len(of_one_kind) < ALIKE or not of_one_kind[0].subject.startswith(MODEL):
+            shown += of_one_kind
+        else:
+            shown.append(_as_one(of_one_kind))
+    return sorted(shown, key=lambda finding: finding.weight)
+
+
+def _as_one(findings: Sequence[Finding]) -> Finding:
+    first, *others = findings
+    named = ", ".join(other.subject.removeprefix(MODEL) for other in others[:NAMED])
+    more = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""
+    return replace(first, said=f"{first.said}; the same of {len(others):,} others: {named}{more}")

@@ -1,0 +1,83 @@
+"""Rules about what no longer comes: labels of models that go on predicting, and predictions of a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+from streamwatch.admin.doctor.facts import Facts, Finding, Rule, Weight
+from streamwatch.inspection.guessing import duration_text
+
+LEAST_SECONDS: Final = 3_600.0
+"""Silence that is none before: the shipped alerts wait as long (`LabelsStopped`, `PredictionsStopped`)."""
+TIMES: Final = 2.0
+"""Multiple of the time in which 99 % of a model's labels come, after which no label is one too few."""
+FEW: Final = 100
+"""Labels below which nothing is known of how long they take."""
+
+
+def slow_delay(facts: Facts, model: str) -> float | None:
+    """Upper bound of the time in which 99 % of a model's labels come, in seconds; None after few labels.
+
+    Infinite where the delays are beyond the last bound of the histogram.
+    """
+    buckets = facts.now.by("label_delay_seconds_bucket", "le", model=model)
+    below = sorted((float(bound), count) for bound, count in buckets.items())
+    if not below or below[-1][1] < FEW:
+        return None
+    return next(bound for bound, count in below if count >= 0.99 * below[-1][1])
+
+
+# Predictions go on, and no label comes any more.
+
+
+def _labels_stopped(facts: Facts) -> Iterator[Finding]:
+    for model in facts.models:
+        label = facts.now.value("last_label_timestamp_seconds", model=model)
+        prediction = facts.now.value("last_prediction_timestamp_seconds", model=model)
+        slow = slow_delay(facts, model)
+        if label is None or prediction is None or slow is None or not math.isfinite(slow):
+            continue
+        silent = prediction - label
+        if silent <= max(LEAST_SECONDS, TIMES * slow) or not _caught_up(facts):
+            continue
+        waiting = facts.now.value("pending_predictions", model=model) or 0.0
+        took, since = duration_text(round(1_000 * slow)), duration_text(round(1_000 * silent))
+        yield Finding(
+            Weight.NOTHING_TRUE,
+            f"model {model}",
+            f"has had no label for {since} and goes on predicting ({waiting:,.0f} predictions wait); 99 % of "
+            f"its labels used to come within {took}",
+            "what writes labels has stopped, or writes them to another topic; every estimate stands still",
+            "start what writes labels; streamwatch inspect shows what arrives on the label topics",
+        )
+
+
+LABELS_STOPPED = Rule("labels_stopped", _labels_stopped)
+
+
+# A model that has stopped predicting, by the time of the records that go on coming.
+
+
+def _predictions_stopped(facts: Facts) -> Iterator[Finding]:
+    clock = facts.now.value("clock_timestamp_seconds")
+    if clock is None or not _caught_up(facts):
+        return
+    for model, last in facts.now.by("last_prediction_timestamp_seconds", "model").items():
+        if clock - last > LEAST_SECONDS:
+            yield Finding(
+                Weight.WORTH_KNOWING,
+                f"model {model}",
+                f"has not predicted for {duration_text(round(1_000 * (clock - last)))}",
+                "it is no longer asked, runs at times only, or writes to a topic that is not read",
+                "if it should predict, look at what calls it; its estimates are of the time before",
+            )
+
+
+PREDICTIONS_STOPPED = Rule("predictions_stopped", _predictions_stopped)
+
+
+def _caught_up(facts: Facts) -> bool:
+    """Whether everything was read: else what is missing may be among what is not."""
+    return facts.now.value("caught_up") == 1.0
