@@ -107,7 +107,7 @@ class Watching(Child):
         assert self.shown("predictions_accepted_total") == pairs
         assert self.shown("errors_total") == (pairs + 2) // 3
         assert self.shown("labels_duplicate_total") == self.shown("predictions_duplicate_total") == 0
-        assert self.scraper.went_back == []
+        assert self.scraper.went_back == [], self.scraper.went_back
 
 
 @contextmanager
