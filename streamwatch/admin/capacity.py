@@ -337,12 +337,13 @@ def check_series(
         f"{each.of_class} of each of {each.classes:,} classes (monitors.max_classes, per_class)",
     )
     if total <= spec.max_series:
-        return CheckResult(f"series: at most {total:,}; {limit}", good=True, details=parts)
+        return CheckResult(f"series: at most {total:,}; {limit}", good=True, details=parts, folded=True)
     return CheckResult(
         f"series: {total:,}, if every limit is reached at once; {limit}, what is beyond is left out of "
         "/metrics (never of the API)",
         good=True,
         details=(*parts, *_what_goes(spec, each, compared)),
+        folded=True,
     )
 
 
@@ -550,6 +551,7 @@ def _worst(what: str, parts: Sequence[Part]) -> CheckResult:
         f"worst-case {what}: {size_text(total)}, if every limit is reached at once",
         good=True,
         details=tuple(f"{size_text(part.bytes):>8}  {part.what}" for part in parts),
+        folded=True,
     )
 
 

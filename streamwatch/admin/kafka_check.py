@@ -21,6 +21,8 @@ from streamwatch.edge.sources.kafka import (
     probe_writing,
 )
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.inspection.columns import Column
+from streamwatch.inspection.ids import affix_of
 
 # One line of `streamwatch check`, and how it writes sizes.
 
@@ -32,6 +34,8 @@ class CheckResult:
     what: str
     good: bool
     details: tuple[str, ...] = ()
+    folded: bool = False
+    """Whether the details are long, and shown where they are asked for: what memory and disk are made of."""
 
 
 def size_text(count: float) -> str:
@@ -197,6 +201,40 @@ def repeated_of(events: Iterable[Event], *, revised: bool) -> Sequence[str]:
             repeats.add(event)
     found = repeats.many(revised=revised)
     return [f"model {each.model} {each.said}; {CAUSE}. Change {CHANGE}" for each in found]
+
+
+# Check of ids for `streamwatch check`: whether predictions and labels of the samples meet.
+
+
+FEWEST_IDS: Final = 10
+"""Ids of either side in a sample, below which nothing is said of whether they meet."""
+
+
+def check_ids(events: Iterable[Event]) -> CheckResult | None:
+    """Say whether ids of predictions and labels meet in samples, and if not, what keeps them apart.
+
+    Samples are the first records of each topic, and labels of later predictions may be among them: that no
+    ids meet is a fault only where they would without a prefix, a suffix or capitals of one side. None where
+    a side has few ids.
+    """
+    ids: dict[type[Event], dict[str, None]] = {Prediction: {}, Label: {}}
+    for event in events:
+        if isinstance(event, Prediction | Label):
+            ids[type(event)][event.id] = None
+    predicted, labelled = ids[Prediction], ids[Label]
+    if min(len(predicted), len(labelled)) < FEWEST_IDS:
+        return None
+    if met := len(predicted.keys() & labelled.keys()):
+        said = f"ids: {met} of {len(labelled)} labels in the samples meet a prediction"
+        return CheckResult(said, good=True)
+    what = f"ids: none of {len(labelled)} labels in the samples meets one of {len(predicted)} predictions"
+    affix = affix_of(Column("predictions", list(predicted)), Column("labels", list(labelled)))
+    shown = f"a prediction's id is {next(iter(predicted))!r}, a label's {next(iter(labelled))!r}"
+    if affix is None:
+        told = "they may be of another time; streamwatch inspect compares more of them"
+        return CheckResult(what, good=True, details=(f"{shown}: {told}",))
+    details = (affix.said, shown, "streamwatch inspect proposes a mapping")
+    return CheckResult(what, good=False, details=details)
 
 
 # Check of formats with schemas for `streamwatch check`: the registry answers, and a sample decodes.

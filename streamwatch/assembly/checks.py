@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from streamwatch.admin.capacity import (
@@ -15,6 +15,7 @@ from streamwatch.admin.capacity import (
 )
 from streamwatch.admin.kafka_check import (
     CheckResult,
+    check_ids,
     check_kafka,
     check_payload,
     check_schemas,
@@ -26,6 +27,7 @@ from streamwatch.assembly.changes import check_changes
 from streamwatch.assembly.specs import segment_names
 from streamwatch.assembly.topics import build_topics, mappings_of
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
+from streamwatch.core.events import Event, EventGroup
 from streamwatch.core.ports import Record
 from streamwatch.daemon.merged_records import Topic
 from streamwatch.edge.decoders.mapping import notation, places_of
@@ -92,10 +94,21 @@ async def _check_samples(
     except (ReadingEnded, TopicsMissing) as error:
         return [CheckResult(str(error), good=False)]
     formats = topic_properties.schema_formats(settings.topics)
-    return [
+    found = [
         *_check_payloads(settings, {name: topics[name] for name in topics.keys() - formats.keys()}, samples),
         *(await _check_formats(settings, formats, topics, samples, cache) if formats else ()),
     ]
+    if len(set(topic_properties.namespaces_by_topic(settings.topics).values())) > 1:
+        return found  # ids of different namespaces are not meant to meet
+    ids = check_ids(_events(topics, samples))
+    return found if ids is None else [*found, ids]
+
+
+def _events(topics: Mapping[str, Topic], samples: Mapping[str, Sequence[Record]]) -> Iterator[Event]:
+    """What the samples of all topics hold, once their schemas have been fetched."""
+    for name, records in samples.items():
+        for decoded in topics[name].decoder.decode_all(records, [record.timestamp for record in records]):
+            yield from decoded.events if isinstance(decoded, EventGroup) else (decoded,)
 
 
 def _check_payloads(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 
-from streamwatch.admin.kafka_check import SAMPLE_RECORDS, check_payload, first_records
+import pytest
+
+from streamwatch.admin.kafka_check import SAMPLE_RECORDS, check_ids, check_payload, first_records
+from streamwatch.core.events import Label, Prediction
 from streamwatch.edge.decoders.formats.json import JsonDecoder, read_json
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.trees import TreeDecoder, sided
@@ -84,3 +87,48 @@ def test_a_model_that_repeats_ids_is_a_fault_with_what_to_map() -> None:
     )
     assert "mapping: {model: [place of the name, place of the version]}" in said
     assert check_payload("p", "value.prediction", sample, DECODER, revised=True).good
+
+
+def of_both_sides(predicted: list[str], labelled: list[str]) -> list[Prediction | Label]:
+    return [
+        *(Prediction(id_, "m", "a", 0) for id_ in predicted),
+        *(Label(id_, "a", 0) for id_ in labelled),
+    ]
+
+
+NUMBERS = [str(number) for number in range(1_000, 1_100)]
+
+
+def test_labels_of_a_sample_that_meet_predictions_are_counted() -> None:
+    found = check_ids(of_both_sides(NUMBERS, NUMBERS[70:] + ["later"] * 5))
+    assert found is not None
+    assert (found.good, found.what) == (True, "ids: 30 of 31 labels in the samples meet a prediction")
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ([f"txn-{number}" for number in NUMBERS], "txn-"),
+        ([f"{number}.json" for number in NUMBERS], ".json"),
+    ],
+)
+def test_ids_that_would_meet_but_for_what_one_side_adds_are_a_fault(written: list[str], said: str) -> None:
+    found = check_ids(of_both_sides(written, NUMBERS))
+    assert found is not None
+    assert not found.good
+    assert found.what == "ids: none of 100 labels in the samples meets one of 100 predictions"
+    assert said in found.details[0]
+    assert found.details[-1] == "streamwatch inspect proposes a mapping"
+
+
+def test_ids_of_another_time_are_no_fault_and_told_with_one_of_each_side() -> None:
+    found = check_ids(of_both_sides(NUMBERS, [str(number) for number in range(5_000, 5_100)]))
+    assert found is not None
+    assert found.good
+    [told] = found.details
+    assert told.startswith("a prediction's id is '1000', a label's '5000': they may be of another time; ")
+
+
+def test_of_few_ids_nothing_is_said() -> None:
+    assert check_ids(of_both_sides(NUMBERS, NUMBERS[:9])) is None
+    assert check_ids(of_both_sides([], NUMBERS)) is None

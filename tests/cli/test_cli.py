@@ -126,8 +126,17 @@ def test_check_tells_what_is_good_and_what_is_not_and_fails(streamwatch: CliRunn
     assert result.exit_code == 2
     lines = result.output.splitlines()
     assert lines[0] == "✓ settings"
-    assert any(line.startswith("✗ Kafka at 127.0.0.1:1: ") for line in lines)
-    assert any(line.startswith("✓ worst-case memory: ") for line in lines)
+    assert any(re.fullmatch(r"✓ worst-case memory: .*\(--verbose says of what\)", line) for line in lines)
+    assert lines[-2].startswith("✗ Kafka at 127.0.0.1:1: "), "what must be changed comes last"
+    assert lines[-1] == "a problem found: correct what is marked ✗, then run streamwatch check again"
+
+
+def test_check_says_what_memory_consists_of_where_it_is_asked_to(streamwatch: CliRunner) -> None:
+    brief, verbose = (
+        streamwatch.invoke(app, ["check", *NOWHERE, *more]).output for more in ([], ["--verbose"])
+    )
+    assert "(join.max_pending)" in verbose
+    assert "(join.max_pending)" not in brief
 
 
 @pytest.mark.parametrize("command", [["run"], ["check"], ["replay", "-"]])
