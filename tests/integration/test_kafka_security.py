@@ -137,3 +137,48 @@ def test_whatever_ends_reading_is_a_refusal_that_supervisors_do_not_retry():
     assert issubclass(ReadingEnded, REFUSALS)
     unit = Path(__file__).parents[2] / "deploy/systemd/streamwatch.service"
     assert "\nRestartPreventExitStatus=2\n" in unit.read_text()
+
+
+READER = {"username": "reader", "password": "secret"}
+
+
+@pytest.mark.parametrize(
+    ("port", "settings", "said"),
+    [
+        ("bootstrap_servers", {"security_protocol": "SSL"}, "speaks no TLS, .* is SSL: set PLAINTEXT"),
+        ("ssl_servers", {}, "speaks TLS or asks for a user, .* is PLAINTEXT"),
+        ("sasl_servers", {}, "speaks TLS or asks for a user, .* is PLAINTEXT"),
+        (
+            "bootstrap_servers",
+            {"security_protocol": "SASL_PLAINTEXT", **READER},
+            "asks for no user, .* is SASL_PLAINTEXT: set PLAINTEXT",
+        ),
+        ("ssl_servers", {"security_protocol": "SASL_PLAINTEXT", **READER}, "speaks TLS, .*: set SASL_SSL"),
+        (
+            "sasl_servers",
+            {"security_protocol": "SASL_SSL", **READER},
+            "speaks no TLS, .* is SASL_SSL: set SASL_PLAINTEXT",
+        ),
+        (
+            "sasl_servers",
+            {"security_protocol": "SASL_PLAINTEXT", **READER, "password": "wrong"},
+            "user or password are wrong: check kafka.security.username and its password",
+        ),
+        (
+            "sasl_servers",
+            {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "SCRAM-SHA-512", **READER},
+            "do not offer SCRAM-SHA-512: check kafka.security.mechanism",
+        ),
+    ],
+)
+async def test_a_port_that_speaks_otherwise_is_told_in_words_with_the_setting(
+    killable_kafka: KafkaBroker, port: str, settings: dict[str, str], said: str
+):
+    spec = replace(KafkaSpec(bootstrap_servers=getattr(killable_kafka, port)), **settings)
+    with pytest.raises(KafkaUnreachable, match=said):
+        await list_topics(spec)
+
+
+async def test_a_port_at_which_nothing_listens_is_told_in_words():
+    with pytest.raises(KafkaUnreachable, match=r"nothing listens there: check kafka\.bootstrap_servers"):
+        await list_topics(KafkaSpec(bootstrap_servers="127.0.0.1:1"))

@@ -21,7 +21,7 @@ from streamwatch.core.ports import Record
 from streamwatch.edge.sources.kafka.client import ClientLogCapture
 from streamwatch.edge.sources.kafka.connection import Connection, require_topics
 from streamwatch.edge.sources.kafka.dead_letters import require_writable
-from streamwatch.edge.sources.kafka.refusals import ReadDenied
+from streamwatch.edge.sources.kafka.refusals import ReadDenied, explanation
 from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listed, Listing
 
@@ -126,6 +126,8 @@ async def asked(spec: KafkaSpec, ask: Callable[[Connection], Awaitable[_Answer]]
         return await ask(connection)
     except CONNECTION_ERRORS as error:
         reason = client_log.last or str(error) or type(error).__name__
+        words = explanation(reason, spec)
+        reason = reason if words is None else f"{words} ({reason.rstrip(' :')})"
         raise KafkaUnreachable(f"Kafka at {spec.bootstrap_servers}: {reason}") from error
     finally:
         await connection.close(spec.stop_timeout_ms / 1_000)

@@ -40,6 +40,58 @@ def not_let_in(said: str, spec: KafkaSpec) -> str | None:
     return None
 
 
+# What is probably the matter where a connection fails, in words.
+
+
+MEANINGS: Final = (
+    (r"Connect call failed|Connection refused", "nothing listens there: check kafka.bootstrap_servers"),
+    (
+        r"Name or service not known|nodename nor servname|Temporary failure in name",
+        "the name cannot be resolved: check kafka.bootstrap_servers",
+    ),
+    (r"UnsupportedSaslMechanism", "the brokers do not offer {mechanism}: check kafka.security.mechanism"),
+    (
+        r"IllegalSaslState",
+        "the port asks for no user, and kafka.security.protocol is {protocol}: set {without_user}",
+    ),
+    (
+        r"(?i)authentication ?failed",
+        "user or password are wrong: check kafka.security.username and its password",
+    ),
+    (
+        r"CERTIFICATE_VERIFY_FAILED",
+        "its certificate is not trusted: check kafka.security.ca_file and kafka.security.check_hostname",
+    ),
+)
+"""What the client complains of (a pattern), and what it means."""
+CLOSED: Final = {
+    "PLAINTEXT": "speaks TLS or asks for a user, and kafka.security.protocol is PLAINTEXT",
+    "SASL_PLAINTEXT": "speaks TLS, and kafka.security.protocol is SASL_PLAINTEXT: set SASL_SSL",
+    "SSL": "speaks no TLS, and kafka.security.protocol is SSL: set PLAINTEXT",
+    "SASL_SSL": "speaks no TLS, and kafka.security.protocol is SASL_SSL: set SASL_PLAINTEXT",
+}
+"""What the port probably does, by how it was spoken to, where a broker only closes the connection."""
+
+
+def explanation(said: str, spec: KafkaSpec) -> str | None:
+    """Say what a failed connection probably means, with the setting to look at; None where nothing is known.
+
+    Parameters
+    ----------
+    said
+        What the client complained of.
+    spec
+        How it connects.
+    """
+    protocol = spec.security_protocol
+    for pattern, meaning in MEANINGS:
+        if re.search(pattern, said):
+            without_user = "SSL" if protocol.endswith("SSL") else "PLAINTEXT"
+            return meaning.format(mechanism=spec.sasl_mechanism, protocol=protocol, without_user=without_user)
+    closed = r"^Unable connect to \S+: *$|WRONG_VERSION_NUMBER" if protocol.endswith("SSL") else r" closed$"
+    return f"the port probably {CLOSED[protocol]}" if re.search(closed, said) else None
+
+
 def error_name(code: int) -> str:
     """Name of an error of the protocol, and its code, which tells those apart that have none here."""
     return f"{kafka_errors.for_code(code).__name__} ({code})"

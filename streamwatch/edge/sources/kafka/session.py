@@ -9,7 +9,7 @@ from streamwatch.edge.sources.kafka.client import ClientLogCapture
 from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection, TopicsMissing, require_topics
 from streamwatch.edge.sources.kafka.data_loss import ReadingEnded
 from streamwatch.edge.sources.kafka.fetching import Backoff
-from streamwatch.edge.sources.kafka.refusals import not_let_in
+from streamwatch.edge.sources.kafka.refusals import explanation, not_let_in
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listing, worded
 
@@ -158,4 +158,6 @@ class Session:
 
     def _client_error(self) -> str:
         client_error, self._client_log.last = self._client_log.last, ""
-        return f" ({client_error})" if client_error else ""
+        words = explanation(client_error, self._spec)
+        said = client_error.rstrip(" :") if words is None else f"{client_error.rstrip(' :')}: {words}"
+        return f" ({said})" if said else ""
