@@ -11,7 +11,7 @@ from streamwatch.edge.web.openapi.paths import ApiIndexExporter
 from streamwatch.edge.web.page import StatusPage, docs_page
 from streamwatch.edge.web.ports import Health
 from streamwatch.edge.web.routes.comparisons import ComparisonsExporter, FoldsExporter
-from streamwatch.edge.web.routes.history import ComparisonHistory, HistoryExporter, PastExporter
+from streamwatch.edge.web.routes.history import ComparisonHistoryExporter, HistoryExporter, PastExporter
 from streamwatch.edge.web.routes.json_api import AlarmsExporter, HealthExporter, JsonExporter
 from streamwatch.edge.web.routes.overview import OverviewExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
@@ -37,7 +37,7 @@ def build_server(
         dropped = ", ".join(f"{count} {part}" for part, count in cut.dropped.items()) or "none"
         telemetry.emit(SeriesDropped(sum(cut.dropped.values()), dropped, cut.models, budget.max_series))
 
-    history, comparisons = HistoryExporter(), ComparisonHistory()
+    history, comparisons = HistoryExporter(), ComparisonHistoryExporter()
     return HttpServer(
         health,
         (
