@@ -10,6 +10,7 @@ from streamwatch.edge.web.openapi import OpenApiExporter
 from streamwatch.edge.web.openapi.paths import ApiIndexExporter
 from streamwatch.edge.web.page import StatusPage, docs_page
 from streamwatch.edge.web.ports import Health
+from streamwatch.edge.web.routes.catalogue import CatalogueExporter
 from streamwatch.edge.web.routes.comparisons import ComparisonsExporter, FoldsExporter
 from streamwatch.edge.web.routes.history import ComparisonHistoryExporter, HistoryExporter, PastExporter
 from streamwatch.edge.web.routes.json_api import AlarmsExporter, HealthExporter, JsonExporter
@@ -50,6 +51,7 @@ def build_server(
             ComparisonsExporter(),
             AlarmsExporter(),
             FoldsExporter(),
+            CatalogueExporter(),
             HealthExporter(health.unready),
             OpenApiExporter(),
             ApiIndexExporter(),

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Required, TypeAlias, TypedDict
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from streamwatch.core.alerting.notification import Severity
+from streamwatch.core.estimators.catalogue import Listed
 from streamwatch.edge.web.details import (
     Amount,
     Caveats,
@@ -412,6 +413,6 @@ class Error(Struct, frozen=True):
 
 SENT: tuple[type, ...] = (
     *(Overview, Changes, Models, Model, Alarms, Comparisons, ComparisonHistory, Folds, History, Past),
-    *(Health, Index, Alive, Ready, Error),
+    *(Listed, Health, Index, Alive, Ready, Error),
 )
 """Documents that routes send."""

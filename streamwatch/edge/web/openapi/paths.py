@@ -116,6 +116,7 @@ def paths() -> Schema:
             ],
             errors=("BadRequest",),
         ),
+        "/api/v1/catalogue": _get("What is computed, by which formula and from whom", "Listed", tag="models"),
         "/api/v1/health": _get("How the daemon itself is", "Health", tag="daemon"),
         "/api": _get("This list: every route with one line on it", "Index", tag="daemon"),
         "/api/v1/openapi.json": {
