@@ -72,7 +72,7 @@ class Disk:
         self, deliveries: Deliveries, *notifications: Notification, open_alarms: Sequence[Notification] = ()
     ) -> None:
         """One commit of the daemon: notifications and changes become durable, then delivery begins."""
-        changes: dict[str, bytes | None] = dict(deliveries.changes())
+        changes: dict[str, bytes | None] = dict(deliveries.outbox.changes())
         changes |= {notification.id: deliveries.record(notification) for notification in notifications}
         for name, entry in changes.items():
             if entry is None:

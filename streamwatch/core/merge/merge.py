@@ -60,7 +60,7 @@ class Merge:
         self._held = HeldRecords()
         self._inbox = Inbox(self._partitions, self._held, spec.max_future_ms)
         self._kept = KeptBatches()
-        self._host = HostClock(spec.max_future_ms)
+        self.host = HostClock(spec.max_future_ms)
         self._last = progress.last
         self._clock_ms = progress.clock_ms
         self.left_behind: list[Partition] = []
@@ -70,11 +70,6 @@ class Merge:
 
     def _rank(self, partition: Partition) -> tuple[int, int]:
         return self._topic_order[partition.topic], partition.partition
-
-    @property
-    def host_is_behind(self) -> bool:
-        """Tell whether most records look as if they came from the host's future."""
-        return self._host.is_behind
 
     @property
     def held_records(self) -> int:
@@ -106,7 +101,7 @@ class Merge:
             return ()
         gone = [partition for partition in self._partitions.names if partition not in set(partitions)]
         places = self._partitions.replace(partitions)
-        self._host.keep(self._partitions.order)
+        self.host.keep(self._partitions.order)
         self._inbox.reorder(places)
         self._held.reorder(places, len(partitions))
         return gone
@@ -130,7 +125,7 @@ class Merge:
         self._inbox.add(ids, now_ms, delivered_of, [arrivals.appended for arrivals in parts])
         sizes_bytes = np.array([arrivals.size_bytes for arrivals in parts], np.int64)
         self._partitions.heard(places, np.maximum(counts, sizes_bytes))
-        self._host.look(list(delivered), stamps_ms, decodable, counts, now_ms)
+        self.host.look(list(delivered), stamps_ms, decodable, counts, now_ms)
         for vocabulary in {arrivals.records.vocabulary for arrivals in parts}:
             if full := vocabulary.full():
                 self.full_names += full
@@ -183,16 +178,16 @@ class Merge:
         connected
             Whether brokers answer: while they do not, nobody is left behind.
         """
-        self._host.judge(host_ms, self._unread() if self._host.may_be_behind(host_ms) else ())
+        self.host.judge(host_ms, self._unread() if self.host.may_be_behind(host_ms) else ())
         longest_ms = self._spec.max_future_ms
 
         def host_is_behind(place: int, arrived_ms: int) -> bool | None:
-            if self._host.is_behind or now_ms - arrived_ms >= longest_ms:
-                return self._host.is_behind
-            return self._host.behind_since(self._partitions.names[place], arrived_ms, host_ms, self._unread())
+            if self.host.is_behind or now_ms - arrived_ms >= longest_ms:
+                return self.host.is_behind
+            return self.host.behind_since(self._partitions.names[place], arrived_ms, host_ms, self._unread())
 
         self._judge(host_ms, (), host_is_behind)
-        rested_ms = None if self._host.is_behind else host_ms - self._spec.settle_ms
+        rested_ms = None if self.host.is_behind else host_ms - self._spec.settle_ms
         waited_ms = now_ms - self._spec.settle_ms - self._spec.max_future_ms
         parts: list[Released] = []
         room = most = self._spec.records_per_turn
@@ -242,7 +237,7 @@ class Merge:
 
     def _when_ended(self, _place: int, _arrived_ms: int) -> bool | None:
         """Tell whether the host's clock is behind where nothing more will tell: None stands for not."""
-        return self._host.is_behind or None
+        return self.host.is_behind or None
 
     def _judge(self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind) -> None:
         if len(self._inbox):
@@ -365,7 +360,7 @@ def held_families(merge: Merge, now_ms: int) -> list[Family]:
     return [
         single("merge_held_records", float(merge.held_records)),
         family("merge_hold_seconds", holds),
-        single("host_clock_behind", float(merge.host_is_behind)),
+        single("host_clock_behind", float(merge.host.is_behind)),
     ]
 
 
