@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import yaml
-
+from streamwatch.edge.yaml_text import block, comment, inline
 from streamwatch.inspection.guessed import Choice, Guess, Numbers, TopicGuess
 from streamwatch.inspection.guessing import (
     DAY_MS,
@@ -22,7 +20,6 @@ from streamwatch.inspection.words import printable
 
 DEFAULT_HORIZON_MS: Final = 14 * DAY_MS
 DEFAULT_EARLY_MS: Final = HOUR_MS
-WIDTH: Final = 100
 
 
 def document(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample | None = None) -> dict[str, Any]:
@@ -56,13 +53,13 @@ def _mapping_lines(topic: TopicGuess) -> list[str]:
     if not topic.others:
         lines = ["      mapping:"]
         for name, value, why in _fields(topic):
-            lines += [*_commented(why, 8), f"        {name}: {_inline(value)}"]
+            lines += [*comment(printable(why), " " * 8), f"        {name}: {inline(value)}"]
         return lines
     lines = ["      mappings:"]
     for each in _each(topic):
         lines.append("        -")
         for name, value, why in _fields(each):
-            lines += [*_commented(why, 10), f"          {name}: {_inline(value)}"]
+            lines += [*comment(printable(why), " " * 10), f"          {name}: {inline(value)}"]
     return lines
 
 
@@ -76,23 +73,23 @@ def _sides(guess: Guess) -> Mapping[str, Sequence[TopicGuess]]:
 
 def text(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
     """Settings of `document` as YAML, with why each place was chosen and what came second."""
-    lines = [f"# {line}" for part in heading for line in textwrap.wrap(printable(part), WIDTH)]
+    lines = [line for part in heading for line in comment(printable(part))]
     for name, section in sections.items():
-        lines += ["", *_dumped({name: dict(section)})]
+        lines += ["", *block({name: dict(section)}).splitlines()]
     lines += ["", "topics:"]
     for side, topics in _sides(guess).items():
         lines.append(f"  {side}:")
         for topic in topics:
-            keys = [f"{name}: {_inline(value)}" for name, value in _head(topic).items()]
+            keys = [f"{name}: {inline(value)}" for name, value in _head(topic).items()]
             lines += [f"    - {keys[0]}", *(f"      {key}" for key in keys[1:])]
             lines += _mapping_lines(topic)
     if join := list(_join(sample)):
         lines += ["", "join:"]
         for name, value, why in join:
-            lines += _commented(why, 2)
+            lines += comment(printable(why), " " * 2)
             lines.append(f"  {name}: {value}")
     elif sample.dated:
-        lines += ["", *_commented(_horizon_note(sample), 0)]
+        lines += ["", *comment(printable(_horizon_note(sample)))]
     return "\n".join(lines) + "\n"
 
 
@@ -189,16 +186,3 @@ def _horizon_note(sample: JoinedSample) -> str:
         f"join.horizon stays at 14d. Delays seen: {middle} (median), {longest} (longest); if none can be "
         f"much longer, join: {{horizon: {written(suggested_ms(sample.delays_ms))}}} needs less memory."
     )
-
-
-def _commented(why: str, indent: int) -> list[str]:
-    return [f"{' ' * indent}# {line}" for line in textwrap.wrap(printable(why), WIDTH - indent)]
-
-
-def _inline(value: Any) -> str:
-    dumped = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1_000, allow_unicode=True)
-    return dumped.removesuffix("\n").removesuffix("...").rstrip()
-
-
-def _dumped(value: Any) -> list[str]:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).splitlines()
