@@ -49,7 +49,7 @@ def _mapped(mappings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _mapping_lines(topic: TopicGuess) -> list[str]:
-    """Lines of a topic's mapping, or of its mappings, each place under the reason for it."""
+    """Lines of a topic's mapping, or of its mappings, each location under the reason for it."""
     if not topic.others:
         lines = ["      mapping:"]
         for name, value, why in _fields(topic):
@@ -72,7 +72,7 @@ def _sides(guess: Guess) -> Mapping[str, Sequence[TopicGuess]]:
 
 
 def text(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
-    """Settings of `document` as YAML, with why each place was chosen and what came second."""
+    """Settings of `document` as YAML, with why each location was chosen and what came second."""
     lines = [line for part in heading for line in comment(printable(part))]
     for name, section in sections.items():
         lines += ["", *block({name: dict(section)}).splitlines()]
@@ -95,36 +95,36 @@ def text(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample, headin
 
 def _head(topic: TopicGuess) -> dict[str, Any]:
     """What stands beside a topic's mapping."""
-    said = {
+    note = {
         "name": topic.topic,
         "format": topic.format,
         "key_format": topic.key_format if topic.uses_key else None,
         "envelope": topic.envelope,
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in note.items() if value is not None}
 
 
 def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
     """Key, value and reason of each line of a mapping."""
-    yield "id", topic.id.place, _said(topic.id)
+    yield "id", topic.id.location, _said(topic.id)
     if topic.model is not None:
-        places = topic.model.places
-        yield "model", places if isinstance(places, str) else list(places), _said(topic.model)
+        locations = topic.model.locations
+        yield "model", locations if isinstance(locations, str) else list(locations), _said(topic.model)
     else:
         yield "model", None, "a label is for every model that predicted its id"
     if topic.prediction is not None:
         yield "prediction", _predicted(topic, topic.prediction), _said(topic.prediction)
     if topic.label is not None:
-        yield "label", topic.label.place, _said(topic.label)
+        yield "label", topic.label.location, _said(topic.label)
     if topic.timestamp is not None:
-        yield "timestamp", topic.timestamp.place, _said(topic.timestamp)
+        yield "timestamp", topic.timestamp.location, _said(topic.timestamp)
         yield "timestamp_unit", topic.timestamp_unit, ""
     else:
         yield "timestamp", None, "the record's time counts"
     if topic.side != "label":
         yield "scores", *_scores(topic.scores)
     if topic.when:
-        asked = {place: list(texts) for place, texts in topic.when.items()}
+        asked = {location: list(texts) for location, texts in topic.when.items()}
         yield "when", asked, "records with other texts there have no class, and are skipped"
     if topic.optional:
         yield "optional", True, "many of its records have no class, and are not invalid for that"
@@ -133,10 +133,10 @@ def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
     if topic.classes:
         yield "classes", dict(topic.classes), "classes as labels write them → as predictions do: check them"
     if topic.kind is not None:
-        place, prediction, label = topic.kind
+        location, prediction, label = topic.kind
         yield (
             "kind",
-            {"field": place, "prediction": prediction, "label": label},
+            {"field": location, "prediction": prediction, "label": label},
             "tells predictions from labels",
         )
 
@@ -145,26 +145,26 @@ def _predicted(topic: TopicGuess, choice: Choice) -> Any:
     if topic.score is not None:
         score = topic.score
         made = {"threshold": score.threshold, "above": score.above, "below": score.below}
-        return {"score": choice.place, **made}
-    return choice.place if topic.largest is None else _numbers("largest", topic.largest)
+        return {"score": choice.location, **made}
+    return choice.location if topic.largest is None else _numbers("largest", topic.largest)
 
 
 def _scores(scores: Numbers | None) -> tuple[Any, str]:
     if scores is None:
         return None, ""
-    return _numbers("array", scores) if scores.classes else scores.place, "a probability for each class"
+    return _numbers("array", scores) if scores.classes else scores.location, "a probability for each class"
 
 
 def _numbers(key: str, numbers: Numbers) -> dict[str, Any]:
     ordered = {"classes": list(numbers.classes)} if numbers.classes else {}
-    return {key: numbers.place} | ordered
+    return {key: numbers.location} | ordered
 
 
 def _said(choice: Choice) -> str:
-    said = choice.why
+    note = choice.why
     if choice.is_close:
-        said += f"{'; ' if said else ''}{choice.confidence:.0%} sure, else {choice.runner_up}"
-    return said
+        note += f"{'; ' if note else ''}{choice.confidence:.0%} sure, else {choice.runner_up}"
+    return note
 
 
 def _join(sample: JoinedSample | None) -> Iterator[tuple[str, str, str]]:

@@ -313,7 +313,7 @@ class Player:
         released = expanded(released)
         found = cast("Sequence[RecordedEvent]", released.records.given())
         topics = [partition.topic for partition in released.partitions]
-        at = zip(found, released.clock_ms.tolist(), released.places.tolist(), strict=True)
+        at = zip(found, released.clock_ms.tolist(), released.indices.tolist(), strict=True)
         for event, clock_ms, place in at:
             if not isinstance(event, Outcome):
                 _meet(event, clock_ms, topics[place])
