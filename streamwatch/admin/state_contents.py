@@ -120,18 +120,18 @@ def check_entries(state: Inspection, faults: Faults) -> str:
 
 def _check_outside(runs: ReadRuns, pipeline: Pipeline, overflow: Overflow, faults: Faults) -> str:
     """Read all entries outside the table and compare them with what is counted; in words, if any."""
-    examined = examine(runs, overflow.cold.floor)
+    examined = examine(runs, overflow.contents.cold.floor)
     for fault in examined.faults:
         faults.add(fault)
     settled = {generation: count for generation, count in examined.settled.items() if count}
-    if settled != overflow.settled:
-        faults.add(f"expected cold dedup entries {overflow.settled} by generation, got {settled}")
+    if settled != overflow.contents.settled:
+        faults.add(f"expected cold dedup entries {overflow.contents.settled} by generation, got {settled}")
     unmatched = pipeline.unmatched_outside
     if examined.unmatched != unmatched:
         faults.add(f"expected {unmatched} cold labels that met nobody, got {examined.unmatched}")
-    if not overflow.cold.runs:
+    if not overflow.contents.cold.runs:
         return ""
-    return f", {examined.by_queue.total():,} of them in {overflow.cold.runs} cold runs"
+    return f", {examined.by_queue.total():,} of them in {overflow.contents.cold.runs} cold runs"
 
 
 def pending_by_model(state: Inspection) -> dict[str, NDArray[np.int64]]:

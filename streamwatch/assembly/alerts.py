@@ -20,11 +20,10 @@ from streamwatch.core.events import VERDICT, Alarm
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.edge.outgoing import refused
-from streamwatch.edge.receivers import KINDS, EndpointSpec, HttpReceiver, ReceiverKind, ReceiverOptions
-from streamwatch.edge.receivers.http import meaning
-from streamwatch.edge.receivers.webhook import key_of
+from streamwatch.edge.receivers import KINDS, EndpointSpec, ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers.http import HttpReceiver, meaning
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.alerts import ReceiverSection
+from streamwatch.settings.alerts import ReceiverSection, UnusableSecretError
 from streamwatch.telemetry import Telemetry
 
 # Receivers of notifications, as the `alerts` section names them.
@@ -54,14 +53,11 @@ def _receiver(section: ReceiverSection, index: int, external_url: str) -> HttpRe
         severities=None if section.severities is None else frozenset(section.severities),
         ca_file=_authorities(section, place),
     )
-    options = ReceiverOptions(
-        external_url=external_url,
-        keys=_keys(section, place),
-        routing_key=section.read_routing_key() or "",
-        labels=dict(section.labels),
-        repeat_interval_ms=section.repeat_interval,
-    )
-    return kind.build(spec, options)
+    try:
+        own = {key.name: section.read_own(key) for key in kind.keys}
+    except UnusableSecretError as error:
+        raise SettingsError(f"{place}.{error}") from None
+    return HttpReceiver(*kind.configure(spec, ReceiverOptions(external_url, own)))
 
 
 def _url(section: ReceiverSection, kind: ReceiverKind, place: str) -> str:
@@ -79,18 +75,6 @@ def _url(section: ReceiverSection, kind: ReceiverKind, place: str) -> str:
             f"{place}.{key}: {URL(text).host} is a link-local address, which is never spoken to"
         )
     return text
-
-
-def _keys(section: ReceiverSection, place: str) -> list[bytes]:
-    keys: list[bytes] = []
-    for number, secret in enumerate(section.read_secrets()):
-        try:
-            keys.append(key_of(secret))
-        except ValueError as error:
-            inline = len(section.secrets)
-            where = f"secrets[{number}]" if number < inline else f"secrets_files[{number - inline}]"
-            raise SettingsError(f"{place}.{where}: {error}") from None
-    return keys
 
 
 def _authorities(section: ReceiverSection, place: str) -> str | None:

@@ -11,20 +11,20 @@ from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.http import build_server
 from streamwatch.assembly.results import build_results_daemon
 from streamwatch.assembly.schemas import build_schema_cache, topic_schemas
+from streamwatch.assembly.sources import REFUSALS as SOURCE_REFUSALS
+from streamwatch.assembly.sources import build_source
 from streamwatch.assembly.state import consume_loop_spec, warm_up_run
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic
 from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.edge.process import Supervisor
-from streamwatch.edge.sources import KINDS as SOURCES
-from streamwatch.edge.sources.kafka import ReadingEnded, TopicsMissing
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.edge.web.connections import ListenError
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import Telemetry
 
-REFUSALS = (SettingsError, ListenError, TopicsMissing, ReadingEnded, StateRefused)
+REFUSALS = (SettingsError, ListenError, *SOURCE_REFUSALS, StateRefused)
 """What `run` may end with that no restart will cure; each says what to change."""
 
 
@@ -73,8 +73,8 @@ def build_daemon(
     reading = reading or consume_loop_spec(
         settings, topics, telemetry, deliveries, schemas=topic_schemas(cache, topics), discard=discard
     )
-    source = SOURCES["kafka"].build(
-        specs.kafka_spec(settings.kafka),
+    source = build_source(
+        settings,
         list(topics),
         telemetry.emit,
         reading.offset_metadata,

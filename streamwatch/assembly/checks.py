@@ -1,4 +1,4 @@
-"""What `streamwatch check` looks at: contradictions in the settings, Kafka, topics, state, the worst case."""
+"""Checks of `streamwatch check`: contradictions in settings, the source, topics, state, the worst case."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from streamwatch.admin.capacity import (
 from streamwatch.admin.kafka_check import (
     CheckResult,
     check_ids,
-    check_kafka,
     check_payload,
     check_schemas,
     first_records,
@@ -24,6 +23,8 @@ from streamwatch.admin.kafka_check import (
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
 from streamwatch.assembly.changes import check_changes
+from streamwatch.assembly.sources import REFUSALS as SOURCE_REFUSALS
+from streamwatch.assembly.sources import build_sampling_source, check_source
 from streamwatch.assembly.specs import segment_names
 from streamwatch.assembly.topics import build_topics, mappings_of
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
@@ -32,8 +33,6 @@ from streamwatch.core.ports import Record
 from streamwatch.daemon.merged_records import Topic
 from streamwatch.edge.decoders.mapping import notation, places_of
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
-from streamwatch.edge.sources import KINDS as SOURCES
-from streamwatch.edge.sources.kafka import ReadingEnded, TopicsMissing
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import InternalEvent, SchemaRejected
 
@@ -50,13 +49,12 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
     limits = capacity_limits(settings)
     forgetting = ", ".join(spec.name for spec in monitors.forgetting)
     detectors = ", ".join(spec.name for spec in monitors.detectors) or "none"
-    sides = topic_properties.sides(settings.topics)
-    kafka = await check_kafka(specs.kafka_spec(settings.kafka), sides, settings.kafka.dead_letter_topic)
+    of_source = await check_source(settings)
     return [
         CheckResult("settings", good=True, details=(f"forgetting: {forgetting}", f"detectors: {detectors}")),
         *_namespace_findings(settings),
-        *kafka,
-        *(await _check_samples(settings, topics, cache) if all(result.good for result in kafka) else ()),
+        *of_source,
+        *(await _check_samples(settings, topics, cache) if all(result.good for result in of_source) else ()),
         *(
             CheckResult(f"schema {event.schema}: {event.error}", good=False)
             for event in told
@@ -87,11 +85,10 @@ async def _check_samples(
     settings: Settings, topics: Mapping[str, Topic], cache: SchemaCache | None
 ) -> Sequence[CheckResult]:
     """Decode the first records of each topic."""
-    spec = replace(specs.kafka_spec(settings.kafka), group_id=None, start_from="earliest")
-    source = SOURCES["kafka"].build(spec, list(topics), lambda _: None, lambda: "")
+    source = build_sampling_source(settings, list(topics))
     try:
         samples = await first_records(source, list(topics))
-    except (ReadingEnded, TopicsMissing) as error:
+    except SOURCE_REFUSALS as error:
         return [CheckResult(str(error), good=False)]
     formats = topic_properties.schema_formats(settings.topics)
     found = [

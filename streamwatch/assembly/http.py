@@ -10,8 +10,9 @@ from streamwatch.edge.web.openapi import OpenApiExporter
 from streamwatch.edge.web.openapi.paths import ApiIndexExporter
 from streamwatch.edge.web.page import StatusPage, docs_page
 from streamwatch.edge.web.ports import Health
+from streamwatch.edge.web.routes.catalogue import CatalogueExporter
 from streamwatch.edge.web.routes.comparisons import ComparisonsExporter, FoldsExporter
-from streamwatch.edge.web.routes.history import ComparisonHistory, HistoryExporter, PastExporter
+from streamwatch.edge.web.routes.history import ComparisonHistoryExporter, HistoryExporter, PastExporter
 from streamwatch.edge.web.routes.json_api import AlarmsExporter, HealthExporter, JsonExporter
 from streamwatch.edge.web.routes.overview import OverviewExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
@@ -37,7 +38,7 @@ def build_server(
         dropped = ", ".join(f"{count} {part}" for part, count in cut.dropped.items()) or "none"
         telemetry.emit(SeriesDropped(sum(cut.dropped.values()), dropped, cut.models, budget.max_series))
 
-    history, comparisons = HistoryExporter(), ComparisonHistory()
+    history, comparisons = HistoryExporter(), ComparisonHistoryExporter()
     return HttpServer(
         health,
         (
@@ -50,6 +51,7 @@ def build_server(
             ComparisonsExporter(),
             AlarmsExporter(),
             FoldsExporter(),
+            CatalogueExporter(),
             HealthExporter(health.unready),
             OpenApiExporter(),
             ApiIndexExporter(),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
 from streamwatch.assembly.http import build_server
+from streamwatch.assembly.sources import build_results_source
 from streamwatch.core.alerting.outbox import check_entries
 from streamwatch.core.buckets.contract import BucketsSpec
 from streamwatch.core.estimators.warming import warm_up
@@ -22,7 +22,6 @@ from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.daemon.results import RESULTS, ResultsCheckpoint, ResultsProcessor, told_of
 from streamwatch.daemon.source_positions import POSITIONS, DataLossTotals, SourcePositions, decode_positions
 from streamwatch.edge.process import Supervisor
-from streamwatch.edge.sources import KINDS as SOURCES
 from streamwatch.edge.stores.kind import StateRefused, damage_named
 from streamwatch.edge.stores.space import FreeSpace
 from streamwatch.settings import Settings, SettingsError
@@ -71,14 +70,8 @@ def build_results_daemon(
     told = deliveries or build_deliveries(settings, telemetry)
     spec = buckets_spec(settings)
     reading = _reading(settings, spec, telemetry, told)
-    kafka = replace(
-        specs.kafka_spec(settings.kafka),
-        start_from="earliest",  # the topic is compacted: all of it is needed
-        max_record_bytes=_MOST_BYTES,
-        max_batch_bytes=2 * _MOST_BYTES,
-    )
     topics = [settings.spark.results_topic]
-    source = SOURCES["kafka"].build(kafka, topics, telemetry.emit, reading.offset_metadata)
+    source = build_results_source(settings, topics, telemetry.emit, reading.offset_metadata, _MOST_BYTES)
     status = DaemonStatus(source, telemetry, (told,))
     server = build_server(settings.http, status, telemetry, monitors)
     attachments = Attachments(tuple(sinks), told, Supervisor.from_environment(os.environ))

@@ -131,7 +131,7 @@ def state_opening(
             plan = plan_of(settings, saved.sections, list(saved.models)) if saved.commits else StartPlan()
             require_no_refusal(settings, plan)
             pipeline = Pipeline(join, monitors, bytes_of_keys, build_overflow(settings, saved))
-            pipeline.start_ms = start_ms
+            pipeline.join.start_ms = start_ms
             made_under = document_of(settings) if store.durable else b""
             checkpoint = Checkpoint(
                 pipeline, monitors, estimators, settings.state.journal_outcomes, made_under
@@ -167,7 +167,7 @@ def state_opening(
             store.close()
             raise
         return_freed_memory()  # what was read of the store takes half as much again as what is kept
-        hints = pipeline.active_hints if notifies_of_hints(settings) else None
+        hints = pipeline.predictions.active_hints if notifies_of_hints(settings) else None
         alerting = Alerting(book, told, lambda: monitors.facts, _now_ms, saved.outbox, hints)
         return State(
             store,

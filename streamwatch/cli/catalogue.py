@@ -11,8 +11,6 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from streamwatch.core.estimators.entries import Parameter, Scalar
-
 Kind: TypeAlias = Literal[
     "mechanisms",
     "measures",
@@ -78,44 +76,11 @@ def catalogue(
 
 def document() -> dict[Kind, list[Line]]:
     """The catalogue as plain values, by kind."""
-    from streamwatch.core.estimators import catalogue as table
+    import msgspec
 
-    configured = {
-        "mechanisms": table.MECHANISMS,
-        "detectors": table.DETECTORS,
-        "drift_weightings": table.DRIFT_WEIGHTINGS,
-    }
-    computed = {
-        "measures": table.MEASURES,
-        "per_class": table.PER_CLASS,
-        "bounds": table.BOUNDS,
-        "baselines": table.BASELINES,
-        "comparisons": table.COMPARISONS,
-        "revisions": table.REVISIONS,
-    }
-    return {
-        kind: [
-            _said(entry) | {"parameters": [_parameter(p, entry.defaults()[p.name]) for p in entry.parameters]}
-            for entry in configured[kind]
-        ]
-        if kind in configured
-        else [_said(line) for line in computed[kind]]
-        for kind in TITLES
-    }
+    from streamwatch.core.estimators.catalogue import listed
 
-
-def _said(line: Any) -> Line:
-    return {key: getattr(line, key) for key in ("name", "help", "formula", "source", "cost")}
-
-
-def _parameter(parameter: Parameter, default: Scalar) -> Line:
-    return {
-        "name": parameter.name,
-        "meaning": parameter.meaning,
-        "help": parameter.help,
-        "expected": parameter.expected,
-        "default": default,
-    }
+    return msgspec.to_builtins(listed())
 
 
 def show(listed: dict[Kind, list[Line]], console: Console) -> None:

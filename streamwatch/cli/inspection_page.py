@@ -63,7 +63,7 @@ def _mapping(guess: Guess) -> Table:
                 cells = (
                     first,
                     name,
-                    notation(choice.places),
+                    notation(choice.locations),
                     f"{choice.confidence:.0%}",
                     choice.why,
                     choice.runner_up,

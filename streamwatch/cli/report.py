@@ -125,10 +125,9 @@ def _of_replay(read: ReplaySpec, settings: Settings) -> Source:
 
 
 def _yaml(settings: Settings) -> str:
-    import yaml
+    from streamwatch.edge.yaml_text import block
 
-    told = settings.model_dump(mode="json", include=set(_TOLD))
-    return yaml.safe_dump(told, sort_keys=False, allow_unicode=True)
+    return block(settings.model_dump(mode="json", include=set(_TOLD)))
 
 
 def _versions() -> dict[str, str]:

@@ -85,7 +85,7 @@ class Alerting:
 
     def due(self, *, behind: bool) -> bool:
         """Tell whether there is something to commit although nothing was read."""
-        return self._deliveries.changed or self._book.due(self._now_ms(), behind=behind)
+        return self._deliveries.outbox.changed or self._book.due(self._now_ms(), behind=behind)
 
     def decide(
         self, alarms: Sequence[Alarm], retired: Sequence[str], *, in_backlog: bool, behind: bool
@@ -109,7 +109,7 @@ class Alerting:
         notifications += book.review(models, now_ms, behind=behind, hints=hints)
         records = {notification.id: self._deliveries.record(notification) for notification in notifications}
         outbox = {
-            **self._deliveries.changes(),
+            **self._deliveries.outbox.changes(),
             **{name: record for name, record in records.items() if record is not None},
         }
         return AlertDecisions(

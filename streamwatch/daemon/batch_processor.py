@@ -79,8 +79,8 @@ class Evaluating:
     async def make_room(self) -> None:
         """Make the room that the next `take` needs, if that takes long; others have turns meanwhile."""
         pipeline = self._pipeline
-        while pipeline.is_nearly_full:
-            pipeline.use(await asyncio.to_thread(pipeline.with_more_room))
+        while pipeline.join.is_nearly_full:
+            pipeline.join.use(await asyncio.to_thread(pipeline.join.with_more_room))
 
     def take(self, records: RecordBatch, start: int, end_of_record: EndOfRecord) -> Evaluated:
         """Evaluate the rows from `start` on, so many as fit a turn, and the rest of the last one's record.
@@ -149,11 +149,11 @@ class StoreMaintenance:
             with damage_named(self._directory):
                 running.result()
             if merge is not None:
-                self._pipeline.finish_merge(merge)
-        self._merge = merge = self._pipeline.plan_merge()
+                self._pipeline.join.finish_merge(merge)
+        self._merge = merge = self._pipeline.join.plan_merge()
         if merge is not None:
             self._running = self._thread.submit(merge.run)
-        elif ranges := self._runs.reclaimable(self._pipeline.entries_outside):
+        elif ranges := self._runs.reclaimable(self._pipeline.join.entries_outside):
             self._running = self._thread.submit(self._runs.reclaim, ranges)
 
     async def run_in_thread(self, work: Work) -> None:
@@ -254,7 +254,7 @@ class BatchProcessor:
     @property
     def held_records(self) -> int:
         """Records that wait for their place in the sequence."""
-        return self._merged.held_records
+        return self._merged.merge.held_records
 
     @property
     def positions(self) -> Mapping[Partition, int]:
@@ -304,7 +304,7 @@ class BatchProcessor:
 
     def crowded(self) -> frozenset[Partition]:
         """Name the partitions that are so far ahead of others that no more should be asked of them."""
-        return self._merged.crowded()
+        return self._merged.merge.crowded()
 
     def flush(self, moved: frozenset[Partition]) -> None:
         """Release what is held of these partitions, whose logs are no longer there; nothing may be ready."""
@@ -356,7 +356,7 @@ class BatchProcessor:
         alarms = done.alarms
         if any(alarm.detector == VERDICT for alarm in alarms):
             alarms = alarms_without_verdicts(
-                alarms, self.pipeline.mismatches(), self.pipeline.unrepresentative()
+                alarms, self.pipeline.mismatches(), self.pipeline.predictions.unrepresentative()
             )
         self._alarms += alarms
         self._note_retired(done.retired)
@@ -376,13 +376,13 @@ class BatchProcessor:
         yield
         estimated = yield from self._monitors.families_in_slices()
         found = self.pipeline.mismatches()
-        families += families_without_verdicts(estimated, found, self.pipeline.unrepresentative())
+        families += families_without_verdicts(estimated, found, self.pipeline.predictions.unrepresentative())
         self._mismatches.tell(found)
         details = details_with((yield from self._monitors.details_in_slices()), found)
         yield
         details = details_with_caveats(details, self.pipeline.caveats())
         yield
-        details = details_with_predictions(details, self.pipeline.prediction_details())
+        details = details_with_predictions(details, self.pipeline.predictions.details())
         details = details_with_beginnings(details, self._beginnings)
         return Report(
             families,

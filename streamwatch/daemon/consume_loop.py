@@ -315,17 +315,7 @@ class ConsumeLoop:
         self._started = False
         self._commits: Commits | None = None
         self._polls = Polls(source, spec.schemas, spec.max_hold_back_seconds, spec.monotonic)
-        self._holder = StateHolder(spec.open_state, spec.offset_metadata, status, telemetry, spec.monotonic)
-
-    @property
-    def records(self) -> int:
-        """Records taken in since the start."""
-        return self._holder.records
-
-    @property
-    def state(self) -> State | None:
-        """State that is open; None before the first, and between two."""
-        return self._holder.state
+        self.holder = StateHolder(spec.open_state, spec.offset_metadata, status, telemetry, spec.monotonic)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Read until `stop`, then make durable what was read; raises refusals and bugs."""
@@ -341,7 +331,7 @@ class ConsumeLoop:
                 except StateFailed as error:
                     await self._lose(error, stop)
                 except StateForbidden as error:
-                    if not self._holder.was_open:
+                    if not self.holder.was_open:
                         raise
                     await self._lose(error, stop)
         finally:
@@ -353,7 +343,7 @@ class ConsumeLoop:
 
     async def _lose(self, error: StateFailed | StateForbidden, stop: asyncio.Event) -> None:
         """Drop what is in memory; nothing of it was shown."""
-        delay = self._holder.failed(error)
+        delay = self.holder.failed(error)
         await self._leave(LEAVE_SECONDS if stop.is_set() else None)
         setting = self._spec.fail_on_lost_state
         if isinstance(error, StateGone) and setting is not None:
@@ -363,16 +353,16 @@ class ConsumeLoop:
                 await stop.wait()
 
     async def _leave(self, seconds: float | None) -> None:
-        await self._holder.leave(self._commits, seconds)
+        await self.holder.leave(self._commits, seconds)
         self._commits = None
 
     async def _open(self) -> Commits:
-        state = await self._holder.open()
+        state = await self.holder.open()
         self._opened()
         if state.alerting is not None:
             state.alerting.begin()  # what is owed, and what is open, does not wait for the source
         self._status.stage = f"{self._source.name} has not answered yet"
-        source_positions, counts = state.source_positions, self._holder.counts()
+        source_positions, counts = state.source_positions, self.holder.counts()
         self._status.data_loss = counts.plus(state.processor.data_loss)
         self._polls.clear()
         self._source.count_from(counts.losses, counts.records_lost, counts.position_unverified)
@@ -400,17 +390,17 @@ class ConsumeLoop:
     def _counted(self) -> DataLossTotals:
         """What the source found of its logs, and others of theirs."""
         counts = counted(self._source)
-        return counts.plus(self._holder.opened.processor.data_loss)
+        return counts.plus(self.holder.opened.processor.data_loss)
 
     def _is_behind(self) -> bool:
-        return self._backlog.lasts(None if self.state is None else self.state.processor)
+        return self._backlog.lasts(None if self.holder.state is None else self.holder.state.processor)
 
     def _source_positions(self, positions: Mapping[Partition, int]) -> SourcePositions:
-        self._source.evaluated(self._holder.opened.processor.take_newest())
+        self._source.evaluated(self.holder.opened.processor.take_newest())
         return SourcePositions(positions, self._source.fingerprints())
 
     def _settled(self, durable: Durable) -> None:
-        self._holder.worked()
+        self.holder.worked()
         for a in durable.alarms:
             self._telemetry.emit(event_of(a))
         self._status.data_loss = durable.counts
@@ -424,7 +414,7 @@ class ConsumeLoop:
 
         An alarm met while a backlog is read tells of the past: it waits for the next commit.
         """
-        processor = self._holder.opened.processor
+        processor = self.holder.opened.processor
         for last in self._polls.last_of(poll):
             await processor.receive(last)
             await self._evaluate(commits, stop)
@@ -446,7 +436,7 @@ class ConsumeLoop:
         await processor.receive(poll, connected=decodable.at_once and self._source.up and not self._low)
         alarms = await self._evaluate(commits, stop)
         self._source.pause(self._held_back(poll) | self._polls.left_behind)
-        self._backlog.look(processor, self.records)
+        self._backlog.look(processor, self.holder.records)
         if processor.maintenance is not None and not processor.has_ready:
             processor.maintenance.schedule_next()
         await commits.settle(soon=not poll.records or (alarms > 0 and self._backlog.passed))
@@ -455,7 +445,7 @@ class ConsumeLoop:
 
     async def _evaluate(self, commits: Commits, stop: asyncio.Event) -> int:
         """Evaluate what was released, with commits in between; the number of alarms raised."""
-        processor, alarms = self._holder.opened.processor, 0
+        processor, alarms = self.holder.opened.processor, 0
         while processor.has_ready and not stop.is_set():
             await processor.make_room()
             alarms += processor.evaluate()
@@ -475,4 +465,4 @@ class ConsumeLoop:
         if low != self._low:
             self._telemetry.emit(DiskLow() if low else DiskFreed())
             self._low = self._status.disk_low = low
-        return frozenset(poll.partitions) if low else self._holder.opened.processor.crowded()
+        return frozenset(poll.partitions) if low else self.holder.opened.processor.crowded()

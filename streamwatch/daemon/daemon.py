@@ -187,7 +187,9 @@ class Daemon:
             finally:
                 await self._source.stop()
                 await self._server.stop()
-        self._telemetry.emit(Stopped(self._consume_loop.records, round(time.monotonic() - self._began, 3)))
+        self._telemetry.emit(
+            Stopped(self._consume_loop.holder.records, round(time.monotonic() - self._began, 3))
+        )
 
     async def _read(self) -> None:
         await self._compile()

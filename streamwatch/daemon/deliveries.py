@@ -201,16 +201,16 @@ class Deliveries:
         self._clock_ms = clock_ms
         self._draw = draw
         self._queues = {receiver.name: ReceiverQueue(receiver) for receiver in receivers}
-        self._outbox = Outbox(list(self._queues))
+        self.outbox = Outbox(list(self._queues))
         self._open_incidents: Sequence[Notification] = ()
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
-        self._accounts = DeliveryAccounts(self._outbox, list(self._queues), emit)
+        self._accounts = DeliveryAccounts(self.outbox, list(self._queues), emit)
 
     def record(self, notification: Notification) -> bytes | None:
         """Encode a new notification for the outbox; None where no receiver wants it."""
         wanted = self._wanted(notification)
-        return self._outbox.draft(notification, wanted) if wanted else None
+        return self.outbox.draft(notification, wanted) if wanted else None
 
     def add(self, notifications: Sequence[Notification], open_incidents: Sequence[Notification]) -> None:
         """Deliver new notifications, now that the commit that holds them is durable.
@@ -224,24 +224,15 @@ class Deliveries:
         """
         self._open_incidents = open_incidents
         for notification in notifications:
-            self._outbox.add(notification, self._wanted(notification))
+            self.outbox.add(notification, self._wanted(notification))
         for queue in self._queues.values():
             self._bound(queue)
             queue.woken.set()
 
-    @property
-    def changed(self) -> bool:
-        """Tell whether a commit is wanted even if nothing was read, lest a restart repeats notifications."""
-        return self._outbox.changed
-
-    def changes(self) -> Mapping[str, bytes | None]:
-        """Changes of the outbox since the last call, beside new notifications, for the next commit."""
-        return self._outbox.changes()
-
     def restore(self, outbox: Mapping[str, bytes], open_incidents: Sequence[Notification]) -> None:
         """Owe exactly what the last durable commit says is owed, at a start or when state was opened anew."""
         self._open_incidents = open_incidents
-        for name, notification in self._outbox.restore(outbox):
+        for name, notification in self.outbox.restore(outbox):
             self._accounts.drop(name, notification, "receiver_removed", 0)
         for queue in self._queues.values():
             self._bound(queue)
@@ -294,7 +285,7 @@ class Deliveries:
             queue.receiver.repeat_interval_seconds is not None and self._open_incidents and not self._stopping
         )
         remind = max(queue.remind, queue.resume) - now
-        notification = self._outbox.head(name)
+        notification = self.outbox.head(name)
         if repeats and (notification is None or (remind <= 0 and not queue.reminded)):
             return None, remind
         return notification, None if notification is None else queue.resume - now
@@ -305,7 +296,7 @@ class Deliveries:
         queue.reminded = True
         queue.remind = asyncio.get_running_loop().time() + wait
         open_incidents = [n for n in self._open_incidents if queue.receiver.wants(n)]
-        told = [n for n in open_incidents if not self._outbox.owes(name, n.series)]
+        told = [n for n in open_incidents if not self.outbox.owes(name, n.series)]
         if told:
             answer = await queue.receiver.remind(told, self._clock_ms())
             if isinstance(answer, Delivered):
@@ -320,7 +311,7 @@ class Deliveries:
     def _account(self, queue: ReceiverQueue, notification: Notification, answer: DeliveryResult) -> None:
         """Write down how an attempt went."""
         name = queue.receiver.name
-        attempts = self._outbox.attempts(name, notification) + 1
+        attempts = self.outbox.attempts(name, notification) + 1
         if isinstance(answer, Delivered):
             queue.failures = 0
             self._accounts.sent(name, notification, attempts)
@@ -333,10 +324,10 @@ class Deliveries:
                 queue.failures = 0
                 self._accounts.drop(name, notification, answer.reason, attempts)
             case Failed():
-                self._outbox.fail(name, notification)
+                self.outbox.fail(name, notification)
                 queue.pause(answer, self._spec, self._draw())
                 self._give_up(name, answer.reason)
-                if self._outbox.owed(name, notification):
+                if self.outbox.owed(name, notification):
                     wait = round(queue.resume - asyncio.get_running_loop().time(), 3)
                     self._emit(
                         NotificationFailed(

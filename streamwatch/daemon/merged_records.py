@@ -205,7 +205,7 @@ class MergedRecords:
         self._telemetry = telemetry
         self._clocks = clocks
         sides: dict[str, Side] = {name: topic.side for name, topic in topics.items()}
-        self._merge = Merge(merge, sides, progress)
+        self.merge = Merge(merge, sides, progress)
         self._progress = progress
         self._rejected = rejected
         self._recent = RecentRecords()
@@ -218,22 +218,13 @@ class MergedRecords:
         self.records = 0
         """Records decoded since the start."""
 
-    @property
-    def held_records(self) -> int:
-        """Records that wait for their place in the sequence."""
-        return self._merge.held_records
-
     def holds_from_before(self, arrived_ms: int) -> bool:
         """Tell whether something is yet to be evaluated that was read by then."""
-        return self.ready is not None or self._merge.holds_from_before(arrived_ms)
-
-    def crowded(self) -> frozenset[Partition]:
-        """Name the partitions that are so far ahead of others that no more should be asked of them."""
-        return self._merge.crowded()
+        return self.ready is not None or self.merge.holds_from_before(arrived_ms)
 
     def flush(self, moved: frozenset[Partition]) -> None:
         """Release what is held of these partitions, whose logs are no longer there; nothing may be ready."""
-        self._begin(self._merge.flush(sorted(moved), self._clocks.host_ms()))
+        self._begin(self.merge.flush(sorted(moved), self._clocks.host_ms()))
 
     def forget_records(self, partitions: frozenset[Partition]) -> None:
         """Recognise these logs no longer by what was read of them: they are others now."""
@@ -263,11 +254,11 @@ class MergedRecords:
                 partition: self._decoded(partition, records) for partition, records in delivered.items()
             }
             self._room = room_after(decoded.values())
-            self._merge.add(decoded, clocks.monotonic_ms())
-        self._merge.found({partition: state.at_end_ms for partition, state in poll.partitions.items()})
-        self._merge.leave_behind(poll.left_behind)
+            self.merge.add(decoded, clocks.monotonic_ms())
+        self.merge.found({partition: state.at_end_ms for partition, state in poll.partitions.items()})
+        self.merge.leave_behind(poll.left_behind)
         self._read = {partition: state.position for partition, state in poll.partitions.items()}
-        self._begin(self._merge.in_turns(clocks.monotonic_ms(), clocks.host_ms(), connected=connected))
+        self._begin(self.merge.in_turns(clocks.monotonic_ms(), clocks.host_ms(), connected=connected))
 
     def next_turn(self) -> None:
         """Have the next of what is released ready, if there is more."""
@@ -279,7 +270,7 @@ class MergedRecords:
 
     def families(self) -> Sequence[Family]:
         """Records held by the merge, and the partitions waited for."""
-        return held_families(self._merge, self._clocks.monotonic_ms())
+        return held_families(self.merge, self._clocks.monotonic_ms())
 
     def _begin(self, turns: Iterable[Released]) -> None:
         self._turns = expanded_in_turns(turns)
@@ -288,7 +279,7 @@ class MergedRecords:
     def _advance_positions(self) -> None:
         """Go on where reading stands in partitions of which nothing is held: past control records, too."""
         for partition, position in self._read.items():
-            if self._merge.is_empty(partition):
+            if self.merge.is_empty(partition):
                 self._progress.positions[partition] = position
 
     def _meet(self, poll: Poll) -> None:
@@ -300,7 +291,7 @@ class MergedRecords:
                 records = poll.records.get(partition, ())
                 self._progress.positions[partition] = records[0].offset if records else state.position
         if poll.partitions:
-            self._merge.set_partitions(list(poll.partitions))
+            self.merge.set_partitions(list(poll.partitions))
             for partition in self._progress.positions.keys() - poll.partitions.keys():
                 self._progress.forget(partition)
 
@@ -313,15 +304,15 @@ class MergedRecords:
 
     def _tell(self) -> None:
         """Say who is not waited for any more, and whether the host's clock is believed."""
-        for partition in self._merge.left_behind:
+        for partition in self.merge.left_behind:
             self._progress.left_behind += 1
             self._telemetry.emit(PartitionLeftBehind(partition.topic, partition.partition))
-        self._merge.left_behind.clear()
-        for kind in self._merge.full_names:
+        self.merge.left_behind.clear()
+        for kind in self.merge.full_names:
             self._telemetry.emit(NameTableFull(kind))
-        self._merge.full_names.clear()
-        if self._merge.host_is_behind != self._host_was_behind:
-            self._host_was_behind = self._merge.host_is_behind
+        self.merge.full_names.clear()
+        if self.merge.host.is_behind != self._host_was_behind:
+            self._host_was_behind = self.merge.host.is_behind
             self._telemetry.emit(HostClockBehind() if self._host_was_behind else HostClockRight())
 
 

@@ -123,4 +123,4 @@ def restored_progress(written: bytes | None, topics: Collection[str] | None = No
         return MergeProgress()
     with reading(f"the section {MERGE!r}"):
         state = _MERGE_DECODER.decode(written)
-    return MergeProgress.restored(state, {p.topic for p in state.places} if topics is None else topics)
+    return MergeProgress.restored(state, {p.topic for p in state.partitions} if topics is None else topics)

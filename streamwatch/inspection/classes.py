@@ -49,7 +49,7 @@ class ClassPair:
 def class_pairs(
     left: Stream, right: Stream, joined: Sequence[tuple[int, int]], without: Collection[str]
 ) -> list[ClassPair]:
-    """Candidates by rank, the likeliest first; `without` are places with other parts already."""
+    """Candidates by rank, the likeliest first; `without` are locations with other parts already."""
     lefts = [column for column in _candidates(left, without) if len(column.counts) > 1]
     rights = _candidates(right, without)
     found = [pair for a in lefts for b in rights if (pair := _judged(a, b, joined)) is not None]
@@ -61,7 +61,7 @@ def class_pairs(
 
 def scores(stream: Stream) -> list[str]:
     """Fields with continuous numbers from 0 to 1."""
-    return [column.place for column in stream.columns.values() if column.is_score]
+    return [column.location for column in stream.columns.values() if column.is_score]
 
 
 def _candidates(stream: Stream, without: Collection[str]) -> list[Column]:
@@ -69,8 +69,8 @@ def _candidates(stream: Stream, without: Collection[str]) -> list[Column]:
     return [
         column
         for column in stream.columns.values()
-        if column.place not in without
-        and column.place != "key"
+        if column.location not in without
+        and column.location != "key"
         and column.filled >= FILLED
         and not column.is_continuous
         and len(column.counts) <= min(MAX_CLASSES, max(2, len(column.raw) // 3))
@@ -105,12 +105,12 @@ def _of_largest(vector: Vector, b: Column, joined: Sequence[tuple[int, int]]) ->
     speaks = max(vector.telling(classes, meant), _association(vector.column(classes), meant))
     if len(meant) < MIN_PAIRS or known < KNOWN or speaks < CLEAR:
         return None
-    named = weight(b.place, LABEL) - 0.8 * describes(b.place) - 0.5 * (1 - b.filled)
+    named = weight(b.location, LABEL) - 0.8 * describes(b.location) - 0.5 * (1 - b.filled)
     agreed = vector.column(classes).texts
     agreement = sum(agreed[i] == text for i, text in meant) / len(meant)
     rank = OF_NUMBERS + 0.1 * bool(vector.names) + named + speaks + (ALIASED if aliases else known)
     order = () if vector.names else tuple(classes)
-    return ClassPair(vector.place, b.place, rank, agreement, speaks, aliases, largest=order)
+    return ClassPair(vector.location, b.location, rank, agreement, speaks, aliases, largest=order)
 
 
 def _association(column: Column, meant: Sequence[tuple[int, str]]) -> float:
@@ -132,19 +132,19 @@ def _judged(a: Column, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPai
         return None
     agreement = sum(n for (x, y), n in both.items() if x == y) / count
     association = cramers_v(both)
-    names = weight(a.place, PREDICTION) + weight(b.place, LABEL)
-    rank = names - 0.8 * (describes(a.place) + describes(b.place)) * (names < NAMED)
+    names = weight(a.location, PREDICTION) + weight(b.location, LABEL)
+    rank = names - 0.8 * (describes(a.location) + describes(b.location)) * (names < NAMED)
     aliases, unmatched = _aliases(both, association)
     rank += 0.0 if unmatched else ALIASED if aliases else _in_common(both)
     rank += association - 0.5 * (1 - b.filled)
-    rank += 0.3 * (a.place.startswith("value") + b.place.startswith("value"))
+    rank += 0.3 * (a.location.startswith("value") + b.location.startswith("value"))
     if agreement == 1.0 and count >= COPIED_AFTER:  # labels repeat what was decided, or both what was asked
         rank -= 1.0 if names >= NAMED else 1.5
     if len(b.counts) == 1:
         rank -= 0.7
     if association < TELLING and max(len(a.counts), len(b.counts)) > FEW:  # counts of this and of that
         rank -= 1.0
-    return ClassPair(a.place, b.place, rank, agreement, association, aliases, unmatched)
+    return ClassPair(a.location, b.location, rank, agreement, association, aliases, unmatched)
 
 
 NAMED: Final = 1.0
@@ -247,14 +247,14 @@ def score_pair(
     labels = [
         column
         for column in right.columns.values()
-        if len(column.counts) == 2 and column.place not in without and unit_of(column, record_ms) is None
+        if len(column.counts) == 2 and column.location not in without and unit_of(column, record_ms) is None
     ]
     found: list[tuple[float, ScorePair]] = []
-    for place in scores(left):
+    for location in scores(left):
         for label in labels:
-            pair = _judged_score(left.columns[place], label, joined)
+            pair = _judged_score(left.columns[location], label, joined)
             if pair is not None:
-                named = weight(label.place, LABEL) - describes(label.place)
+                named = weight(label.location, LABEL) - describes(label.location)
                 found.append((pair.area + 0.2 * named, pair))
     return max(found, key=lambda each: each[0])[1] if found else None
 
@@ -271,4 +271,4 @@ def _judged_score(score: Column, label: Column, joined: Sequence[tuple[int, int]
     area = area_under_roc(of[other], of[one])
     above, below = (other, one) if area >= 0.5 else (one, other)
     area = max(area, 1 - area)
-    return ScorePair(score.place, label.place, above, below, area) if area >= TELLING_SCORE else None
+    return ScorePair(score.location, label.location, above, below, area) if area >= TELLING_SCORE else None

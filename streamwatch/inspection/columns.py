@@ -1,4 +1,4 @@
-"""What stands at one place in all records of a stream, and what it looks like."""
+"""What stands at one location in all records of a stream, and what it looks like."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.envelopes import EnvelopeKind
 from streamwatch.edge.decoders.fields import canonical_text
 
-# One record as places and what stands there, in the notation of mappings.
+# One record as locations and what stands there, in the notation of mappings.
 
 
 Scalar: TypeAlias = str | int | float | bool
 MAX_DEPTH: Final = 10
 MAX_PLACES: Final = 400
-"""Places of one record that are looked at."""
+"""Locations of one record that are looked at."""
 MAX_ELEMENTS: Final = 2
 """First elements of an array that are looked at."""
 _FRAME: Final = 5
@@ -30,7 +30,7 @@ _FRAME: Final = 5
 
 @dataclass(slots=True)
 class FlatRecord:
-    """A record's scalars by place (`value.a.b`, `key`, `header:x`), or those of one element of its arrays.
+    """A record's scalars by location (`value.a.b`, `key`, `header:x`), or those of one element of its arrays.
 
     `unaddressable` are names of fields that no mapping can write.
     """
@@ -38,9 +38,9 @@ class FlatRecord:
     record: Record
     scalars: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
     arrays: dict[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
-    """Arrays by their place."""
+    """Arrays by their location."""
     numbers: dict[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
-    """Objects of two or more numbers and nothing else, by their place."""
+    """Objects of two or more numbers and nothing else, by their location."""
     unaddressable: set[str] = field(default_factory=set[str])
     fault: str = ""
     """Reason why the value cannot be looked into; empty if it can."""
@@ -88,9 +88,9 @@ def _fill_key(flat: FlatRecord, key: bytes | None) -> None:
     flat.scalars["key"] = text
 
 
-def walk(place: str, content: Any, flat: FlatRecord) -> None:
-    """Add what lies at a place, and below it, to a record."""
-    for found, scalar in _walk(place, content, flat, 0):
+def walk(location: str, content: Any, flat: FlatRecord) -> None:
+    """Add what lies at a location, and below it, to a record."""
+    for found, scalar in _walk(location, content, flat, 0):
         if len(flat.scalars) >= MAX_PLACES:
             break
         flat.scalars[found] = scalar
@@ -141,25 +141,25 @@ def _out_of(envelope: EnvelopeKind, content: Any, record: Record) -> tuple[Any, 
 _PARTS: Final = frozenset({"data", "request", "response"})
 
 
-def _walk(place: str, content: Any, flat: FlatRecord, depth: int) -> Iterator[tuple[str, Scalar]]:
+def _walk(location: str, content: Any, flat: FlatRecord, depth: int) -> Iterator[tuple[str, Scalar]]:
     if isinstance(content, dict) and depth < MAX_DEPTH:
         if len(content) > 1 and all(type(inner) in {int, float} for inner in content.values()):
-            flat.numbers[place] = content
+            flat.numbers[location] = content
         for name, inner in content.items():
             if not name or not name.isprintable() or set(name) & _UNWRITABLE:
-                flat.unaddressable.add(f"{place}: {name!r}")
+                flat.unaddressable.add(f"{location}: {name!r}")
             else:
-                yield from _walk(f"{place}.{_step(name)}", inner, flat, depth + 1)
+                yield from _walk(f"{location}.{_step(name)}", inner, flat, depth + 1)
     elif isinstance(content, list) and depth < MAX_DEPTH:
-        flat.arrays[place] = content
+        flat.arrays[location] = content
         for at, inner in enumerate(content[:MAX_ELEMENTS]):
-            yield from _walk(f"{place}[{at}]", inner, flat, depth + 1)
+            yield from _walk(f"{location}[{at}]", inner, flat, depth + 1)
     elif isinstance(content, str | int | float):
-        yield place, content
+        yield location, content
 
 
 def _step(name: str) -> str:
-    """Name of a field as a step of a place: quoted where it has a dot or a bracket."""
+    """Name of a field as a step of a location: quoted where it has a dot or a bracket."""
     return f'"{name}"' if _SPECIAL & set(name) else name
 
 
@@ -194,9 +194,9 @@ LARGEST: Final = 1e30
 
 @dataclass
 class Column:
-    """One place in the records of a stream; `raw` and `texts` have an entry per record, None where absent."""
+    """Contents at one location in the records of a stream; `raw` and `texts` have None where absent."""
 
-    place: str
+    location: str
     raw: Sequence[Scalar | None]
 
     @cached_property
@@ -243,5 +243,5 @@ class Column:
 
     @property
     def leaf(self) -> str:
-        """Last step of the place: the field's own name."""
-        return self.place.removeprefix("header:").rpartition(".")[2]
+        """Last step of the location: the field's own name."""
+        return self.location.removeprefix("header:").rpartition(".")[2]

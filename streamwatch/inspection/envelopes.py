@@ -10,7 +10,7 @@ from streamwatch.edge.decoders.envelopes.cloudevents import is_event
 from streamwatch.inspection.classes import MIN_PAIRS, class_pairs, score_pair
 from streamwatch.inspection.columns import FlatRecord
 from streamwatch.inspection.ids import IdPair, Pairing, id_columns
-from streamwatch.inspection.models import model_places
+from streamwatch.inspection.models import model_locations
 from streamwatch.inspection.streams import Stream
 from streamwatch.inspection.words import ID, LABEL, PREDICTION, weight
 
@@ -21,19 +21,20 @@ USUAL: Final = 0.5
 def envelope_of(records: Sequence[FlatRecord]) -> tuple[EnvelopeKind, str] | None:
     """Find the envelope of most records of a topic, and what is to be said of it."""
     readable = [record for record in records if not record.fault]
-    for name, fits, said in _ENVELOPES:
+    for name, fits, note in _ENVELOPES:
         kind = KINDS[name]
         opened = [kind.open(record.tree, record.record) for record in readable if fits(record)]
         counted = sum(each is None or isinstance(each, UnwrappedRecord) for each in opened)
         if counted > USUAL * len(readable) and any(isinstance(each, UnwrappedRecord) for each in opened):
-            return kind, said
+            return kind, note
     return None
 
 
 def _is_debezium(record: FlatRecord) -> bool:
     """Tell a change of a row from any other object with an `op`: it names its source."""
     return any(
-        f"{head}op" in record.scalars and any(place.startswith(f"{head}source.") for place in record.scalars)
+        f"{head}op" in record.scalars
+        and any(location.startswith(f"{head}source.") for location in record.scalars)
         for head in ("value.payload.", "value.")
     )
 
@@ -71,23 +72,23 @@ SURE: Final = 0.3
 def within(stream: Stream) -> Pairing | None:
     """Take a stream for predictions and labels at once; None where no two fields are called like that."""
     ids = [
-        IdPair(c.place, c.place, len(c.counts), 1.0, 1.0, c.uniqueness + 0.5 * weight(c.place, ID))
+        IdPair(c.location, c.location, len(c.counts), 1.0, 1.0, c.uniqueness + 0.5 * weight(c.location, ID))
         for c in id_columns(stream)
     ]
     ids.sort(key=lambda pair: -pair.rank)
     joined = [(row, row) for row in range(len(stream.records))]
     if not ids or len(joined) < MIN_PAIRS:
         return None
-    place = ids[0].left
+    location = ids[0].left
     classes = [
         pair
-        for pair in class_pairs(stream, stream, joined, [place])
+        for pair in class_pairs(stream, stream, joined, [location])
         if pair.prediction != pair.label
         and (pair.largest is not None or weight(pair.prediction, PREDICTION) > SURE)
         and weight(pair.label, LABEL) > SURE
     ]
     scored = score_pair(
-        stream, stream, joined, [place, *(each.place for each in model_places(stream, place))]
+        stream, stream, joined, [location, *(each.location for each in model_locations(stream, location))]
     )
     pairing = Pairing(stream, stream, ids, classes, 0.0, scored)
     return pairing if pairing.is_usable else None

@@ -13,21 +13,21 @@ from streamwatch.edge.decoders.mapping import Places, TimestampUnit
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One place chosen, why, how surely (0.5 to 1), and the next best where it is close.
+    """One location chosen, why, how surely (0.5 to 1), and the next best where it is close.
 
-    `further` are places whose texts follow that of the first one, as of a name and its version.
+    `further` are locations whose texts follow that of the first one, as of a name and its version.
     """
 
-    place: str
+    location: str
     why: str = ""
     confidence: float = 1.0
     runner_up: str = ""
     further: tuple[str, ...] = ()
 
     @property
-    def places(self) -> Places:
-        """The place, or all of them, as a mapping has them."""
-        return (self.place, *self.further) if self.further else self.place
+    def locations(self) -> Places:
+        """The location, or all of them, as a mapping has them."""
+        return (self.location, *self.further) if self.further else self.location
 
     @property
     def is_close(self) -> bool:
@@ -40,9 +40,9 @@ CLOSE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers at a place, one for each class: of an array in the order of `classes`, of an object by name."""
+    """Numbers at a location, one per class: of an array in the order of `classes`, of an object by name."""
 
-    place: str
+    location: str
     classes: tuple[str, ...] = ()
 
 
@@ -64,12 +64,12 @@ def confidence(best: float, second: float | None) -> float:
 class TopicGuess:
     """Mapping of one topic.
 
-    `model` is a place, a constant (`=name`) or None; `classes` are aliases as records write them; `kind` is
-    the place that tells predictions from labels with what stands there in each. `has_fold_field`: records
+    `model` is a location, a constant (`=name`) or None; `classes` are aliases as records write them; `kind`
+    is the location that tells predictions from labels, with the text of each. `has_fold_field`: records
     have what the default mapping takes for a fold. `optional`: many have no class. `largest`: the prediction
     is the class with the largest of several numbers. `envelope` is what values are wrapped in,
-    `format` what they are written in where that is not JSON, `key_format` the same of keys. `when`: place →
-    texts of the records that are meant. `others` are further mappings of the topic: of other models that
+    `format` what they are written in where that is not JSON, `key_format` the same of keys. `when`: location
+    → texts of the records that are meant. `others` are further mappings of the topic: of other models that
     predict in the same records.
     """
 
@@ -98,10 +98,12 @@ class TopicGuess:
     def uses_key(self) -> bool:
         """Tell whether a mapping of the topic looks at keys."""
         choices = (self.id, self.model, self.prediction, self.label, self.timestamp)
-        places = [place for choice in choices if choice for place in (choice.place, *choice.further)]
-        places += [numbers.place for numbers in (self.scores, self.largest) if numbers is not None]
-        places += [*self.when, *([] if self.kind is None else [self.kind[0]])]
-        return any(re.match(r"key\b", place) for place in places) or any(
+        locations = [
+            location for choice in choices if choice for location in (choice.location, *choice.further)
+        ]
+        locations += [numbers.location for numbers in (self.scores, self.largest) if numbers is not None]
+        locations += [*self.when, *([] if self.kind is None else [self.kind[0]])]
+        return any(re.match(r"key\b", location) for location in locations) or any(
             each.uses_key for each in self.others
         )
 

@@ -36,20 +36,20 @@ def no_ids_meet(streams: Mapping[str, Sequence[Stream]]) -> list[str]:
         return [
             "id: a second topic is needed, or one whose records say whether they are predictions or labels"
         ]
-    said: list[str] = []
+    notes: list[str] = []
     for left, right in permutations(wholes, 2):
         if left.topic > right.topic:
             continue
         found = affixes(left, right)
         if found:
             best = found[0]
-            places = f"{left.topic} {best.left} and {right.topic} {best.right}"
-            said.append(
-                f"id: {places} would meet ({best.shared:,} ids), but {best.said}. "
+            locations = f"{left.topic} {best.left} and {right.topic} {best.right}"
+            notes.append(
+                f"id: {locations} would meet ({best.shared:,} ids), but {best.note}. "
                 "Ids are compared as they are: have one side write them as the other does"
             )
-    if said:
-        return said
+    if notes:
+        return notes
     told = [f"{stream.topic}: {_shown(stream)}" for stream in wholes]
     return [
         "id: no field of one topic has contents in common with one of another; candidates: " + "; ".join(told)
@@ -58,7 +58,7 @@ def no_ids_meet(streams: Mapping[str, Sequence[Stream]]) -> list[str]:
 
 def _shown(stream: Stream) -> str:
     columns = sorted(id_columns(stream), key=lambda column: -column.uniqueness)[:SHOWN]
-    return ", ".join(f"{c.place} ({next(iter(c.counts))}, …)" for c in columns) or "none"
+    return ", ".join(f"{c.location} ({next(iter(c.counts))}, …)" for c in columns) or "none"
 
 
 def class_problems(pairing: Pairing) -> list[str]:
@@ -76,16 +76,16 @@ def class_problems(pairing: Pairing) -> list[str]:
     if pairing.is_sound:
         best = pairing.classes[0]
         sides = ((pairing.predictions, best.prediction), (pairing.labels, best.label))
-        said = [_longer(stream, place) for stream, place in sides if stream.longest(place) > 1]
-        return [*said, f"classes of {topics}: {best.unmatched}"] if best.unmatched else said
+        notes = [_longer(stream, location) for stream, location in sides if stream.longest(location) > 1]
+        return [*notes, f"classes of {topics}: {best.unmatched}"] if best.unmatched else notes
     if pairing.scored is not None:
         return []
     continuous = scores(pairing.predictions)
     if continuous:
         shown = ", ".join(continuous[:SHOWN])
         topic = pairing.predictions.name
-        said = f"prediction: {topic} has no field with a class, but {shown} is a score from 0 to 1"
-        return [f"{said}: have the producer write the class that the score led to, too"]
+        note = f"prediction: {topic} has no field with a class, but {shown} is a score from 0 to 1"
+        return [f"{note}: have the producer write the class that the score led to, too"]
     pairs = [f"{pair.prediction} with {pair.label}" for pair in pairing.classes[:SHOWN]]
     return [
         f"prediction and label of {topics}: no two fields look like predicted and true classes"
@@ -97,19 +97,18 @@ def class_problems(pairing: Pairing) -> list[str]:
 def _are_of_models(pairing: Pairing) -> bool:
     """Tell whether labels repeat an id because each is of another model, which it names."""
     named = label_model(pairing, pairing.classes[0].label) if pairing.classes else None
-    if named is None or weight(named.place, MODEL, outer=0.7) <= 0:
+    if named is None or weight(named.location, MODEL, outer=0.7) <= 0:
         return False
-    return are_separated(pairing.labels, pairing.ids[0].right, (named.place, *named.further))
+    return are_separated(pairing.labels, pairing.ids[0].right, (named.location, *named.further))
 
 
-def _longer(stream: Stream, place: str) -> str:
-    """Say that a place is in an array of several elements, of which it would be one."""
-    array = place.partition("[")[0]
-    said = (
-        f"{stream.name}: {array} has up to {stream.longest(place)} elements: with {array}[] each is an event"
-    )
-    said += ", whose id, if it is not in the array, is followed by # and the number of the element"
-    return f"{said}; {place} takes that one alone"
+def _longer(stream: Stream, location: str) -> str:
+    """Say that a location is in an array of several elements, of which it would be one."""
+    array = location.partition("[")[0]
+    longest = stream.longest(location)
+    note = f"{stream.name}: {array} has up to {longest} elements: with {array}[] each is an event"
+    note += ", whose id, if it is not in the array, is followed by # and the number of the element"
+    return f"{note}; {location} takes that one alone"
 
 
 READABLE: Final = 0.5
@@ -131,9 +130,9 @@ def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
     envelopes: dict[str, str] = {}
     for topic, records in flats.items():
         if (known := envelope_of(records)) is not None:
-            kind, said = known
+            kind, note = known
             envelopes[topic] = kind.name
-            notes.append(f"topic {topic}: {said}")
+            notes.append(f"topic {topic}: {note}")
             records = [flatten(record, kind) for record in samples[topic]]  # noqa: PLW2901
         if fault := _unreadable(topic, records):
             problems.append(fault)
@@ -220,10 +219,10 @@ def _unreadable(topic: str, records: Sequence[FlatRecord]) -> str:
     if faults.total() <= (1 - READABLE) * filled:
         return ""
     fault, count = faults.most_common(1)[0]
-    said = f"topic {topic}: {count:,} of {filled:,} records are {fault}"
+    note = f"topic {topic}: {count:,} of {filled:,} records are {fault}"
     if fault.startswith("framed"):
-        said += ": they are written with a schema registry, not as plain JSON"
-    return said
+        note += ": they are written with a schema registry, not as plain JSON"
+    return note
 
 
 def _unaddressable(topic: str, records: Sequence[FlatRecord]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from streamwatch.inspection.classes import TELLING, ClassPair, ScorePair, class_pairs, score_pair, scores
 from streamwatch.inspection.columns import Column
-from streamwatch.inspection.models import model_places
+from streamwatch.inspection.models import model_locations
 from streamwatch.inspection.streams import EACH, Stream
 from streamwatch.inspection.times import unit_of
 from streamwatch.inspection.words import ID, LABEL, LABEL_TOPIC, PREDICTION, PREDICTION_TOPIC, weight, words
@@ -48,7 +48,7 @@ def id_columns(stream: Stream) -> list[Column]:
         if column.is_continuous or column.is_boolean or len(column.counts) < MIN_DISTINCT:
             continue
         unit = unit_of(column, record_ms)
-        if unit == "iso8601" or (unit is not None and weight(column.place, ID) <= 0):
+        if unit == "iso8601" or (unit is not None and weight(column.location, ID) <= 0):
             continue
         found.append(column)
     return found
@@ -77,20 +77,22 @@ def _pair(a: Column, b: Column) -> IdPair | None:
     pairs = sum(a.counts[text] * b.counts[text] for text in common)
     fan_out = pairs / sum(max(a.counts[text], b.counts[text]) for text in common)
     names = (
-        weight(a.place, ID) + weight(b.place, ID) + (0.3 if a.leaf.casefold() == b.leaf.casefold() else 0.0)
+        weight(a.location, ID)
+        + weight(b.location, ID)
+        + (0.3 if a.leaf.casefold() == b.leaf.casefold() else 0.0)
     )
     rank = (
         (a.uniqueness * b.uniqueness) ** 0.5 / fan_out
         + 0.5 * cover**0.5
         + 0.2 * names
-        + (0.1 if "[" not in (a.place + b.place).replace(EACH, "") else 0.0)
-        - DEPTH * (a.place.count(".") + b.place.count("."))
+        + (0.1 if "[" not in (a.location + b.location).replace(EACH, "") else 0.0)
+        - DEPTH * (a.location.count(".") + b.location.count("."))
     )
-    return IdPair(a.place, b.place, len(common), cover, fan_out, rank)
+    return IdPair(a.location, b.location, len(common), cover, fan_out, rank)
 
 
 DEPTH: Final = 0.02
-"""What a step of a place costs: of contents that lie at two places the outer one is taken."""
+"""What a step of a location costs: of contents that lie at two locations the outer one is taken."""
 
 
 def _corroborated(pair: IdPair, others: Sequence[IdPair], left: Stream, right: Stream) -> IdPair:
@@ -135,7 +137,7 @@ class Affix:
 
     left: str
     right: str
-    said: str
+    note: str
     shared: int
 
 
@@ -154,27 +156,27 @@ def affixes(left: Stream, right: Stream) -> list[Affix]:
 def affix_of(a: Column, b: Column) -> Affix | None:
     """Reason why ids of two columns do not meet; None where they would not whatever is cut off."""
     least = max(MIN_SHARED, 0.2 * min(len(a.counts), len(b.counts)))
-    for said, forms in _FORMS:
+    for note, forms in _FORMS:
         left, right = ({forms(text) for text in column.counts} for column in (a, b))
         if len(left & right) >= least and min(len(left), len(right)) >= MIN_DISTINCT:
-            return Affix(a.place, b.place, said, len(left & right))
+            return Affix(a.location, b.location, note, len(left & right))
     cut_a, cut_b = _trimmed(a.counts), _trimmed(b.counts)
     for core_a in (cut_a, ("", "", frozenset(a.counts))):
         for core_b in (cut_b, ("", "", frozenset(b.counts))):
             shared = len(core_a[2] & core_b[2])
             if shared >= least and core_a[:2] != core_b[:2]:
-                return Affix(a.place, b.place, _told(a.place, core_a, b.place, core_b), shared)
+                return Affix(a.location, b.location, _told(a.location, core_a, b.location, core_b), shared)
     for one, other, swapped in ((a, b, False), (b, a, True)):
         for sign in ("|", ":", "/", "-", "_", "#", "."):
             parts = Counter(part for text in one.counts for part in text.split(sign) if sign in text)
             shared = len(parts.keys() & other.counts.keys())
             if shared >= least:
-                said = (
-                    f"ids at {one.place} have several parts with {sign!r}, "
-                    f"one of which is the id at {other.place}"
+                note = (
+                    f"ids at {one.location} have several parts with {sign!r}, "
+                    f"one of which is the id at {other.location}"
                 )
-                places = (b.place, a.place) if swapped else (a.place, b.place)
-                return Affix(places[swapped], places[not swapped], said, shared)
+                locations = (b.location, a.location) if swapped else (a.location, b.location)
+                return Affix(locations[swapped], locations[not swapped], note, shared)
     return None
 
 
@@ -198,13 +200,13 @@ def _common_start(texts: Sequence[str]) -> str:
 def _told(
     a: str, left: tuple[str, str, frozenset[str]], b: str, right: tuple[str, str, frozenset[str]]
 ) -> str:
-    said: list[str] = []
-    for place, (prefix, suffix, _), other in ((a, left, b), (b, right, a)):
+    note: list[str] = []
+    for location, (prefix, suffix, _), other in ((a, left, b), (b, right, a)):
         if prefix:
-            said.append(f"ids at {place} start with {prefix!r}, those at {other} do not")
+            note.append(f"ids at {location} start with {prefix!r}, those at {other} do not")
         if suffix:
-            said.append(f"ids at {place} end with {suffix!r}, those at {other} do not")
-    return "; ".join(said)
+            note.append(f"ids at {location} end with {suffix!r}, those at {other} do not")
+    return "; ".join(note)
 
 
 def _without_dashes(text: str) -> str:
@@ -264,8 +266,8 @@ def paired(left: Stream, right: Stream) -> Pairing | None:
     best: Pairing | None = None
     for at, pair in enumerate(ids[:IDS_TRIED]):
         joined = joined_rows(left, right, pair)
-        places = [pair.left, pair.right, *([left.kind[0]] if left.kind else [])]
-        classes = class_pairs(left, right, joined, places)
+        locations = [pair.left, pair.right, *([left.kind[0]] if left.kind else [])]
+        classes = class_pairs(left, right, joined, locations)
         rank = (
             1.5 * pair.rank + (classes[0].rank if classes else -1.0) + _direction(left, right, pair, joined)
         )
@@ -273,7 +275,7 @@ def paired(left: Stream, right: Stream) -> Pairing | None:
             rank -= ONE_OF_SEVERAL
         if best is None or rank > best.rank:
             ordered = [pair, *ids[:at], *ids[at + 1 :]]
-            best = Pairing(left, right, ordered, classes, rank, score_pair(left, right, joined, places))
+            best = Pairing(left, right, ordered, classes, rank, score_pair(left, right, joined, locations))
     return best
 
 
@@ -315,7 +317,7 @@ def _direction(left: Stream, right: Stream, pair: IdPair, joined: Sequence[tuple
     for stream, sign in ((left, 1), (right, -1)):
         named = set(words(stream.topic if stream.kind is None else stream.kind[1]))
         rank += sign * 0.4 * (bool(named & PREDICTION_TOPIC) - bool(named & LABEL_TOPIC))
-        place = pair.left if stream is left else pair.right
-        rank += sign * 0.4 * bool(model_places(stream, place))
+        location = pair.left if stream is left else pair.right
+        rank += sign * 0.4 * bool(model_locations(stream, location))
         rank += sign * 0.3 * bool(scores(stream))
     return rank

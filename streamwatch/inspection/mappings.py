@@ -27,32 +27,32 @@ TELLING_CONDITION: Final = frozenset({"type", "kind", "event", "action", "operat
 """Words of a field that says what a record is; a status tells what became of it, and changes."""
 
 
-def condition(stream: Stream, place: str) -> Mapping[str, tuple[str, ...]]:
-    """Find the place, and the texts there, of all records with a content at `place` and of no others.
+def condition(stream: Stream, location: str) -> Mapping[str, tuple[str, ...]]:
+    """Find the location, and the texts there, of all records with a content at `location` and of no others.
 
     Empty where no field tells, and of elements of arrays, which a condition on the record does not see.
     """
     if not stream.records or stream.records[0].element is not None:
         return {}
-    present = _present(stream, place)
+    present = _present(stream, location)
     found = [
         (column, texts)
         for column in stream.columns.values()
         if TELLING_CONDITION & set(words(column.leaf))
-        and column.place != place
-        and "[" not in column.place
+        and column.location != location
+        and "[" not in column.location
         and (texts := _texts(column, present))
     ]
     if not found:
         return {}
     column, texts = min(found, key=lambda each: len(each[0].counts))
-    return {column.place: texts}
+    return {column.location: texts}
 
 
-def _present(stream: Stream, place: str) -> list[bool]:
-    if place in stream.columns:
-        return [text is not None for text in stream.columns[place].texts]
-    return [row is not None for row in stream.vectors[place].rows]
+def _present(stream: Stream, location: str) -> list[bool]:
+    if location in stream.columns:
+        return [text is not None for text in stream.columns[location].texts]
+    return [row is not None for row in stream.vectors[location].rows]
 
 
 def _texts(column: Column, present: list[bool]) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ _NUMBERED: Final = re.compile(r"\d+|[a-z]")
 
 @dataclass(frozen=True, slots=True)
 class _Parallel:
-    """Two places alike but for one step; that step in each, and the place up to and with it."""
+    """Two locations alike but for one step; that step in each, and the location up to and with it."""
 
     steps: tuple[str, str]
     prefixes: tuple[str, str]
@@ -173,8 +173,8 @@ def _name_column(stream: Stream, prefix: str) -> Column | None:
     found: Sequence[Column] = [
         column
         for column in stream.columns.values()
-        if column.place.startswith(f"{prefix}.")
-        and weight(column.place.removeprefix(f"{prefix}."), MODEL) >= ENOUGH
+        if column.location.startswith(f"{prefix}.")
+        and weight(column.location.removeprefix(f"{prefix}."), MODEL) >= ENOUGH
         and len(column.counts) <= MAX_MODELS
         and not column.is_continuous
         and not column.is_boolean
@@ -183,10 +183,10 @@ def _name_column(stream: Stream, prefix: str) -> Column | None:
 
 
 def _model(stream: Stream, way: _Parallel, side: int) -> Choice:
-    """Place of the model's name beside its class, or a constant made of what tells the two apart."""
+    """Location of the model's name beside its class, or a constant made of what tells the two apart."""
     column = _name_column(stream, way.prefixes[side]) if way.inner else None
     if column is not None:
-        return Choice(column.place, f"models: {', '.join(sorted(column.counts)[:4])}")
+        return Choice(column.location, f"models: {', '.join(sorted(column.counts)[:4])}")
     step, other = way.steps[side], words(way.steps[1 - side])
     roles = [word for word in words(step) if word not in other]
     name = step if way.inner or not all(word in ROLES for word in roles) else "-".join(roles)

@@ -32,19 +32,19 @@ FEWEST: Final = 3
 class ModelPlace:
     """A field that may name the model; `separates` tells that it keeps equal ids apart."""
 
-    place: str
+    location: str
     models: tuple[str, ...]
     rank: float
     separates: bool
 
 
-def model_places(stream: Stream, id_place: str, without: Collection[str] = ()) -> list[ModelPlace]:
+def model_locations(stream: Stream, id_location: str, without: Collection[str] = ()) -> list[ModelPlace]:
     """Candidates by rank, the likeliest first."""
-    ids = stream.id_columns[id_place]
+    ids = stream.id_columns[id_location]
     repeats = ids.uniqueness < REPEATING
     found: list[ModelPlace] = []
     for column in stream.columns.values():
-        if column.place in without or column.filled < FILLED or len(column.counts) > MAX_MODELS:
+        if column.location in without or column.filled < FILLED or len(column.counts) > MAX_MODELS:
             continue
         if column.is_continuous or column.is_boolean or 2 * len(column.counts) > len(column.raw) + 1:
             continue
@@ -53,61 +53,61 @@ def model_places(stream: Stream, id_place: str, without: Collection[str] = ()) -
         if separates and (rank > 0 or not column.numbers):
             rank += SEPARATES
         if rank >= ENOUGH:
-            found.append(ModelPlace(column.place, tuple(sorted(column.counts)), rank, separates))
-    return sorted(found, key=lambda place: -place.rank)
+            found.append(ModelPlace(column.location, tuple(sorted(column.counts)), rank, separates))
+    return sorted(found, key=lambda location: -location.rank)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """Places that name the model together, usually one, the names, and the next best place.
+    """Locations that name the model together, usually one, the names, and the next best location.
 
     `version` is a field that is not part of the name, although it differs for models of one name.
     """
 
-    places: tuple[str, ...]
+    locations: tuple[str, ...]
     models: tuple[str, ...]
     rank: float
     second: ModelPlace | None = None
     version: str = ""
 
 
-def model_name(stream: Stream, id_place: str, without: Collection[str] = ()) -> ModelName | None:
+def model_name(stream: Stream, id_location: str, without: Collection[str] = ()) -> ModelName | None:
     """Find the field that names the model, and its version where the name alone leaves ids repeated."""
-    found = model_places(stream, id_place, without)
+    found = model_locations(stream, id_location, without)
     if not found:
         return None
-    ids = stream.id_columns[id_place]
-    named = [each for each in found if not VERSION & set(words(_leaf(each.place)))]
+    ids = stream.id_columns[id_location]
+    named = [each for each in found if not VERSION & set(words(_leaf(each.location)))]
     if named and not named[0].separates:
         name = named[0]
-        for column in _versions(stream, {*without, id_place, name.place}):
-            texts = joined_texts(stream.columns[name.place], column)
+        for column in _versions(stream, {*without, id_location, name.location}):
+            texts = joined_texts(stream.columns[name.location], column)
             models = tuple(sorted({text for text in texts if text is not None}))
             if len(models) <= MAX_MODELS and _separates(ids, texts):
-                return ModelName((name.place, column.place), models, name.rank + SEPARATES)
+                return ModelName((name.location, column.location), models, name.rank + SEPARATES)
     best, *others = found
     differing = _differing(stream, best, without)
-    return ModelName((best.place,), best.models, best.rank, others[0] if others else None, differing)
+    return ModelName((best.location,), best.models, best.rank, others[0] if others else None, differing)
 
 
-def joined_names(stream: Stream, id_place: str, models: Collection[str]) -> tuple[str, ...]:
-    """Two places of a stream that name some of these models together; empty where none do."""
-    for name in model_places(stream, id_place):
-        for column in _versions(stream, {id_place, name.place}):
-            if {text for text in joined_texts(stream.columns[name.place], column) if text} <= set(models):
-                return name.place, column.place
+def joined_names(stream: Stream, id_location: str, models: Collection[str]) -> tuple[str, ...]:
+    """Two locations of a stream that name some of these models together; empty where none do."""
+    for name in model_locations(stream, id_location):
+        for column in _versions(stream, {id_location, name.location}):
+            if {text for text in joined_texts(stream.columns[name.location], column) if text} <= set(models):
+                return name.location, column.location
     return ()
 
 
-def are_separated(stream: Stream, id_place: str, places: Sequence[str]) -> bool:
-    """Tell whether each id of a stream stands there once for each name at these places."""
-    name, *version = (stream.columns[place] for place in places)
+def are_separated(stream: Stream, id_location: str, locations: Sequence[str]) -> bool:
+    """Tell whether each id of a stream stands there once for each name at these locations."""
+    name, *version = (stream.columns[location] for location in locations)
     texts = joined_texts(name, version[0]) if version else name.texts
-    return _separates(stream.id_columns[id_place], texts)
+    return _separates(stream.id_columns[id_location], texts)
 
 
 def joined_texts(name: Column, version: Column) -> list[str | None]:
-    """Names that two columns make together, as a mapping with both places makes them."""
+    """Names that two columns make together, as a mapping with both locations makes them."""
     joined = (joined_text(both, (False, False)) for both in zip(name.raw, version.raw, strict=True))
     return [text if isinstance(text, str) else None for text in joined]
 
@@ -117,14 +117,14 @@ def _versions(stream: Stream, without: Collection[str]) -> list[Column]:
     found = [
         column
         for column in stream.columns.values()
-        if column.place not in without
+        if column.location not in without
         and column.filled >= FILLED
         and len(column.counts) <= MAX_MODELS
         and not column.is_boolean
-        and DEPLOYMENT & set(words(_leaf(column.place)))
-        and not OTHERS & set(words(_leaf(column.place)))
+        and DEPLOYMENT & set(words(_leaf(column.location)))
+        and not OTHERS & set(words(_leaf(column.location)))
     ]
-    return sorted(found, key=lambda column: -weight(column.place, NEAR, outer=0.5))
+    return sorted(found, key=lambda column: -weight(column.location, NEAR, outer=0.5))
 
 
 NEAR: Final = {"version": 0.5, "model": 0.4, "revision": 0.3, "deployment": 0.2}
@@ -136,25 +136,25 @@ SEPARATES: Final = 0.5
 
 
 def _differing(stream: Stream, name: ModelPlace, without: Collection[str]) -> str:
-    """Place of a version that differs among the records of one name; empty without any."""
-    if VERSION & set(words(_leaf(name.place))):
+    """Location of a version that differs among the records of one name; empty without any."""
+    if VERSION & set(words(_leaf(name.location))):
         return ""
-    texts = stream.columns[name.place].texts
-    for column in _versions(stream, {*without, name.place}):
+    texts = stream.columns[name.location].texts
+    for column in _versions(stream, {*without, name.location}):
         if len(set(zip(texts, column.texts, strict=True))) > len(name.models):
-            return column.place
+            return column.location
     return ""
 
 
-def _leaf(place: str) -> str:
-    return place.removeprefix("header:").rpartition(".")[2]
+def _leaf(location: str) -> str:
+    return location.removeprefix("header:").rpartition(".")[2]
 
 
 REPEATING: Final = 0.9
 
 
 def _rank(column: Column) -> float:
-    rank = weight(column.place, MODEL, outer=0.7)
+    rank = weight(column.location, MODEL, outer=0.7)
     if words(column.leaf)[-1:] and words(column.leaf)[-1] in NAMES and rank > 0:
         rank += 0.2
     return rank

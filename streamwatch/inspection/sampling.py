@@ -30,13 +30,13 @@ def sampling_note(stream: Stream) -> str | None:
     least = min(found.numbers)
     unit = 10.0 ** floor(log10(least))
     rounded = float(f"{floor(least / unit * (1 + 1e-9)) * unit:.1g}")
-    fields = {"label_probability": found.place, "min_label_probability": f"{rounded:g}"}
+    fields = {"label_probability": found.location, "min_label_probability": f"{rounded:g}"}
     asked = next((column for _, column in sorted(stream.columns.items()) if _tells_request(column)), None)
     if asked is not None:
-        fields["label_requested"] = asked.place
+        fields["label_requested"] = asked.location
     written = ", ".join(f"{name}: {value}" for name, value in fields.items())
     return (
-        f"topic {stream.topic}: {found.place} looks like the probability with which a label is asked for "
+        f"topic {stream.topic}: {found.location} looks like the probability with which a label is asked for "
         f"({least:g} at least); if so, add {written} to its mapping, with the smallest probability in use"
     )
 

@@ -37,22 +37,24 @@ def _limited(rows: Iterator[FlatRecord]) -> Iterator[FlatRecord]:
 
 def _groups(records: Sequence[FlatRecord]) -> list[list[str]]:
     """Arrays of equal lengths in every record that has them; one mapping reads them side by side."""
-    places = dict.fromkeys(place for record in records for place in record.arrays)
+    locations = dict.fromkeys(location for record in records for location in record.arrays)
     groups: list[list[str]] = []
-    for place in places:
-        if not _is_addressable(place, records) or not any(record.arrays.get(place) for record in records):
+    for location in locations:
+        if not _is_addressable(location, records) or not any(
+            record.arrays.get(location) for record in records
+        ):
             continue
-        fitting = next((group for group in groups if _side_by_side(group[0], place, records)), None)
+        fitting = next((group for group in groups if _side_by_side(group[0], location, records)), None)
         if fitting is None:
-            groups.append([place])
+            groups.append([location])
         else:
-            fitting.append(place)
+            fitting.append(location)
     return groups
 
 
-def _is_addressable(place: str, records: Sequence[FlatRecord]) -> bool:
-    """Tell whether every array around it has one element, the one that the place names."""
-    outer = [place[:at] for at, sign in enumerate(place) if sign == "["]
+def _is_addressable(location: str, records: Sequence[FlatRecord]) -> bool:
+    """Tell whether every array around it has one element, the one that the location names."""
+    outer = [location[:at] for at, sign in enumerate(location) if sign == "["]
     return all(len(record.arrays.get(array, (0,))) == 1 for array in outer for record in records)
 
 
@@ -62,27 +64,29 @@ def _side_by_side(one: str, other: str, records: Sequence[FlatRecord]) -> bool:
 
 
 def _rows(records: Sequence[FlatRecord], group: Sequence[str]) -> Iterator[FlatRecord]:
-    inside = tuple(f"{place}[" for place in group)
+    inside = tuple(f"{location}[" for location in group)
     for record in records:
-        arrays = {place: record.arrays[place] for place in group if place in record.arrays}
-        shared = {place: scalar for place, scalar in record.scalars.items() if not place.startswith(inside)}
+        arrays = {location: record.arrays[location] for location in group if location in record.arrays}
+        shared = {
+            location: scalar for location, scalar in record.scalars.items() if not location.startswith(inside)
+        }
         for at in range(min(MAX_EACH, max(map(len, arrays.values()), default=0))):
             row = FlatRecord(record.record, dict(shared), element=at)
-            for place, array in arrays.items():
+            for location, array in arrays.items():
                 content: Any = array[at]
-                walk(f"{place}[]", content, row)
+                walk(f"{location}[]", content, row)
             yield row
 
 
 EACH: Final = "[]"
-"""Sign of a place that is in each element of an array."""
+"""Sign of a location that is in each element of an array."""
 
 
 @dataclass
 class Stream:
     """Records of one topic, or of one kind in it, as columns.
 
-    `kind` is the place that tells kinds apart and what stands there; None where the topic has one kind.
+    `kind` is the location that tells kinds apart and what stands there; None where the topic has one kind.
     `records` are elements of arrays where each of them is an event.
     """
 
@@ -92,16 +96,17 @@ class Stream:
     columns: Mapping[str, Column] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Lay the records out by place."""
-        places = dict.fromkeys(place for record in self.records for place in record.scalars)
+        """Lay the records out by location."""
+        locations = dict.fromkeys(location for record in self.records for location in record.scalars)
         self.columns = {
-            place: Column(place, [record.scalars.get(place) for record in self.records]) for place in places
+            location: Column(location, [record.scalars.get(location) for record in self.records])
+            for location in locations
         }
 
     @cached_property
     def vectors(self) -> Mapping[str, Vector]:
-        """Numbers for each of several classes, by their place."""
-        return {vector.place: vector for vector in vectors_of(self.records)}
+        """Numbers for each of several classes, by their location."""
+        return {vector.location: vector for vector in vectors_of(self.records)}
 
     @cached_property
     def id_columns(self) -> Mapping[str, Column]:
@@ -109,8 +114,8 @@ class Stream:
         if not self.records or self.records[0].element is None:
             return self.columns
         return {
-            place: column if EACH in place else Column(place, self._numbered(column))
-            for place, column in self.columns.items()
+            location: column if EACH in location else Column(location, self._numbered(column))
+            for location, column in self.columns.items()
         }
 
     def _numbered(self, column: Column) -> Sequence[str | None]:
@@ -119,33 +124,33 @@ class Stream:
             for text, record in zip(column.texts, self.records, strict=True)
         ]
 
-    def filled(self, place: str) -> float:
-        """Share of the records that have a content at a place, or a number for each class."""
-        if place in self.columns:
-            return self.columns[place].filled
-        rows = self.vectors[place].rows
+    def filled(self, location: str) -> float:
+        """Share of the records that have a content at a location, or a number for each class."""
+        if location in self.columns:
+            return self.columns[location].filled
+        rows = self.vectors[location].rows
         return sum(row is not None for row in rows) / len(rows)
 
-    def longest(self, place: str) -> int:
-        """Most elements that the array around a place has; 0 where there is none, or each is an event."""
-        array, bracket, _ = place.partition("[")
-        if not bracket or place.startswith(f"{array}{EACH}"):
+    def longest(self, location: str) -> int:
+        """Most elements that the array around a location has; 0 where there is none, or each is an event."""
+        array, bracket, _ = location.partition("[")
+        if not bracket or location.startswith(f"{array}{EACH}"):
             return 0
         return max((len(record.arrays.get(array, ())) for record in self.records), default=0)
 
     @property
     def name(self) -> str:
-        """Topic, and what stands at the place of its kind."""
+        """Topic, and what stands at the location of its kind."""
         return self.topic if self.kind is None else f"{self.topic} ({self.kind[0]} = {self.kind[1]})"
 
 
 def streams_of(topic: str, records: Sequence[FlatRecord]) -> Sequence[Stream]:
-    """Whole topic first, its arrays taken apart, then kinds of records by each place that could tell them."""
+    """Whole topic first, its arrays taken apart, then kinds of records by each location that tells them."""
     readable = [record for record in records if not record.fault]
     whole = Stream(topic, readable)
     found = [whole, *(Stream(topic, rows) for rows in elements_of(readable))]
     for column in whole.columns.values():
-        if column.place.startswith(_OF_CHANGES):
+        if column.location.startswith(_OF_CHANGES):
             continue  # an update repeats the row: it may hold a prediction and its label
         if column.filled < KIND_FILLED or not 2 <= len(column.counts) <= MAX_KINDS or column.is_continuous:
             continue
@@ -155,18 +160,18 @@ def streams_of(topic: str, records: Sequence[FlatRecord]) -> Sequence[Stream]:
         }
         shapes = {text: _shape(group) for text, group in groups.items()}
         if len(set(shapes.values())) > 1:
-            found += [Stream(topic, group, (column.place, text)) for text, group in groups.items()]
+            found += [Stream(topic, group, (column.location, text)) for text, group in groups.items()]
     return found
 
 
 _OF_CHANGES: Final = "value.__"
-"""Beginning of places that Debezium's envelope puts beside a row's columns."""
+"""Beginning of locations that Debezium's envelope puts beside a row's columns."""
 KIND_FILLED: Final = 0.98
 MAX_KINDS: Final = 8
 USUAL: Final = 0.5
 
 
 def _shape(group: Sequence[FlatRecord]) -> frozenset[str]:
-    """Places that most records of a group have."""
-    counts = Counter(place for record in group for place in record.scalars)
-    return frozenset(place for place, count in counts.items() if count > USUAL * len(group))
+    """Locations that most records of a group have."""
+    counts = Counter(location for record in group for location in record.scalars)
+    return frozenset(location for location, count in counts.items() if count > USUAL * len(group))

@@ -32,7 +32,7 @@ SEEN: Final = 0.5
 class Moment:
     """A field with times: its unit, and its distance from the record time (0 where none is known)."""
 
-    place: str
+    location: str
     unit: TimestampUnit
     distance_ms: float
     rank: float
@@ -78,8 +78,8 @@ def moments(stream: Stream, without: Collection[str] = ()) -> list[Moment]:
     """Fields that hold times, the likeliest first."""
     record_ms = [record.record_ms for record in stream.records]
     found: list[Moment] = []
-    for place, column in stream.columns.items():
-        if place in without or place == "key" or column.filled < SEEN or len(column.counts) < MOVING:
+    for location, column in stream.columns.items():
+        if location in without or location == "key" or column.filled < SEEN or len(column.counts) < MOVING:
             continue
         unit = unit_of(column, record_ms)
         if unit is None:
@@ -90,8 +90,8 @@ def moments(stream: Stream, without: Collection[str] = ()) -> list[Moment]:
             if ms is not None and at > 0
         ]
         distance = median(gaps) if gaps else 0.0
-        rank = weight(place, TIME) - 0.35 * log10(1 + distance / 1_000)
-        found.append(Moment(place, unit, distance, rank))
+        rank = weight(location, TIME) - 0.35 * log10(1 + distance / 1_000)
+        found.append(Moment(location, unit, distance, rank))
     return sorted(found, key=lambda moment: -moment.rank)
 
 

@@ -11,7 +11,7 @@ from streamwatch.inspection.classes import ClassPair
 from streamwatch.inspection.guessed import Choice, Numbers, ScoreChoice, TopicGuess, confidence
 from streamwatch.inspection.ids import IdPair, Pairing, joined_rows
 from streamwatch.inspection.mappings import condition
-from streamwatch.inspection.models import joined_names, model_name, model_places
+from streamwatch.inspection.models import joined_names, model_locations, model_name
 from streamwatch.inspection.streams import EACH, Stream
 from streamwatch.inspection.times import moments, stamps
 
@@ -30,13 +30,13 @@ def prediction_guess(pairing: Pairing) -> TopicGuess:
     if scored is None:
         prediction = _class_choice(pairing.classes, label=False)
         if pairing.classes[0].largest is not None:
-            largest = Numbers(prediction.place, pairing.classes[0].largest)
+            largest = Numbers(prediction.location, pairing.classes[0].largest)
     else:
         why = f"a score, higher where {scored.above} is true in {scored.area:.0%} of pairs; 0.5 is a guess"
         prediction = Choice(scored.score, why, 0.5)
-    taken = {ids.left, prediction.place}
+    taken = {ids.left, prediction.location}
     timestamp, unit = _timestamp(stream, taken)
-    when = _when(stream, prediction.place) if scored is None else {}
+    when = _when(stream, prediction.location) if scored is None else {}
     return TopicGuess(
         stream.topic,
         "prediction",
@@ -49,7 +49,7 @@ def prediction_guess(pairing: Pairing) -> TopicGuess:
         unit,
         _scores(pairing, largest),
         has_fold_field="value.fold" in stream.columns,
-        optional=scored is None and not when and stream.filled(prediction.place) < ALWAYS,
+        optional=scored is None and not when and stream.filled(prediction.location) < ALWAYS,
         largest=largest,
         when=when,
     )
@@ -64,31 +64,31 @@ def label_guess(pairing: Pairing) -> TopicGuess:
     else:
         label = Choice(scored.label, f"{scored.above} where the score is high", 0.7)
     copies = _copies(pairing)
-    timestamp, unit = _timestamp(stream, {ids.right, label.place, *copies})
-    when = _when(stream, label.place)
+    timestamp, unit = _timestamp(stream, {ids.right, label.location, *copies})
+    when = _when(stream, label.location)
     return TopicGuess(
         stream.topic,
         "label",
         _id_choice(pairing, label=True),
-        label_model(pairing, label.place),
+        label_model(pairing, label.location),
         None,
         None,
         label,
         timestamp,
         unit,
         classes=dict(pairing.classes[0].aliases) if scored is None else {},
-        optional=not when and stream.columns[label.place].filled < ALWAYS,
+        optional=not when and stream.columns[label.location].filled < ALWAYS,
         when=when,
     )
 
 
-def _when(stream: Stream, place: str) -> Mapping[str, tuple[str, ...]]:
+def _when(stream: Stream, location: str) -> Mapping[str, tuple[str, ...]]:
     """What tells records with a class from others, where there are others."""
-    return {} if stream.filled(place) >= ALWAYS else condition(stream, place)
+    return {} if stream.filled(location) >= ALWAYS else condition(stream, location)
 
 
 def both_guess(pairing: Pairing) -> list[TopicGuess]:
-    """Mapping of a topic that carries both; one for each side where their ids have different places."""
+    """Mapping of a topic that carries both; one for each side where their ids have different locations."""
     if not pairing.is_usable:
         return []
     of_predictions, of_labels = prediction_guess(pairing), label_guess(pairing)
@@ -96,12 +96,12 @@ def both_guess(pairing: Pairing) -> list[TopicGuess]:
     assert kinds[0] is not None  # noqa: S101 - whoever calls has looked
     assert kinds[1] is not None  # noqa: S101
     told = (kinds[0][0], kinds[0][1], kinds[1][1])
-    if of_predictions.id.place != of_labels.id.place:
+    if of_predictions.id.location != of_labels.id.location:
         return [replace(of_predictions, kind=told), replace(of_labels, kind=told)]
     one_time = (
         of_labels.timestamp is not None
         and of_predictions.timestamp is not None
-        and of_labels.timestamp.place == of_predictions.timestamp.place
+        and of_labels.timestamp.location == of_predictions.timestamp.location
         and of_labels.timestamp_unit == of_predictions.timestamp_unit
     )
     return [
@@ -126,75 +126,79 @@ def both_guess(pairing: Pairing) -> list[TopicGuess]:
 
 def _id_choice(pairing: Pairing, *, label: bool) -> Choice:
     best, *others = pairing.ids
-    place = best.right if label else best.left
-    other = next((pair for pair in others if (pair.right if label else pair.left) != place), None)
-    numbered = ": # and the number of the element follow" if _is_numbered(pairing, place, label=label) else ""
+    location = best.right if label else best.left
+    other = next((pair for pair in others if (pair.right if label else pair.left) != location), None)
+    numbered = (
+        ": # and the number of the element follow" if _is_numbered(pairing, location, label=label) else ""
+    )
     side, met = (pairing.labels, best.right) if label else (pairing.predictions, best.left)
     distinct = len(side.id_columns[met].counts)
     other_side = "predictions" if label else "labels"
     return Choice(
-        place,
+        location,
         f"{best.shared:,} of its {distinct:,} ids were met in {other_side}{numbered}",
         confidence(best.rank, other.rank if other else None),
         (other.right if label else other.left) if other else "",
     )
 
 
-def _is_numbered(pairing: Pairing, place: str, *, label: bool) -> bool:
+def _is_numbered(pairing: Pairing, location: str, *, label: bool) -> bool:
     """Tell whether ids of one side lie beside the array whose elements are its events."""
     records = (pairing.labels if label else pairing.predictions).records
-    return bool(records) and records[0].element is not None and EACH not in place
+    return bool(records) and records[0].element is not None and EACH not in location
 
 
 def _class_choice(classes: Sequence[ClassPair], *, label: bool) -> Choice:
     best, *others = classes
-    place = best.label if label else best.prediction
-    other = next((pair for pair in others if (pair.label if label else pair.prediction) != place), None)
+    location = best.label if label else best.prediction
+    other = next((pair for pair in others if (pair.label if label else pair.prediction) != location), None)
     why = f"equal in {best.agreement:.0%} of joined records" if not best.aliases else "matched by `classes`"
     if best.largest is not None and not label:
         why = f"the largest number is that of the true class in {best.agreement:.0%} of joined records"
         if best.largest:
             why += "; the order of the classes is a guess: check it"
     return Choice(
-        place,
+        location,
         why,
         confidence(best.rank, other.rank if other else None),
         (other.label if label else other.prediction) if other else "",
     )
 
 
-def _model(stream: Stream, id_place: str, taken: set[str]) -> Choice:
-    """Place of the model's name, with that of its version if need be, or a constant made of the topic's."""
-    found = model_name(stream, id_place, taken)
+def _model(stream: Stream, id_location: str, taken: set[str]) -> Choice:
+    """Location of the model's name, with that of its version if need be, or a constant of the topic's."""
+    found = model_name(stream, id_location, taken)
     if found is None:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", stream.topic)
         return Choice(f"={name}", "no field names the model: one name for all of this topic", 0.5)
     shown = ", ".join(found.models[:4]) + (", …" if len(found.models) > 4 else "")
     why = f"{len(found.models)} model{'s' * (len(found.models) > 1)}: {shown}"
-    place, *further = found.places
+    location, *further = found.locations
     if further:
-        why += f"; {place} alone leaves several predictions of an id, {further[0]} tells them apart"
+        why += f"; {location} alone leaves several predictions of an id, {further[0]} tells them apart"
     elif found.version:
-        why += f"; {found.version} differs too: [{place}, {found.version}] evaluates each version by itself"
+        why += (
+            f"; {found.version} differs too: [{location}, {found.version}] evaluates each version by itself"
+        )
     second = found.second
     sure = confidence(found.rank, second.rank if second else None)
-    return Choice(place, why, sure, second.place if second else "", tuple(further))
+    return Choice(location, why, sure, second.location if second else "", tuple(further))
 
 
-def label_model(pairing: Pairing, label_place: str) -> Choice | None:
-    """Place of the model in labels, only where it names the model of the prediction that a label is of."""
+def label_model(pairing: Pairing, label_location: str) -> Choice | None:
+    """Location of the model in labels, only where it names the model of the prediction that a label is of."""
     ids, why = pairing.ids[0], "names the model that a label is of"
     of_predictions = model_name(pairing.predictions, ids.left)
     if of_predictions is None:
         return None
-    if len(of_predictions.places) > 1:
-        places = joined_names(pairing.labels, ids.right, of_predictions.models)
-        return Choice(places[0], why, further=places[1:]) if places else None
+    if len(of_predictions.locations) > 1:
+        locations = joined_names(pairing.labels, ids.right, of_predictions.models)
+        return Choice(locations[0], why, further=locations[1:]) if locations else None
     models = set(of_predictions.models)
-    for found in model_places(pairing.labels, ids.right, {label_place}):
-        column = pairing.labels.columns[found.place]
+    for found in model_locations(pairing.labels, ids.right, {label_location}):
+        column = pairing.labels.columns[found.location]
         if set(found.models) <= models and column.filled >= FILLED_LABEL:
-            return Choice(found.place, why)
+            return Choice(found.location, why)
     return None
 
 
@@ -206,10 +210,10 @@ def _timestamp(stream: Stream, taken: set[str]) -> tuple[Choice | None, Timestam
     second = others[0] if others else None
     why = f"{best.distance_ms / 1_000:,.3g} s from the record time (median)" if best.distance_ms else ""
     choice = Choice(
-        best.place,
+        best.location,
         why,
         confidence(best.rank, second.rank if second else None),
-        second.place if second else "",
+        second.location if second else "",
     )
     return choice, best.unit
 
@@ -218,16 +222,16 @@ def _copies(pairing: Pairing) -> set[str]:
     """Times in labels that repeat a time of their prediction."""
     ids: IdPair = pairing.ids[0]
     joined = joined_rows(pairing.predictions, pairing.labels, ids)
-    made = [stamps(pairing.predictions.columns[m.place], m.unit) for m in moments(pairing.predictions)]
+    made = [stamps(pairing.predictions.columns[m.location], m.unit) for m in moments(pairing.predictions)]
     found: set[str] = set()
     for moment in moments(pairing.labels):
-        known = stamps(pairing.labels.columns[moment.place], moment.unit)
+        known = stamps(pairing.labels.columns[moment.location], moment.unit)
         for column in made:
             both = [
                 (column[i], known[j]) for i, j in joined if column[i] is not None and known[j] is not None
             ]
             if both and sum(a == b for a, b in both) > COPIED * len(both):
-                found.add(moment.place)
+                found.add(moment.location)
     return found
 
 
@@ -237,18 +241,18 @@ def _scores(pairing: Pairing, largest: Numbers | None) -> Numbers | None:
     if not pairing.is_sound:
         return None
     if largest is not None:
-        return largest if stream.vectors[largest.place].is_distribution else None
+        return largest if stream.vectors[largest.location].is_distribution else None
     texts = stream.columns[pairing.classes[0].prediction].texts
     filled = [(at, text) for at, text in enumerate(texts) if text is not None]
     classes = {text for _, text in filled}
-    for vector in sorted(stream.vectors.values(), key=lambda vector: vector.place):
+    for vector in sorted(stream.vectors.values(), key=lambda vector: vector.location):
         if vector.names and classes & set(vector.names) and vector.are_probabilities:
-            return Numbers(vector.place)
+            return Numbers(vector.location)
         order = None if vector.names or not vector.is_distribution else vector.order(filled)
         if order is not None:
-            said = vector.column(order).texts
-            if sum(said[at] == text for at, text in filled) > SAME * len(filled):
-                return Numbers(vector.place, order)
+            note = vector.column(order).texts
+            if sum(note[at] == text for at, text in filled) > SAME * len(filled):
+                return Numbers(vector.location, order)
     return None
 
 

@@ -26,9 +26,9 @@ ROUNDED: Final = 0.02
 
 @dataclass
 class Vector:
-    """Numbers at one place, one row a record, None where absent; `names` are empty for an array."""
+    """Numbers at one location, one row a record, None where absent; `names` are empty for an array."""
 
-    place: str
+    location: str
     names: tuple[str, ...]
     rows: Sequence[Sequence[float] | None]
 
@@ -50,7 +50,7 @@ class Vector:
     @cached_property
     def speaks(self) -> bool:
         """Tell whether it looks like one number for each class: by what it is called, or as probabilities."""
-        return self.is_distribution or bool(SCORES & set(words(self.place.rpartition(".")[2])))
+        return self.is_distribution or bool(SCORES & set(words(self.location.rpartition(".")[2])))
 
     @cached_property
     def largest(self) -> Sequence[int | None]:
@@ -59,7 +59,7 @@ class Vector:
 
     def column(self, classes: Sequence[str]) -> Column:
         """Classes that mappings make of it."""
-        return Column(self.place, [None if at is None else classes[at] for at in self.largest])
+        return Column(self.location, [None if at is None else classes[at] for at in self.largest])
 
     def order(self, texts: Sequence[tuple[int, str]]) -> tuple[str, ...] | None:
         """Name the numbers of an array by the classes they speak for.
@@ -112,27 +112,29 @@ class Vector:
 
 def vectors_of(records: Sequence[FlatRecord]) -> Sequence[Vector]:
     """Arrays of one length and objects, of numbers alone, that most records have."""
-    places = dict.fromkeys(place for record in records for place in (*record.arrays, *record.numbers))
-    found = (_of_array(place, records) or _of_object(place, records) for place in places)
+    locations = dict.fromkeys(
+        location for record in records for location in (*record.arrays, *record.numbers)
+    )
+    found = (_of_array(location, records) or _of_object(location, records) for location in locations)
     return [vector for vector in found if vector is not None]
 
 
-def _of_array(place: str, records: Sequence[FlatRecord]) -> Vector | None:
-    rows = [_numbers(record.arrays.get(place)) for record in records]
+def _of_array(location: str, records: Sequence[FlatRecord]) -> Vector | None:
+    rows = [_numbers(record.arrays.get(location)) for record in records]
     widths = {len(row) for row in rows if row is not None}
-    arrays = sum(place in record.arrays for record in records)
+    arrays = sum(location in record.arrays for record in records)
     if len(widths) != 1 or not 2 <= min(widths) <= MAX_CLASSES:
         return None
-    return Vector(place, (), rows) if sum(row is not None for row in rows) == arrays else None
+    return Vector(location, (), rows) if sum(row is not None for row in rows) == arrays else None
 
 
-def _of_object(place: str, records: Sequence[FlatRecord]) -> Vector | None:
-    objects: list[Mapping[str, float] | None] = [record.numbers.get(place) for record in records]
+def _of_object(location: str, records: Sequence[FlatRecord]) -> Vector | None:
+    objects: list[Mapping[str, float] | None] = [record.numbers.get(location) for record in records]
     names = sorted({name for content in objects if content is not None for name in content})
     if not 2 <= len(names) <= MAX_CLASSES:
         return None
     rows = [None if each is None else [float(each.get(name, ABSENT)) for name in names] for each in objects]
-    return Vector(place, tuple(names), rows)
+    return Vector(location, tuple(names), rows)
 
 
 def _numbers(content: Sequence[Any] | None) -> Sequence[float] | None:

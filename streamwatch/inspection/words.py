@@ -108,17 +108,17 @@ def words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 
-def weight(place: str, table: Mapping[str, float], *, outer: float = 0.4) -> float:
-    """Sum of a table's weights over the words of a place, in [-1, 1]; those further out by `outer`."""
-    head, _, leaf = place.removeprefix("header:").removeprefix("value.").rpartition(".")
+def weight(location: str, table: Mapping[str, float], *, outer: float = 0.4) -> float:
+    """Sum of a table's weights over the words of a location, in [-1, 1]; those further out by `outer`."""
+    head, _, leaf = location.removeprefix("header:").removeprefix("value.").rpartition(".")
     inner = sum(table.get(word, 0.0) for word in dict.fromkeys(words(leaf)))
     around = sum(table.get(word, 0.0) for word in dict.fromkeys(words(head)))
     return max(-1.0, min(1.0, inner + outer * max(-1.0, min(1.0, around))))
 
 
-def describes(place: str) -> bool:
-    """Tell whether the last step of a place names what describes a request, as `country` does."""
-    return bool(ATTRIBUTE & set(words(place.rpartition(".")[2].removeprefix("header:"))))
+def describes(location: str) -> bool:
+    """Tell whether the last step of a location names what describes a request, as `country` does."""
+    return bool(ATTRIBUTE & set(words(location.rpartition(".")[2].removeprefix("header:"))))
 
 
 def polarity(text: str) -> int:

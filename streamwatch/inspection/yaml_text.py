@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import yaml
-
+from streamwatch.edge.yaml_text import block, comment, inline
 from streamwatch.inspection.guessed import Choice, Guess, Numbers, TopicGuess
 from streamwatch.inspection.guessing import (
     DAY_MS,
@@ -22,7 +20,6 @@ from streamwatch.inspection.words import printable
 
 DEFAULT_HORIZON_MS: Final = 14 * DAY_MS
 DEFAULT_EARLY_MS: Final = HOUR_MS
-WIDTH: Final = 100
 
 
 def document(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample | None = None) -> dict[str, Any]:
@@ -52,17 +49,17 @@ def _mapped(mappings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _mapping_lines(topic: TopicGuess) -> list[str]:
-    """Lines of a topic's mapping, or of its mappings, each place under the reason for it."""
+    """Lines of a topic's mapping, or of its mappings, each location under the reason for it."""
     if not topic.others:
         lines = ["      mapping:"]
         for name, value, why in _fields(topic):
-            lines += [*_commented(why, 8), f"        {name}: {_inline(value)}"]
+            lines += [*comment(printable(why), " " * 8), f"        {name}: {inline(value)}"]
         return lines
     lines = ["      mappings:"]
     for each in _each(topic):
         lines.append("        -")
         for name, value, why in _fields(each):
-            lines += [*_commented(why, 10), f"          {name}: {_inline(value)}"]
+            lines += [*comment(printable(why), " " * 10), f"          {name}: {inline(value)}"]
     return lines
 
 
@@ -75,59 +72,59 @@ def _sides(guess: Guess) -> Mapping[str, Sequence[TopicGuess]]:
 
 
 def text(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
-    """Settings of `document` as YAML, with why each place was chosen and what came second."""
-    lines = [f"# {line}" for part in heading for line in textwrap.wrap(printable(part), WIDTH)]
+    """Settings of `document` as YAML, with why each location was chosen and what came second."""
+    lines = [line for part in heading for line in comment(printable(part))]
     for name, section in sections.items():
-        lines += ["", *_dumped({name: dict(section)})]
+        lines += ["", *block({name: dict(section)}).splitlines()]
     lines += ["", "topics:"]
     for side, topics in _sides(guess).items():
         lines.append(f"  {side}:")
         for topic in topics:
-            keys = [f"{name}: {_inline(value)}" for name, value in _head(topic).items()]
+            keys = [f"{name}: {inline(value)}" for name, value in _head(topic).items()]
             lines += [f"    - {keys[0]}", *(f"      {key}" for key in keys[1:])]
             lines += _mapping_lines(topic)
     if join := list(_join(sample)):
         lines += ["", "join:"]
         for name, value, why in join:
-            lines += _commented(why, 2)
+            lines += comment(printable(why), " " * 2)
             lines.append(f"  {name}: {value}")
     elif sample.dated:
-        lines += ["", *_commented(_horizon_note(sample), 0)]
+        lines += ["", *comment(printable(_horizon_note(sample)))]
     return "\n".join(lines) + "\n"
 
 
 def _head(topic: TopicGuess) -> dict[str, Any]:
     """What stands beside a topic's mapping."""
-    said = {
+    note = {
         "name": topic.topic,
         "format": topic.format,
         "key_format": topic.key_format if topic.uses_key else None,
         "envelope": topic.envelope,
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in note.items() if value is not None}
 
 
 def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
     """Key, value and reason of each line of a mapping."""
-    yield "id", topic.id.place, _said(topic.id)
+    yield "id", topic.id.location, _said(topic.id)
     if topic.model is not None:
-        places = topic.model.places
-        yield "model", places if isinstance(places, str) else list(places), _said(topic.model)
+        locations = topic.model.locations
+        yield "model", locations if isinstance(locations, str) else list(locations), _said(topic.model)
     else:
         yield "model", None, "a label is for every model that predicted its id"
     if topic.prediction is not None:
         yield "prediction", _predicted(topic, topic.prediction), _said(topic.prediction)
     if topic.label is not None:
-        yield "label", topic.label.place, _said(topic.label)
+        yield "label", topic.label.location, _said(topic.label)
     if topic.timestamp is not None:
-        yield "timestamp", topic.timestamp.place, _said(topic.timestamp)
+        yield "timestamp", topic.timestamp.location, _said(topic.timestamp)
         yield "timestamp_unit", topic.timestamp_unit, ""
     else:
         yield "timestamp", None, "the record's time counts"
     if topic.side != "label":
         yield "scores", *_scores(topic.scores)
     if topic.when:
-        asked = {place: list(texts) for place, texts in topic.when.items()}
+        asked = {location: list(texts) for location, texts in topic.when.items()}
         yield "when", asked, "records with other texts there have no class, and are skipped"
     if topic.optional:
         yield "optional", True, "many of its records have no class, and are not invalid for that"
@@ -136,10 +133,10 @@ def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
     if topic.classes:
         yield "classes", dict(topic.classes), "classes as labels write them → as predictions do: check them"
     if topic.kind is not None:
-        place, prediction, label = topic.kind
+        location, prediction, label = topic.kind
         yield (
             "kind",
-            {"field": place, "prediction": prediction, "label": label},
+            {"field": location, "prediction": prediction, "label": label},
             "tells predictions from labels",
         )
 
@@ -148,26 +145,26 @@ def _predicted(topic: TopicGuess, choice: Choice) -> Any:
     if topic.score is not None:
         score = topic.score
         made = {"threshold": score.threshold, "above": score.above, "below": score.below}
-        return {"score": choice.place, **made}
-    return choice.place if topic.largest is None else _numbers("largest", topic.largest)
+        return {"score": choice.location, **made}
+    return choice.location if topic.largest is None else _numbers("largest", topic.largest)
 
 
 def _scores(scores: Numbers | None) -> tuple[Any, str]:
     if scores is None:
         return None, ""
-    return _numbers("array", scores) if scores.classes else scores.place, "a probability for each class"
+    return _numbers("array", scores) if scores.classes else scores.location, "a probability for each class"
 
 
 def _numbers(key: str, numbers: Numbers) -> dict[str, Any]:
     ordered = {"classes": list(numbers.classes)} if numbers.classes else {}
-    return {key: numbers.place} | ordered
+    return {key: numbers.location} | ordered
 
 
 def _said(choice: Choice) -> str:
-    said = choice.why
+    note = choice.why
     if choice.is_close:
-        said += f"{'; ' if said else ''}{choice.confidence:.0%} sure, else {choice.runner_up}"
-    return said
+        note += f"{'; ' if note else ''}{choice.confidence:.0%} sure, else {choice.runner_up}"
+    return note
 
 
 def _join(sample: JoinedSample | None) -> Iterator[tuple[str, str, str]]:
@@ -189,16 +186,3 @@ def _horizon_note(sample: JoinedSample) -> str:
         f"join.horizon stays at 14d. Delays seen: {middle} (median), {longest} (longest); if none can be "
         f"much longer, join: {{horizon: {written(suggested_ms(sample.delays_ms))}}} needs less memory."
     )
-
-
-def _commented(why: str, indent: int) -> list[str]:
-    return [f"{' ' * indent}# {line}" for line in textwrap.wrap(printable(why), WIDTH - indent)]
-
-
-def _inline(value: Any) -> str:
-    dumped = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1_000, allow_unicode=True)
-    return dumped.removesuffix("\n").removesuffix("...").rstrip()
-
-
-def _dumped(value: Any) -> list[str]:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).splitlines()

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
     SecretStr,
+    create_model,
     field_validator,
     model_validator,
 )
 
 from streamwatch.core.alerting.notification import SEVERITIES, Severity
+from streamwatch.edge.receivers import KINDS, OwnKey, ReceiverKind
 from streamwatch.settings.sections import Count, ReadableFile, Section, split
 from streamwatch.settings.values import Bounded, Duration
 
-TYPES = ("webhook", "alertmanager", "slack", "pagerduty")
-RESERVED = ("alertname", "detector", "model", "severity")
-"""Labels of alerts that are not for the operator to choose."""
-OWN_KEYS: dict[str, tuple[str, ...]] = {
-    "webhook": ("secrets", "secrets_files"),
-    "alertmanager": ("labels", "repeat_interval"),
-    "slack": (),
-    "pagerduty": ("routing_key", "routing_key_file"),
-}
-"""Keys that only one type of receiver has."""
+TYPES = tuple(KINDS)
 
 
 def hidden(value: object) -> object:
@@ -49,22 +42,44 @@ def one_of(*choices: str) -> BeforeValidator:
     return BeforeValidator(check, json_schema_input_type=str)
 
 
-def labelled(labels: dict[str, str]) -> dict[str, str]:
-    """Check names of labels."""
-    for name in labels:
-        if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name):
-            raise ValueError(f"expected label names of letters, digits and _, got {name!r}")
-        if name in RESERVED:
-            raise ValueError(f"label {name!r} is reserved: every alarm sets it")
-    return labels
-
-
 Secret = Annotated[SecretStr, BeforeValidator(hidden, json_schema_input_type=str)]
 SeverityName = Annotated[Severity, one_of(*SEVERITIES)]
 Wait = Annotated[Duration, Bounded("", least=1)]
 
 
-class ReceiverSection(Section):
+def own_fields(kind: ReceiverKind) -> dict[str, Any]:
+    """Fields of the section that only receivers of one kind have, for `pydantic.create_model`."""
+    fields: dict[str, Any] = {}
+    secret: Any = Secret  # so that `|` is one of values
+    file: Any = ReadableFile
+    for key in kind.keys:
+        about = f"{kind.name}: {key.about}"
+        if key.holds == "secret":
+            fields[key.name] = (secret | None, Field(None, description=about))
+            in_file = f"{kind.name}: file that contains the {key.about}"
+            fields[f"{key.name}_file"] = (file | None, Field(None, description=in_file))
+        elif key.holds == "secrets":
+            fields[key.name] = (tuple[Secret, ...], Field((), description=about))
+            in_files = f"{kind.name}: files that contain the secrets."
+            fields[f"{key.name}_files"] = (tuple[ReadableFile, ...], Field((), description=in_files))
+        elif key.holds == "texts":
+            texts = Annotated[dict[str, str], AfterValidator(key.parse)]
+            fields[key.name] = (texts, Field(default_factory=dict[str, str], description=about))
+        else:
+            fields[key.name] = (Wait, Field(key.default, description=about))
+    return fields
+
+
+_FIELDS = {kind.name: own_fields(kind) for kind in KINDS.values()}
+_OWN: type[Section] = create_model(
+    "OwnKeys",
+    __base__=Section,
+    **{name: field for fields in _FIELDS.values() for name, field in fields.items()},
+)
+"""Keys of all kinds of receivers."""
+
+
+class ReceiverSection(_OWN):
     """A receiver of notifications."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
@@ -75,22 +90,10 @@ class ReceiverSection(Section):
     """URL of the receiver. It is never shown or logged, except for its host."""
     url_file: ReadableFile | None = None
     """File that contains the URL, if it is a secret. A trailing newline is ignored."""
-    secrets: tuple[Secret, ...] = ()
-    """webhook: signing secrets, each `whsec_` followed by base64. List two while one replaces the other."""
-    secrets_files: tuple[ReadableFile, ...] = ()
-    """webhook: files that contain the secrets."""
-    routing_key: Secret | None = None
-    """pagerduty: integration key of the service."""
-    routing_key_file: ReadableFile | None = None
-    """pagerduty: file that contains the integration key."""
     severities: Annotated[
         tuple[SeverityName, ...] | None, BeforeValidator(split, json_schema_input_type=str | list[str])
     ] = None
     """Severities to send: info, warning, error, critical. If not set, all."""
-    labels: Annotated[dict[str, str], AfterValidator(labelled)] = Field(default_factory=dict[str, str])
-    """alertmanager: labels to add to every alert."""
-    repeat_interval: Wait = 60_000
-    """alertmanager: how often open alarms are sent again."""
     timeout: Wait = 10_000
     """Maximum duration of an attempt to deliver."""
     ca_file: ReadableFile | None = None
@@ -98,35 +101,57 @@ class ReceiverSection(Section):
 
     @model_validator(mode="after")
     def _complete(self) -> ReceiverSection:
-        for kind, keys in OWN_KEYS.items():
-            for key in keys:
+        for kind, fields in _FIELDS.items():
+            for key in fields:
                 if kind != self.type and key in self.model_fields_set:
                     raise ValueError(f"{key} is for receivers of type {kind}, this one is {self.type}")
-        for key in ("url", "routing_key"):
+        kind = KINDS[self.type]
+        for key in ("url", *(own.name for own in kind.keys if own.holds == "secret")):
             if getattr(self, key) is not None and getattr(self, f"{key}_file") is not None:
                 raise ValueError(f"give {key} or {key}_file, not both")
-        if self.type != "pagerduty" and self.url is None and self.url_file is None:
+        if not kind.default_url and self.url is None and self.url_file is None:
             raise ValueError(f"type {self.type} needs url or url_file")
-        if self.type == "pagerduty" and self.routing_key is None and self.routing_key_file is None:
-            raise ValueError("type pagerduty needs routing_key or routing_key_file")
-        if self.type == "webhook" and not self.secrets and not self.secrets_files:
-            raise ValueError(
-                "type webhook needs secrets or secrets_files; `openssl rand -base64 32` makes one"
-            )
+        for key in kind.keys:
+            in_files = {"secret": f"{key.name}_file", "secrets": f"{key.name}_files"}.get(key.holds)
+            if in_files is not None and not getattr(self, key.name) and not getattr(self, in_files):
+                advice = f"; {key.advice}" if key.advice else ""
+                raise ValueError(f"type {self.type} needs {key.name} or {in_files}{advice}")
         return self
 
     def read_url(self) -> str | None:
         """The URL, wherever it was given."""
         return _content(self.url, self.url_file)
 
-    def read_routing_key(self) -> str | None:
-        """The integration key, wherever it was given."""
-        return _content(self.routing_key, self.routing_key_file)
+    def read_own(self, key: OwnKey) -> Any:
+        """Value of a key of this type of receiver, secrets read from their files and parsed.
 
-    def read_secrets(self) -> list[str]:
-        """All secrets, wherever they were given."""
-        given = [secret.get_secret_value() for secret in self.secrets]
-        return given + [_text(file) for file in self.secrets_files]
+        Raises
+        ------
+        UnusableSecretError
+            A secret cannot be used.
+        """
+        given = getattr(self, key.name)
+        if key.holds == "secret":
+            return key.parse(_content(given, getattr(self, f"{key.name}_file")) or "")
+        if key.holds != "secrets":
+            return given
+        inline = [(f"{key.name}[{i}]", secret.get_secret_value()) for i, secret in enumerate(given)]
+        files = enumerate(getattr(self, f"{key.name}_files"))
+        return [
+            _parsed(key, where, secret)
+            for where, secret in [*inline, *((f"{key.name}_files[{i}]", _text(file)) for i, file in files)]
+        ]
+
+
+class UnusableSecretError(ValueError):
+    """A secret that its type of receiver cannot use; the text shows nothing of it."""
+
+
+def _parsed(key: OwnKey, where: str, secret: str) -> Any:
+    try:
+        return key.parse(secret)
+    except ValueError as error:
+        raise UnusableSecretError(f"{where}: {error}") from None
 
 
 def _content(given: SecretStr | None, file: Path | None) -> str | None:

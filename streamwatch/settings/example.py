@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from typing import Any, cast
 
-import yaml
 from pydantic import BaseModel
 
+from streamwatch.edge.yaml_text import comment, inline
 from streamwatch.settings.settings import Settings
 from streamwatch.settings.topics import MappingSection, TopicSection
 
-WIDTH = 100
 INDENT = "  "
 _HEADER = """\
 # Configuration of streamwatch. Only kafka.bootstrap_servers and topics are required. Every other key shows
@@ -34,10 +32,10 @@ def example() -> str:
     lines: list[str] = []
     for name, field in Settings.model_fields.items():
         if isinstance(field.default, str):
-            lines += ["", *_comment(field.description or "", ""), f"{name}: {_inline(field.default)}"]
+            lines += ["", *comment(field.description or "", ""), f"{name}: {inline(_present(field.default))}"]
             continue
         section = cast("type[BaseModel]", field.annotation)
-        lines += ["", *_comment(section.__doc__ or "", ""), f"{name}:"]
+        lines += ["", *comment(section.__doc__ or "", ""), f"{name}:"]
         lines += _section(section, _defaults(section, _REQUIRED.get(name, {})), INDENT)
         if name == "topics":
             lines += _mapping()
@@ -51,7 +49,7 @@ def _defaults(section: type[BaseModel], required: dict[str, Any]) -> dict[str, A
 def _section(section: type[BaseModel], values: dict[str, Any], indent: str) -> Iterator[str]:
     for name, field in section.model_fields.items():
         value = values[name]
-        yield from _comment(field.description or "", indent)
+        yield from comment(field.description or "", indent)
         if value is None:
             yield f"{indent}# {name}:"
         elif isinstance(field.default, BaseModel):
@@ -59,9 +57,9 @@ def _section(section: type[BaseModel], values: dict[str, Any], indent: str) -> I
             yield from _section(type(field.default), value, indent + INDENT)
         elif isinstance(value, list) and any(isinstance(entry, dict) for entry in value):
             yield f"{indent}{name}:"
-            yield from (f"{indent}{INDENT}- {_inline(entry)}" for entry in value)
+            yield from (f"{indent}{INDENT}- {inline(_present(entry))}" for entry in value)
         else:
-            yield f"{indent}{name}: {_inline(value)}"
+            yield f"{indent}{name}: {inline(_present(value))}"
 
 
 def _mapping() -> Iterator[str]:
@@ -80,18 +78,8 @@ def _namespace() -> Iterator[str]:
     """The namespace of a topic's ids, and the format of its values."""
     for name, value in (("namespace", ""), ("format", "json")):
         told = TopicSection.model_fields[name].description or ""
-        yield from (f"{INDENT}#     {line}" for line in _comment(told, INDENT))
-        yield f"{INDENT}#     {INDENT}{name}: {_inline(value)}"
-
-
-def _comment(text: str, indent: str) -> Iterator[str]:
-    for line in textwrap.wrap(" ".join(text.split()), WIDTH - len(indent)):
-        yield f"{indent}# {line}"
-
-
-def _inline(value: Any) -> str:
-    dumped = yaml.safe_dump(_present(value), default_flow_style=True, sort_keys=False, width=1_000)
-    return dumped.removesuffix("\n").removesuffix("...").rstrip()
+        yield from (f"{INDENT}#     {line}" for line in comment(told, INDENT))
+        yield f"{INDENT}#     {INDENT}{name}: {inline(_present(value))}"
 
 
 def _present(value: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
+from streamwatch.edge.receivers import KINDS as RECEIVERS
 from streamwatch.settings.monitors import (
     BY_COSTS,
     BY_NAME,
@@ -62,7 +63,14 @@ def said_of(path: str) -> str | None:
 
 _FIELDS_OF_FORMS = ("id", "model", "prediction", "label", "scores")
 """Keys of a mapping whose content is written in one of several forms."""
-SECRETS = ("password", "routing_key", "secrets", "token", "url")
+LISTS_OF_SECRETS = frozenset(
+    key.name for kind in RECEIVERS.values() for key in kind.keys if key.holds == "secrets"
+)
+SECRETS = (
+    *("password", "token", "url"),
+    *LISTS_OF_SECRETS,
+    *(key.name for kind in RECEIVERS.values() for key in kind.keys if key.holds == "secret"),
+)
 """Parts of the names of keys whose contents may be, or hold, a secret."""
 
 

@@ -15,7 +15,15 @@ from pydantic_settings import (
     PydanticBaseSettingsSource,
 )
 
-from streamwatch.settings.faults import Layer, SettingsError, describe, faults, is_secret, step_text
+from streamwatch.settings.faults import (
+    LISTS_OF_SECRETS,
+    Layer,
+    SettingsError,
+    describe,
+    faults,
+    is_secret,
+    step_text,
+)
 from streamwatch.settings.settings import Settings
 
 # YAML as settings need it: mappings, lists and plain values; nothing that refers, expands or constructs.
@@ -192,7 +200,7 @@ def plant(tree: dict[str, Any], path: Sequence[str], text: str, origin: str) -> 
         node = node.setdefault(section, {})
         if not isinstance(node, dict):
             raise SettingsError(f"{shown} in {origin}: {step_text(section)} was already given as a value")
-    structured = text.lstrip().startswith(("[", "{")) and (key == "secrets" or not is_secret(key))
+    structured = text.lstrip().startswith(("[", "{")) and (key in LISTS_OF_SECRETS or not is_secret(key))
     try:
         node[key] = parse(text) if structured else text
     except YamlRefused as error:

@@ -12,7 +12,8 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from streamwatch.core.alerting.outbox import Delivered, DeliveryResult, Failed
-from streamwatch.edge.receivers import EndpointSpec, HttpReceiver, Slack
+from streamwatch.edge.receivers import EndpointSpec, Slack
+from streamwatch.edge.receivers.http import HttpReceiver
 from tests.edge.receivers.endpoint import endpoint
 from tests.edge.receivers.notifications import NOW_MS, firing
 

@@ -143,7 +143,7 @@ def through_one(batches: int, costs: Costs, folder: Path | None = None) -> None:
         for start in range(0, len(batch), COMMITTED if durable else len(batch)):
             list(pipeline.steps(batch.part(start, start + COMMITTED) if durable else batch))
             if durable is not None:
-                changes = pipeline.changes(next(commits))
+                changes = pipeline.join.changes(next(commits))
                 durable.commit(CommitBatch({"pipeline": pipeline.snapshot()}, columns=changes))
 
     for batch in range(batches):

@@ -136,7 +136,7 @@ def main() -> None:
     kept, some = min(both.loop_seconds) * per, min(revising.loop_seconds) * per
     print(f"first and last prediction {kept:6.3f} µs, {kept / loop:.2f} of that from columns")
     print(f"  one of {REVISED} revised        {some:6.3f} µs, {some / loop:.2f} of it")
-    join = columns.pipeline._join
+    join = columns.pipeline.join
     entries = int(join._arrays.totals["top"][0])
     print(f"{entries:,} entries of {join.nbytes / entries:.0f} bytes each, table included")
 

@@ -56,7 +56,7 @@ def bytes_per_model(name: str, classes: int, outcomes: int) -> tuple[float, floa
             part = true_class[start : start + 10_000], predicted_class[start : start + 10_000]
             table.fold(np.full(len(part[0]), row, np.int32), *part)
     grown = (resident_bytes() - before) / MODELS
-    return float(np.mean([table.footprint(int(row)) for row in rows])), grown
+    return float(np.mean([table.pools.footprint(int(row)) for row in rows])), grown
 
 
 def main() -> None:

@@ -96,7 +96,7 @@ def compare(
     for _ in range(rounds):
         kernel.append(kernel_round(table, stream, 40))
         river.append(river_round(theirs, stream, 2_000))
-    held = [table.footprint(row) for row in range(min(models, 100))]
+    held = [table.pools.footprint(row) for row in range(min(models, 100))]
     return min(kernel), float(np.median(kernel)), min(river), float(np.median(river)), float(np.mean(held))
 
 

@@ -48,7 +48,7 @@ def measure(number: int) -> None:
                 pipeline.advance(digested(an_event(kind, n) for n in range(start, start + BATCH)))
                 began = time.process_time()
                 commit += 1
-                changed = pipeline.changes(commit)
+                changed = pipeline.join.changes(commit)
                 store.commit(CommitBatch({"pipeline": pipeline.snapshot()}, columns=changed))
                 took = time.process_time() - began
                 spent[kind] += took
@@ -60,7 +60,7 @@ def measure(number: int) -> None:
                 f"  {kind}: {1e6 * spent[kind] / number:.2f} µs an event, {size / number:.1f} B each on disk"
             )
         print(f"  the longest commit: {1e3 * longest:.1f} ms")
-        print(f"  {pipeline._join.nbytes / number:.0f} B each in memory, without places")
+        print(f"  {pipeline.join.nbytes / number:.0f} B each in memory, without places")
         store.close()
         began = time.process_time()
         pipeline, store = opened(Path(folder) / "state")

@@ -119,7 +119,11 @@ async def test_one_model_s_view_has_its_charts_and_every_estimate(server: HttpSe
     assert re.search(r"^Detector adwin .*statistic 0\.0911.*threshold 0\.2", described[4])
     drawn = "node => node.getContext('2d').getImageData(0, 0, node.width, node.height).data.some(v => v)"
     assert await page.locator("canvas").first.evaluate(drawn)
-    estimates = page.get_by_role("region", name="Estimates").get_by_role("row", name=FADING)
+    estimates = (
+        page.get_by_role("region", name="Estimates")
+        .get_by_role("row")
+        .filter(has_text="Share of outcomes the model got right")
+    )
     metrics = (await api(server, "models/m"))["metrics"]
     assert percent(metrics["accuracy_ratio"][FADING]) in (await estimates.inner_text()).replace("\u202f", "")
     await expect(page.get_by_role("region", name="Classes").get_by_role("row")).to_have_count(3)

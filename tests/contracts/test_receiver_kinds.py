@@ -6,13 +6,15 @@ import importlib
 import pkgutil
 
 import pytest
+from pydantic import ValidationError, create_model
 
 from streamwatch.assembly.alerts import build_receivers
 from streamwatch.edge import receivers
-from streamwatch.edge.receivers import KINDS, EndpointSpec, ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers import KINDS, EndpointSpec, OwnKey, ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.http import HttpReceiver
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.alerts import OWN_KEYS, TYPES, ReceiverSection
+from streamwatch.settings.alerts import TYPES, ReceiverSection, own_fields
+from streamwatch.settings.sections import Section
 
 MODULES = [
     importlib.import_module(f"{receivers.__name__}.{found.name}")
@@ -29,15 +31,30 @@ def test_every_file_that_knows_a_format_exports_its_kind_and_every_kind_is_found
 
 def test_settings_offer_exactly_the_kinds_there_are_with_the_keys_that_are_theirs() -> None:
     assert set(TYPES) == set(KINDS)
-    assert {kind.name: kind.settings for kind in KINDS.values()} == OWN_KEYS
-    assert {key for kind in KINDS.values() for key in kind.settings} <= ReceiverSection.model_fields.keys()
+    offered = ReceiverSection.model_fields
+    for kind in KINDS.values():
+        for key in kind.keys:
+            assert (offered[key.name].description or "").startswith(f"{kind.name}: "), key.name
+            files = {"secret": "_file", "secrets": "_files"}.get(key.holds)
+            assert files is None or f"{key.name}{files}" in offered, key.name
+
+
+def test_a_kind_that_is_added_has_its_keys_in_the_settings_without_a_line_there() -> None:
+    keys = (OwnKey("token", "secret", "token of the channel."), OwnKey("pause", "duration", "pause.", 5))
+    fields = own_fields(ReceiverKind("teams", keys, KINDS["slack"].configure))
+    assert set(fields) == {"token", "token_file", "pause"}
+    section = create_model("Section", __base__=Section, **fields)
+    assert section(token="x", pause="3s").pause == 3_000  # type: ignore[attr-defined]  # noqa: S106
+    with pytest.raises(ValidationError, match="not shown"):
+        section(token=12)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-def test_a_kind_builds_a_receiver_of_the_name_it_is_given(kind: ReceiverKind) -> None:
+def test_a_kind_configures_a_receiver_of_the_name_it_is_given(kind: ReceiverKind) -> None:
     spec = EndpointSpec("oncall", kind.default_url or "http://127.0.0.1:9/")
-    built = kind.build(spec, ReceiverOptions(keys=(b"0" * 24,), routing_key="key"))
-    assert isinstance(built, HttpReceiver)
+    values = {"secret": "key", "secrets": (b"0" * 24,), "texts": {}, "duration": 60_000}
+    own = {key.name: values[key.holds] for key in kind.keys}
+    built = HttpReceiver(*kind.configure(spec, ReceiverOptions(own=own)))
     assert built.name == "oncall"
 
 

@@ -23,10 +23,10 @@ def test_a_snapshot_of_something_else_is_refused():
 def test_a_violated_identity_is_named():
     stream = Stream()
     stream.feed(predict(), label_for_all())
-    counters = stream.pipeline._join.arrays.counters[0]
+    counters = stream.pipeline.join.arrays.counters[0]
     counters["predictions_accepted"] += 1
     counters["labels"][WITHOUT_MODEL, LABEL_COLUMNS.index("joined")] += 1
-    violated = identities(stream.pipeline._join)
+    violated = identities(stream.pipeline.join)
     assert [text.split(" = ")[0] for text in violated] == ["predictions accepted", "labels without a model"]
     assert stream.value("join_identities_violated") == 2
 

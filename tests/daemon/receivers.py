@@ -11,7 +11,8 @@ from typing import Any
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.outbox import Delivered, DeliveryResult
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
-from streamwatch.edge.receivers import EndpointSpec, HttpReceiver, Webhook
+from streamwatch.edge.receivers import EndpointSpec, Webhook
+from streamwatch.edge.receivers.http import HttpReceiver
 from streamwatch.telemetry import (
     InternalEvent,
 )
@@ -72,7 +73,7 @@ class Disk:
         self, deliveries: Deliveries, *notifications: Notification, open_alarms: Sequence[Notification] = ()
     ) -> None:
         """One commit of the daemon: notifications and changes become durable, then delivery begins."""
-        changes: dict[str, bytes | None] = dict(deliveries.changes())
+        changes: dict[str, bytes | None] = dict(deliveries.outbox.changes())
         changes |= {notification.id: deliveries.record(notification) for notification in notifications}
         for name, entry in changes.items():
             if entry is None:

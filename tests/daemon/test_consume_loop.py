@@ -80,7 +80,7 @@ async def test_how_polls_deliver_the_records_of_two_topics_makes_no_difference()
     await taken(one_by_one.processor, Poll({}, {P: stands(60), L: stands(60)}))
     states = {h.processor.pipeline.snapshot() for h in (whole, side_by_side, one_by_one)}
     assert len(states) == 1
-    assert whole.processor.pipeline.counters.predictions_resolved == 60
+    assert whole.processor.pipeline.join.counters.predictions_resolved == 60
     assert [h.processor.progress.out_of_order for h in (whole, side_by_side, one_by_one)] == [{}, {}, {}]
 
 
@@ -168,8 +168,10 @@ async def test_what_was_held_of_a_log_that_is_gone_comes_before_what_replaces_it
     h.source.idle = False
     await run_through(h)
     assert h.processor.positions == {P: 1, L: 0}
-    assert h.processor.pipeline.counters.predictions_accepted == 2
-    assert h.processor.pipeline.counters.predictions_conflict == 1, "id 0 was predicted in the log of before"
+    assert h.processor.pipeline.join.counters.predictions_accepted == 2
+    assert h.processor.pipeline.join.counters.predictions_conflict == 1, (
+        "id 0 was predicted in the log of before"
+    )
 
 
 async def test_a_partition_that_is_gone_holds_nothing_back_and_has_no_position() -> None:

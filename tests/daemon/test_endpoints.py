@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from streamwatch.daemon.deliveries import Deliveries
-from streamwatch.edge.receivers import EndpointSpec, HttpReceiver, Slack, Webhook
+from streamwatch.edge.receivers import EndpointSpec, Slack, Webhook
+from streamwatch.edge.receivers.http import HttpReceiver
 from streamwatch.telemetry import (
     InternalEvent,
     NotificationFailed,

@@ -177,7 +177,9 @@ def test_counters_snapshots_alarms_and_log_are_the_same_with_most_entries_outsid
 
     asyncio.run(run())
     assert outside.said() == inside.said()
-    assert outside.processor.pipeline.entries_outside > 0 == inside.processor.pipeline.entries_outside
+    assert (
+        outside.processor.pipeline.join.entries_outside > 0 == inside.processor.pipeline.join.entries_outside
+    )
     assert inside.processor.records >= 3_000
 
 
@@ -217,7 +219,7 @@ def test_names_beyond_the_numbers_that_there_are_take_over_those_that_no_held_re
     *ours, log = cast("Sequence[object]", few.said())
     *theirs, _ = cast("Sequence[object]", many.said())
     assert ours == theirs
-    assert few.processor.pipeline.counters.predictions_resolved > 1_000
+    assert few.processor.pipeline.join.counters.predictions_resolved > 1_000
     full = [line for line in cast("list[dict[str, object]]", log) if line["event"] == "name_table_full"]
     assert "classes" in {line["kind"] for line in full}
 
@@ -268,7 +270,7 @@ def test_an_ordinary_record_costs_no_object_and_no_call() -> None:
             calls += called
             assert blocks < size / 2
     assert daemon.processor.records == count + 4 * size
-    assert daemon.processor.pipeline.counters.predictions_resolved == daemon.processor.records / 2
+    assert daemon.processor.pipeline.join.counters.predictions_resolved == daemon.processor.records / 2
     assert calls < count
 
 

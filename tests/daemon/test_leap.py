@@ -102,26 +102,28 @@ async def test_a_leap_is_committed_in_parts_and_a_stop_between_them_loses_nothin
     await until(first.source.drained.is_set)
     first.daemon.stop()
     await running
-    assert fake_daemons.pipeline.counters.predictions_accepted == WAITING
+    assert fake_daemons.pipeline.join.counters.predictions_accepted == WAITING
 
     second = fake_daemons.life(poll(label(10**6), prediction(10**6)))
     running = asyncio.create_task(second.daemon.run())
 
     def half_way() -> bool:
-        return fake_daemons.pipeline.counters.predictions_expired > WAITING // 3
+        return fake_daemons.pipeline.join.counters.predictions_expired > WAITING // 3
 
     async with asyncio.timeout(60):
         while not half_way():  # noqa: ASYNC110  # what is waited for has no event
             await asyncio.sleep(0)
     second.daemon.stop()
     await running
-    assert 0 < fake_daemons.pipeline.counters.predictions_expired < WAITING, "the stop came between two parts"
+    assert 0 < fake_daemons.pipeline.join.counters.predictions_expired < WAITING, (
+        "the stop came between two parts"
+    )
 
     third = fake_daemons.life(poll(label(10**6), prediction(10**6)))
     running = asyncio.create_task(third.daemon.run())
     await until(third.source.drained.is_set)
     third.daemon.stop()
     await running
-    assert fake_daemons.pipeline.counters.predictions_expired == WAITING
-    assert fake_daemons.pipeline.counters.predictions_resolved == 1
+    assert fake_daemons.pipeline.join.counters.predictions_expired == WAITING
+    assert fake_daemons.pipeline.join.counters.predictions_resolved == 1
     assert fake_daemons.pipeline.identities() == []

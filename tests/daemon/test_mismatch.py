@@ -129,4 +129,4 @@ async def test_records_and_invalid_ones_are_counted_by_topic_and_survive_a_resto
     shelf = ColumnShelf()
     shelf.commit(pipeline)
     shelf.restored(other)
-    assert other.counters.records_invalid == {"labels": {"invalid_json": 1}}
+    assert other.join.counters.records_invalid == {"labels": {"invalid_json": 1}}

@@ -77,11 +77,11 @@ async def test_state_opened_anew_while_delivering_is_what_counts() -> None:
     async with delivering(fake) as deliveries:
         disk.commit(deliveries, firing())
         await until(lambda: counted(deliveries, "notifications_pending") == {})
-        assert deliveries.changed
+        assert deliveries.outbox.changed
         deliveries.restore(disk.outbox, ())
-        assert not deliveries.changed
+        assert not deliveries.outbox.changed
         await until(lambda: fake.told == ["firing_1", "firing_1"])
-        await until(lambda: deliveries.changed)
+        await until(lambda: deliveries.outbox.changed)
         disk.commit(deliveries)
     assert disk.outbox == {}
 

@@ -13,7 +13,8 @@ import pytest
 
 from streamwatch.core.alerting.outbox import Delivered, DeliveryResult, Failed
 from streamwatch.edge.outgoing import SystemResolver
-from streamwatch.edge.receivers import EndpointSpec, HttpReceiver, Slack
+from streamwatch.edge.receivers import EndpointSpec, Slack
+from streamwatch.edge.receivers.http import HttpReceiver
 from tests.edge.receivers.endpoint import endpoint, until
 from tests.edge.receivers.notifications import NOW_MS, firing
 

@@ -76,8 +76,8 @@ class Committing:
     def _changes(self) -> CommitBatch:
         also = changes(self.commits, self.pipeline.snapshot())
         with _CRAMPED, cramped_logs():
-            columns = self.pipeline.changes(self.commits)
-            return replace(also, columns=columns, runs=self.pipeline.run_changes())
+            columns = self.pipeline.join.changes(self.commits)
+            return replace(also, columns=columns, runs=self.pipeline.join.run_changes())
 
     def found(self):
         """Everything there is, to be compared."""
@@ -93,9 +93,9 @@ class Committing:
         events = clocked([*stories(commit, self.ids, now), tick(now)], self.pipeline.clock_ms)
         self.pipeline.advance(events)
         assert self.pipeline.identities() == []
-        while (merge := self.pipeline.plan_merge()) is not None:
+        while (merge := self.pipeline.join.plan_merge()) is not None:
             merge.run()
-            self.pipeline.finish_merge(merge)
+            self.pipeline.join.finish_merge(merge)
 
 
 def stories(commit: int, ids: int, now: int):

@@ -38,7 +38,7 @@ def expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mapping[int, ob
     monkeypatch.setenv(COLD, "1")
     committing = Committing(tmp_path / "expected", IDS)
     found = {0: committing.found(), **{number: committing.found() for number in committing.until(COMMITS)}}
-    assert committing.pipeline.entries_outside > 100
+    assert committing.pipeline.join.entries_outside > 100
     committing.store.close()
     return found
 

@@ -125,7 +125,7 @@ async def test_killed_at_random_instants_under_load_it_loses_nothing_and_counts_
         if order == "revised":
             what_is_revised_is_counted(state, replay, traffic)
         if (least := LEAST_OUTSIDE.get(order)) is not None:
-            assert state.checkpoint.pipeline.entries_outside > least
+            assert state.checkpoint.pipeline.join.entries_outside > least
         every_record_counts_once(state, traffic, topics, revised=order == "revised")
         if order not in ("prediction_time", COMPARED):
             every_label_counts_once(state, traffic)
@@ -299,8 +299,8 @@ def predictions_as_they_came_are_those_of_the_replay(state: State, replay: Repla
         "early_hints",
         "label_delays",
     }
-    details = state.checkpoint.pipeline.prediction_details()
-    assert details == replay.pipeline.prediction_details()
+    details = state.checkpoint.pipeline.predictions.details()
+    assert details == replay.pipeline.predictions.details()
     assert any(document["label_delays"]["labelled"] for document in details.values())
     assert max(document["early_hints"]["predictions"] for document in details.values()) > 1_000
 
@@ -311,7 +311,7 @@ def comparisons_are_those_of_the_replay(state: State, replay: Replay) -> None:
     assert kept is not None
     assert made is not None
     assert kept.snapshot() == made.snapshot()
-    assert state.checkpoint.pipeline.counters.pairs_made > 100
+    assert state.checkpoint.pipeline.join.counters.pairs_made > 100
 
 
 def every_label_counts_once_in_its_folds(state: State, traffic: Traffic, scheme: Scheme) -> None:
@@ -345,8 +345,8 @@ def every_record_counts_once(
     until the label has come, and a duplicate afterwards.
     """
     pipeline, counted = state.checkpoint.pipeline, traffic.counted
-    counters = pipeline.counters
-    holdings = pipeline._join.holdings()
+    counters = pipeline.join.counters
+    holdings = pipeline.join.holdings()
     held = holdings.held - holdings.held_assumed
     reverted = counted["duplicates"] - counters.predictions_duplicate if revised else 0
     assert 0 <= reverted <= traffic.reverted

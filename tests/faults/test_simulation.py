@@ -137,7 +137,7 @@ def restarts_without_its_place(patch):
 
 def results(plan, crashes, seed):
     """How many predictions were resolved, and labels came too late, met nobody, or found no room."""
-    counters = live(seed, plan, crashes).final().counters
+    counters = live(seed, plan, crashes).final().join.counters
     forms = (counters.with_model, counters.without_model)
     return (
         counters.predictions_resolved,

@@ -68,7 +68,7 @@ class Life:
 
     @property
     def counters(self):
-        return self.pipeline.counters
+        return self.pipeline.join.counters
 
     def feed(self, event) -> None:
         self.checkpoint.take(self.pipeline.advance([event]))

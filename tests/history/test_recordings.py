@@ -229,7 +229,7 @@ def test_a_dash_is_standard_input(monkeypatch, content):
     stdin = SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content)))
     monkeypatch.setattr("sys.stdin", stdin)
     assert read("-") == [Label("1", "a", 1)]
-    assert Recording("-").total_bytes is None
+    assert Recording("-").file.total_bytes is None
     assert not stdin.buffer.closed
 
 
@@ -239,9 +239,9 @@ def test_progress_counts_the_bytes_of_the_file(written):
     with Recording(path) as recording:
         items = recording.records()
         next(items)
-        assert 0 < recording.read_bytes < recording.total_bytes
+        assert 0 < recording.file.read_bytes < recording.file.total_bytes
         list(items)
-        assert recording.read_bytes == recording.total_bytes == path.stat().st_size
+        assert recording.file.read_bytes == recording.file.total_bytes == path.stat().st_size
 
 
 @pytest.mark.parametrize("unit", ["s", "iso8601"])

@@ -39,12 +39,12 @@ def named(make: Maker) -> str:
     return make.__name__
 
 
-def places(others: object) -> list[tuple[str | None, str | None, bool]]:
+def locations(others: object) -> list[tuple[str | None, str | None, bool]]:
     """Model, prediction and whether it may be missing, of further mappings."""
     return [
         (
-            each.model.place if isinstance(each.model, Choice) else None,
-            each.prediction.place if isinstance(each.prediction, Choice) else None,
+            each.model.location if isinstance(each.model, Choice) else None,
+            each.prediction.location if isinstance(each.prediction, Choice) else None,
             each.optional,
         )
         for each in others  # type: ignore[attr-defined]
@@ -54,10 +54,10 @@ def places(others: object) -> list[tuple[str | None, str | None, bool]]:
 def chosen(part: Any) -> Any:
     """The place of a choice, the field of a kind, the places of further mappings, anything else as it is."""
     if isinstance(part, tuple) and (not part or isinstance(part[0], TopicGuess)):
-        return places(part)
+        return locations(part)
     if isinstance(part, tuple):
         return part[0]
-    return part.places if isinstance(part, Choice) else part
+    return part.locations if isinstance(part, Choice) else part
 
 
 def differences(payload: Payload) -> list[str]:
@@ -74,9 +74,9 @@ def differences(payload: Payload) -> list[str]:
                 wrong.append(f"{name} is not taken for {side}s")
                 continue
             wrong += [
-                f"{name}: {field} is {chosen(getattr(topic, field))!r}, not {place!r}"
-                for field, place in fields.items()
-                if chosen(getattr(topic, field)) != place
+                f"{name}: {field} is {chosen(getattr(topic, field))!r}, not {location!r}"
+                for field, location in fields.items()
+                if chosen(getattr(topic, field)) != location
             ]
     return wrong
 

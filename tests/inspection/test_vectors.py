@@ -39,7 +39,7 @@ def test_the_order_of_classes_is_the_one_of_all_whose_numbers_are_highest(width:
     }
     best = max(
         permutations(range(width), len(names)),
-        key=lambda places: sum((means[n] - overall)[at] for n, at in zip(names, places, strict=True)),
+        key=lambda locations: sum((means[n] - overall)[at] for n, at in zip(names, locations, strict=True)),
     )
     expected = {at: name for name, at in zip(names, best, strict=True)}
     found = vector.order(list(enumerate(texts)))

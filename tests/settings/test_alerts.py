@@ -13,6 +13,8 @@ from streamwatch.assembly.alerts import alarms_spec, build_alarm_book, build_del
 from streamwatch.core.alerting.notification import SEVERITIES
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.daemon.deliveries import DeliverySpec
+from streamwatch.edge.receivers import KINDS
+from streamwatch.edge.receivers.webhook import key_of
 from streamwatch.settings import Settings, SettingsError, example, json_schema, load
 from streamwatch.telemetry import Telemetry
 from tests.edge.receivers.endpoint import endpoint
@@ -105,7 +107,8 @@ def test_secrets_come_from_files_without_the_newline(folder: Path) -> None:
     (folder / "url").write_text("https://hooks.example.com/SECRET\n")
     (folder / "key").write_text(KEY + "\n")
     settings = read("{receivers: [{name: h, type: webhook, url_file: url, secrets_files: [key]}]}")
-    assert settings.alerts.receivers[0].read_secrets() == [KEY]
+    (key,) = KINDS["webhook"].keys
+    assert settings.alerts.receivers[0].read_own(key) == [key_of(KEY)]
     assert build_receivers(settings)[0].host == "hooks.example.com"
 
 

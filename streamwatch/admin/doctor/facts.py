@@ -167,5 +167,5 @@ def told_apart(facts: Facts, model: str) -> str | None:
         return None
     affix = affix_of(Column("predictions", predicted), Column("labels", labelled))
     if affix is not None:
-        return f"{affix.said}: {predicted[-1]!r} beside {labelled[-1]!r}"
+        return f"{affix.note}: {predicted[-1]!r} beside {labelled[-1]!r}"
     return f"ids of its predictions look like {predicted[-1]!r}, those of labels like {labelled[-1]!r}"

@@ -140,7 +140,7 @@ class ColumnJoin:
             end = start + len(chunk.rows)
             partition_number = self.partition_numbers.setdefault(partition, len(self.partition_numbers))
             self._fill(rows[start:end], placed[start:end], chunk, partition_number)
-            rows["topic"][start:end] = self.join.topics[partition.topic]
+            rows["topic"][start:end] = self.join.names.topics[partition.topic]
             at = np.flatnonzero(chunk.rows["side"] == OBJECT)
             if len(at):
                 places.append(start + at)

@@ -11,14 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from streamwatch.core.estimators import registers
 from streamwatch.core.estimators.comparisons.measures import MEASURES as COMPARISONS
+from streamwatch.core.estimators.comparisons.measures import ComparisonMeasure
 from streamwatch.core.estimators.detectors import KINDS
-from streamwatch.core.estimators.entries import Entry, Parameter
+from streamwatch.core.estimators.entries import Bound, Entry, Measure, Parameter, Scalar
 from streamwatch.core.estimators.forgetting.catalogue import DRIFT_WEIGHTINGS, MECHANISMS
 from streamwatch.core.estimators.measures.baselines import BASELINES
 from streamwatch.core.estimators.measures.catalogue import BOUNDS, MEASURES, PER_CLASS
 from streamwatch.core.estimators.registers.revisions.measures import MEASURES as REVISIONS
+from streamwatch.core.estimators.registers.revisions.measures import RevisionMeasure
 from streamwatch.core.metrics import Metric, metrics_of
 from streamwatch.core.specs import DetectorSpec, DriftWeightedSpec, ForgettingSpec
 
@@ -35,6 +39,7 @@ __all__ = [
     "REVISIONS",
     "entries",
     "entry",
+    "listed",
     "metric",
     "metrics",
     "parameter",
@@ -85,3 +90,80 @@ def problems(spec: ForgettingSpec | DetectorSpec | DriftWeightedSpec) -> list[tu
     """List (parameter name, problem) for every parameter of `spec` that is out of its range."""
     found = ((p.name, p.problem(getattr(spec, p.name))) for p in entry(spec).parameters)
     return [(name, problem) for name, problem in found if problem is not None]
+
+
+# The catalogue as it is printed and sent.
+
+
+class ListedParameter(msgspec.Struct, frozen=True):
+    """Parameter of a mechanism, detector or weighting."""
+
+    name: str
+    meaning: str
+    help: str
+    expected: str
+    default: Scalar
+
+
+class ListedEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Line of the catalogue; only mechanisms, detectors and weightings have parameters."""
+
+    name: str
+    help: str
+    formula: str
+    source: str
+    cost: str
+    parameters: list[ListedParameter] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything of the catalogue, by kind."""
+
+    mechanisms: list[ListedEntry]
+    measures: list[ListedEntry]
+    per_class: list[ListedEntry]
+    bounds: list[ListedEntry]
+    baselines: list[ListedEntry]
+    comparisons: list[ListedEntry]
+    detectors: list[ListedEntry]
+    drift_weightings: list[ListedEntry]
+    revisions: list[ListedEntry]
+
+
+def listed() -> Listed:
+    """List the catalogue with help, formula, source and cost of each entry."""
+    return Listed(
+        mechanisms=_lines(MECHANISMS),
+        measures=_lines(MEASURES),
+        per_class=_lines(PER_CLASS),
+        bounds=_lines(BOUNDS),
+        baselines=_lines(BASELINES),
+        comparisons=_lines(COMPARISONS),
+        detectors=_lines(DETECTORS),
+        drift_weightings=_lines(DRIFT_WEIGHTINGS),
+        revisions=_lines(REVISIONS),
+    )
+
+
+def _lines(
+    found: Iterable[Entry | Measure | Bound | ComparisonMeasure | RevisionMeasure],
+) -> list[ListedEntry]:
+    return [
+        ListedEntry(
+            each.name,
+            each.help,
+            each.formula,
+            each.source,
+            each.cost,
+            _parameters(each) if isinstance(each, Entry) else msgspec.UNSET,
+        )
+        for each in found
+    ]
+
+
+def _parameters(entry: Entry) -> list[ListedParameter]:
+    defaults = entry.defaults()
+    return [
+        ListedParameter(each.name, each.meaning, each.help, each.expected, defaults[each.name])
+        for each in entry.parameters
+    ]

@@ -83,7 +83,9 @@ class SeriesReport:
         self._add_detectors(models, rows, table, alarms)
         self._add_recoveries(models, rows, table)
         unfolded = np.flatnonzero(~folds).tolist()
-        self._add_verdicts([models[i] for i in unfolded], table.verdicts(rows[~folds]), table.opponents)
+        self._add_verdicts(
+            [models[i] for i in unfolded], table.verdicts(rows[~folds]), table.layout.opponents
+        )
         self._put("last_label_timestamp_seconds", plain, delays.latest_seconds(rows))
         self._samples["label_delay_seconds"] += zip(plain, delays.histograms(rows), strict=True)
 
@@ -201,7 +203,7 @@ class SeriesReport:
         Its other series are joined from those of the folds.
         """
         if model not in self._plain:
-            self._add_verdicts([model], table.fold_verdicts(rows), table.opponents)
+            self._add_verdicts([model], table.fold_verdicts(rows), table.layout.opponents)
 
     def _add_verdicts(self, models: list[str], said: Verdicts, opponents: Sequence[str]) -> None:
         for index, opponent in enumerate(opponents):

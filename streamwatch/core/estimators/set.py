@@ -300,7 +300,7 @@ class EstimatorSet:
     def trace_models(self, outcomes: Sequence[Outcome]) -> TraceChunk:
         """Evaluate outcomes as `fold_models` does, and return all values of their model after each."""
         of_registers = [name for register in self._state.raising for name in register.columns]
-        columns = TraceColumns(self._spec, self._table.opponents, of_registers)
+        columns = TraceColumns(self._spec, self._table.layout.opponents, of_registers)
         rows: list[list[Cell]] = []
         alarms: list[Alarm] = []
         width = self._spec.max_classes + 2

@@ -76,7 +76,7 @@ from streamwatch.core.join.loop import (
     predicted_scores,
 )
 from streamwatch.core.join.models import JoinModels, JoinModelsState
-from streamwatch.core.join.names import HeldScores, JoinNames, NumberedSegments, NumberedTopics, new_names
+from streamwatch.core.join.names import HeldScores, JoinNames, NumberedSegments, new_names
 from streamwatch.core.join.pairing import (
     PairOrder,
     Relations,
@@ -304,7 +304,7 @@ class CompiledJoin:
         self._arrays = new_arrays(spec, self.classes, outcomes=ROOM, numbered=numbered)
         self._overflow = overflow
         if overflow is not None:
-            overflow.keep_side(side_columns(spec), spec)
+            overflow.contents.cold.keep_side(side_columns(spec), spec)
         self._spec = spec
         self._durable = DurableEntries(self.names, spec)
         self._order = PredictionOrder(spec.reorder_window_ms, spec.max_reordered)
@@ -365,14 +365,14 @@ class CompiledJoin:
         """
         overflow = self._overflow
         if overflow is not None and overflow.is_needed(self):
-            yield from overflow.evict_if_full(self)
+            yield from overflow.eviction.evict_if_full(self)
             yield from overflow.load_guests(self, rows)
 
     def load_oldest(self, rows: Records) -> Iterator[Work]:
         """Load the oldest entries or partners for which `take` stopped; prepare for the remaining rows."""
         overflow = self._overflow
         assert overflow is not None  # noqa: S101 - without it nothing is outside the table
-        overflow.unload_guests(self)
+        overflow.guests.unload(self)
         needed = int(self._arrays.totals["needed"][0])
         if needed != PARTNERS:
             yield from overflow.load_oldest(self, needed)
@@ -382,7 +382,7 @@ class CompiledJoin:
         """Bring the table into the state a commit requires, after all rows were joined."""
         overflow = self._overflow
         if overflow is not None:
-            overflow.unload_guests(self)
+            overflow.guests.unload(self)
             yield from overflow.load_oldest_prediction(self)
 
     def take(self, rows: Records, start: int) -> tuple[int, int]:
@@ -404,7 +404,7 @@ class CompiledJoin:
                 self._arrays = with_room_for_pairs(self._arrays, needed)
             else:
                 if self._overflow is not None:
-                    self._overflow.record_guest_changes(self)
+                    self._overflow.guests.record_changes(self)
                 return start, why
 
     def timing(self) -> Records:
@@ -445,7 +445,7 @@ class CompiledJoin:
 
     def release_names(self) -> None:
         """Release names that are not used any more, if there are many."""
-        outside = None if self._overflow is None else self._overflow.cold
+        outside = None if self._overflow is None else self._overflow.contents.cold
         release_names(self._arrays, self.names, outside, self._order)
 
     def totals(self) -> JoinTotals:
@@ -483,24 +483,24 @@ class CompiledJoin:
 
     def run_changes(self) -> ColdChanges | None:
         """Changes of entries outside the table for the same commit; None without an overflow."""
-        return None if self._overflow is None else self._overflow.changes()
+        return None if self._overflow is None else self._overflow.contents.changes()
 
     @property
     def entries_outside(self) -> int:
         """Number of entries outside the table, dead ones included."""
-        return 0 if self._overflow is None else self._overflow.cold.entries
+        return 0 if self._overflow is None else self._overflow.contents.cold.entries
 
     def plan_merge(self) -> Merge | None:
         """Plan a merge of runs of entries outside the table; call its `run` in a thread.
 
         None if none is due.
         """
-        return None if self._overflow is None else self._overflow.cold.plan_merge()
+        return None if self._overflow is None else self._overflow.contents.cold.plan_merge()
 
     def finish_merge(self, merge: Merge) -> None:
         """Use the result of a merge; not between `prepare` and `finish`."""
         assert self._overflow is not None  # noqa: S101 - it planned the merge
-        self._overflow.cold.finish_merge(merge)
+        self._overflow.contents.cold.finish_merge(merge)
 
     def restore(self, totals: JoinTotals, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Continue from what the commits have written.
@@ -596,11 +596,6 @@ class CompiledJoin:
     def segments(self) -> NumberedSegments:
         """Numbers of the predictions' segments."""
         return self.names.segments
-
-    @property
-    def topics(self) -> NumberedTopics:
-        """Numbers of topics."""
-        return self.names.topics
 
     @property
     def shift(self) -> np.uint64:

@@ -55,10 +55,12 @@ class Inbox:
         self._partitions = partitions
         self._held = held
         self._max_future_ms = max_future_ms
-        self._fresh: set[int] = set()  # places of what was delivered
+        self._fresh: set[int] = set()  # indices of the partitions of what was delivered
         self._fresh_ms = 0  # when the first of it arrived
         self._fresh_ids: list[NDArray[np.int64]] = []
-        self._doubtful: dict[int, NDArray[np.int64]] = {}  # ids by place: records that wait for others
+        self._doubtful: dict[
+            int, NDArray[np.int64]
+        ] = {}  # ids by partition index: records that wait for others
         self._appended: dict[int, bool] = {}
 
     def __len__(self) -> int:
@@ -72,9 +74,9 @@ class Inbox:
             waiting[list(self._doubtful)] = True
         return waiting
 
-    def waits(self, place: int) -> bool:
+    def waits(self, index: int) -> bool:
         """Tell whether records of one partition wait for their time."""
-        return place in self._doubtful or place in self._fresh
+        return index in self._doubtful or index in self._fresh
 
     def holds_from_before(self, arrived_ms: int) -> bool:
         """Tell whether a waiting record of them arrived at or before the given time."""
@@ -86,33 +88,33 @@ class Inbox:
         """Give the records that wait for their time."""
         return [*self._fresh_ids, *self._doubtful.values()]
 
-    def reorder(self, places: NDArray[np.int64]) -> None:
-        """Follow partitions to their new places; of those that are gone nothing is here."""
+    def reorder(self, indices: NDArray[np.int64]) -> None:
+        """Follow partitions to their new indices; no record of a partition that is gone may be held."""
         for ids in self._fresh_ids:
-            self._held.put_elsewhere(ids, places)
-        self._fresh = {int(places[place]) for place in self._fresh}
-        self._doubtful = {int(places[place]): ids for place, ids in self._doubtful.items()}
-        self._appended = {int(places[place]): said for place, said in self._appended.items()}
+            self._held.put_elsewhere(ids, indices)
+        self._fresh = {int(indices[index]) for index in self._fresh}
+        self._doubtful = {int(indices[index]): ids for index, ids in self._doubtful.items()}
+        self._appended = {int(indices[index]): stamped for index, stamped in self._appended.items()}
 
     def add(
-        self, ids: NDArray[np.int64], now_ms: int, places: Sequence[int], appended: Sequence[bool]
+        self, ids: NDArray[np.int64], now_ms: int, indices: Sequence[int], appended: Sequence[bool]
     ) -> None:
-        """Take in what was delivered: its ids, the places, and whether brokers stamped what is of them."""
+        """Add delivered records: ids, indices of their partitions, and whether brokers stamped them."""
         if not self._fresh:
             self._fresh_ms = now_ms
         self._fresh_ids.append(ids)
-        self._fresh.update(places)
-        before = {place: self._appended[place] for place in self._doubtful}
-        self._appended.update(zip(places, appended, strict=True))
+        self._fresh.update(indices)
+        before = {index: self._appended[index] for index in self._doubtful}
+        self._appended.update(zip(indices, appended, strict=True))
         # Where a topic's configuration changes in between, what waits is judged as producers' times.
-        for place, said in before.items():
-            self._appended[place] &= said
+        for index, stamped in before.items():
+            self._appended[index] &= stamped
 
     def crowded(self, most: int) -> NDArray[np.bool_]:
         """Tell of each partition whether more than `most` records of it wait, more than are asked."""
         crowded = np.zeros(len(self._partitions.names), np.bool_)
-        for place, ids in self._doubtful.items():
-            crowded[place] = len(ids) > max(most, LOOK_AHEAD + 1)
+        for index, ids in self._doubtful.items():
+            crowded[index] = len(ids) > max(most, LOOK_AHEAD + 1)
         return crowded
 
     def judge(self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind) -> None:
@@ -131,8 +133,8 @@ class Inbox:
         doubtful, self._doubtful = self._doubtful, {}
         if self._fresh:
             self._queue_plain(doubtful)
-        for place in sorted(doubtful):
-            self._one_by_one(place, doubtful[place], host_ms, ended, host_is_behind)
+        for index in sorted(doubtful):
+            self._one_by_one(index, doubtful[index], host_ms, ended, host_is_behind)
 
     def _queue_plain(self, doubtful: dict[int, NDArray[np.int64]]) -> None:
         """Queue the fresh records of the partitions in which nothing is doubtful; the others become so."""
@@ -143,14 +145,14 @@ class Inbox:
         fresh = self._fresh_ids[0] if len(self._fresh_ids) == 1 else np.concatenate(self._fresh_ids)
         self._fresh_ids, self._fresh = [], set()
         if held.queue_plain(fresh, partitions.running_ms, odd, partitions.held, self._max_future_ms):
-            for place in np.flatnonzero(odd).tolist():
-                own = held.ids_of(fresh, place)
+            for index in np.flatnonzero(odd).tolist():
+                own = held.ids_of(fresh, index)
                 if len(own):
-                    doubtful[place] = np.concatenate((doubtful[place], own)) if place in doubtful else own
+                    doubtful[index] = np.concatenate((doubtful[index], own)) if index in doubtful else own
 
     def _one_by_one(
         self,
-        place: int,
+        index: int,
         ids: NDArray[np.int64],
         host_ms: int,
         ended: Collection[int],
@@ -161,28 +163,28 @@ class Inbox:
         behind: bool | None = False
         suspects = np.flatnonzero(moving_ms > host_ms + self._max_future_ms)
         if suspects.size:
-            behind = host_is_behind(place, int(self._held.arrived_ms(ids[suspects[:1]])[0]))
-            if behind is None and place in ended:
+            behind = host_is_behind(index, int(self._held.arrived_ms(ids[suspects[:1]])[0]))
+            if behind is None and index in ended:
                 behind = False
         found = judge(
             moving_ms,
             decodable,
-            int(partitions.running_ms[place]),
+            int(partitions.running_ms[index]),
             ClockView(host_ms, int(partitions.running_ms.max()), behind),
             self._max_future_ms,
-            appended=self._appended.get(place, False),
-            at_end=place in ended or bool(partitions.at_end_ms[place] >= 0),
+            appended=self._appended.get(index, False),
+            at_end=index in ended or bool(partitions.at_end_ms[index] >= 0),
         )
         count = len(found)
         if count:
-            self._held.queue_judged(ids[:count], found.times_ms, found.reasons, place)
-            partitions.held[place] += count
-            partitions.running_ms[place] = found.times_ms[-1]
+            self._held.queue_judged(ids[:count], found.times_ms, found.reasons, index)
+            partitions.held[index] += count
+            partitions.running_ms[index] = found.times_ms[-1]
         if count < len(ids):
-            self._doubtful[place] = ids[count:]
+            self._doubtful[index] = ids[count:]
 
 
-# Records as polls deliver them, before they have a time and a place in the sequence.
+# Records as polls deliver them, before they have a time and a position in the sequence.
 
 
 _ROW_BYTES: Final = 250
@@ -371,7 +373,7 @@ class KeptBatches:
             self._scores = _KeptScores()
             self._scores.add(left)
         objects = self._objects
-        self._objects = [objects[place] for place in rows["object"][chosen].tolist()]
+        self._objects = [objects[index] for index in rows["object"][chosen].tolist()]
         rows["object"][chosen] = np.arange(len(self._objects))
         if self._texts is not None:
             sizes = np.where(rows["side"] < OBJECT, rows["id_bytes"], -1).astype(np.int64)

@@ -60,7 +60,7 @@ class Merge:
         self._held = HeldRecords()
         self._inbox = Inbox(self._partitions, self._held, spec.max_future_ms)
         self._kept = KeptBatches()
-        self._host = HostClock(spec.max_future_ms)
+        self.host = HostClock(spec.max_future_ms)
         self._last = progress.last
         self._clock_ms = progress.clock_ms
         self.left_behind: list[Partition] = []
@@ -70,11 +70,6 @@ class Merge:
 
     def _rank(self, partition: Partition) -> tuple[int, int]:
         return self._topic_order[partition.topic], partition.partition
-
-    @property
-    def host_is_behind(self) -> bool:
-        """Tell whether most records look as if they came from the host's future."""
-        return self._host.is_behind
 
     @property
     def held_records(self) -> int:
@@ -105,10 +100,10 @@ class Merge:
         if self._partitions.order.keys() == set(partitions):
             return ()
         gone = [partition for partition in self._partitions.names if partition not in set(partitions)]
-        places = self._partitions.replace(partitions)
-        self._host.keep(self._partitions.order)
-        self._inbox.reorder(places)
-        self._held.reorder(places, len(partitions))
+        indices = self._partitions.replace(partitions)
+        self.host.keep(self._partitions.order)
+        self._inbox.reorder(indices)
+        self._held.reorder(indices, len(partitions))
         return gone
 
     def add(self, delivered: Mapping[Partition, Arrivals], now_ms: int) -> None:
@@ -124,13 +119,13 @@ class Merge:
         delivered_of = [order[name] for name in delivered]
         stamps_ms = np.concatenate([arrivals.stamps_ms for arrivals in parts])
         decodable = np.concatenate([arrivals.decodable for arrivals in parts])
-        counts, places = np.array(sizes, np.int64), np.array(delivered_of, np.int64)
+        counts, indices = np.array(sizes, np.int64), np.array(delivered_of, np.int64)
         words = self._kept.add([arrivals.records for arrivals in parts])
-        ids = self._held.put(words, stamps_ms, decodable, places.repeat(counts), now_ms)
+        ids = self._held.put(words, stamps_ms, decodable, indices.repeat(counts), now_ms)
         self._inbox.add(ids, now_ms, delivered_of, [arrivals.appended for arrivals in parts])
         sizes_bytes = np.array([arrivals.size_bytes for arrivals in parts], np.int64)
-        self._partitions.heard(places, np.maximum(counts, sizes_bytes))
-        self._host.look(list(delivered), stamps_ms, decodable, counts, now_ms)
+        self._partitions.heard(indices, np.maximum(counts, sizes_bytes))
+        self.host.look(list(delivered), stamps_ms, decodable, counts, now_ms)
         for vocabulary in {arrivals.records.vocabulary for arrivals in parts}:
             if full := vocabulary.full():
                 self.full_names += full
@@ -183,16 +178,16 @@ class Merge:
         connected
             Whether brokers answer: while they do not, nobody is left behind.
         """
-        self._host.judge(host_ms, self._unread() if self._host.may_be_behind(host_ms) else ())
+        self.host.judge(host_ms, self._unread() if self.host.may_be_behind(host_ms) else ())
         longest_ms = self._spec.max_future_ms
 
-        def host_is_behind(place: int, arrived_ms: int) -> bool | None:
-            if self._host.is_behind or now_ms - arrived_ms >= longest_ms:
-                return self._host.is_behind
-            return self._host.behind_since(self._partitions.names[place], arrived_ms, host_ms, self._unread())
+        def host_is_behind(index: int, arrived_ms: int) -> bool | None:
+            if self.host.is_behind or now_ms - arrived_ms >= longest_ms:
+                return self.host.is_behind
+            return self.host.behind_since(self._partitions.names[index], arrived_ms, host_ms, self._unread())
 
         self._judge(host_ms, (), host_is_behind)
-        rested_ms = None if self._host.is_behind else host_ms - self._spec.settle_ms
+        rested_ms = None if self.host.is_behind else host_ms - self._spec.settle_ms
         waited_ms = now_ms - self._spec.settle_ms - self._spec.max_future_ms
         parts: list[Released] = []
         room = most = self._spec.records_per_turn
@@ -240,16 +235,16 @@ class Merge:
         at_end_ms = self._partitions.at_end_ms
         return [name for name, ms in zip(self._partitions.names, at_end_ms.tolist(), strict=True) if ms < 0]
 
-    def _when_ended(self, _place: int, _arrived_ms: int) -> bool | None:
+    def _when_ended(self, _index: int, _arrived_ms: int) -> bool | None:
         """Tell whether the host's clock is behind where nothing more will tell: None stands for not."""
-        return self._host.is_behind or None
+        return self.host.is_behind or None
 
     def _judge(self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind) -> None:
         if len(self._inbox):
             self._inbox.judge(host_ms, ended, host_is_behind)
 
     def _late(self) -> tuple[int, int]:
-        """Tell the newest place reached, as time and place of a partition: what precedes it comes late."""
+        """Return the newest position reached, as time and partition index: records before it are late."""
         if (last := self._last) is None:
             return -1, -1
         name = Partition(last.topic, last.partition)
@@ -262,18 +257,18 @@ class Merge:
         taken = self._held.take(bounds, self._late(), self._clock_ms, most)
         if not len(taken.ids):
             return together(())
-        self._partitions.let_go(taken.places)
-        rows, of = self._held.rows(taken.ids), self._topics_of(taken.places)
+        self._partitions.let_go(taken.indices)
+        rows, of = self._held.rows(taken.ids), self._topics_of(taken.indices)
         records = self._kept.batch(rows, taken.clock_ms, self._topics, of)
         offsets = records.rows["offset"]
         if taken.late < len(taken.ids):
-            name = self._partitions.names[int(taken.places[-1])]
+            name = self._partitions.names[int(taken.indices[-1])]
             self._last = Key(int(taken.times_ms[-1]), *name, int(offsets[-1]))
         self._clock_ms = int(taken.clock_ms[-1])
         return Released(
             records,
             self._partitions.names,
-            taken.places,
+            taken.indices,
             offsets,
             taken.times_ms,
             taken.clock_ms,
@@ -281,13 +276,13 @@ class Merge:
             taken.reasons,
         )
 
-    def _topics_of(self, places: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def _topics_of(self, indices: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Numbers of the topics of partitions; 0 for those that a row cannot name."""
         names = self._partitions.names
         if len(self._topic_numbers) != len(names):
             numbers = {topic: number for number, topic in enumerate(self._topics)}
             self._topic_numbers = np.array([numbers.get(name.topic, 0) for name in names], np.uint8)
-        return self._topic_numbers[places]
+        return self._topic_numbers[indices]
 
     def compact(self) -> None:
         """Free the texts and objects of released records."""
@@ -365,7 +360,7 @@ def held_families(merge: Merge, now_ms: int) -> list[Family]:
     return [
         single("merge_held_records", float(merge.held_records)),
         family("merge_hold_seconds", holds),
-        single("host_clock_behind", float(merge.host_is_behind)),
+        single("host_clock_behind", float(merge.host.is_behind)),
     ]
 
 

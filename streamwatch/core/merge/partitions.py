@@ -19,7 +19,7 @@ from streamwatch.core.jit import entry
 
 
 EVER: Final = 2**63 - 1
-"""Beyond every time, and every place."""
+"""Beyond every time and every index."""
 
 
 @entry
@@ -35,47 +35,47 @@ def find_bounds(running, held, at_end, left_behind, waiting):
 
     Returns
     -------
-    read_ms, read_place
-        Least time, and the first place that has it, of the partitions that may hold others back; `EVER` twice
-        if there is none.
-    rested_ms, rested_place
+    read_ms, read_index
+        Least time, and the first index that has it, of the partitions that may hold others back; `EVER`
+        twice if there is none.
+    rested_ms, rested_index
         The same of the partitions that were found at their end and of which nothing waits.
     fetched_ms
         When the earliest of the fetches was sent that found the latter at their end; `EVER` without them.
     """
-    read = rested = read_place = rested_place = fetched = EVER
-    for place in range(running.shape[0]):
-        if left_behind[place]:
+    read = rested = read_index = rested_index = fetched = EVER
+    for index in range(running.shape[0]):
+        if left_behind[index]:
             continue
-        time = running[place]
-        if at_end[place] < 0 or held[place] != 0 or waiting[place]:
+        time = running[index]
+        if at_end[index] < 0 or held[index] != 0 or waiting[index]:
             if time < read:
-                read, read_place = time, place
+                read, read_index = time, index
         else:
             if time < rested:
-                rested, rested_place = time, place
-            fetched = min(fetched, at_end[place])
-    return read, read_place, rested, rested_place, fetched
+                rested, rested_index = time, index
+            fetched = min(fetched, at_end[index])
+    return read, read_index, rested, rested_index, fetched
 
 
 @entry
-def let_go(held, size_bytes, places):
+def let_go(held, size_bytes, indices):
     """Subtract released records and their share of the bytes held from the columns of their partitions.
 
     Parameters
     ----------
     held, size_bytes
         Columns of `Partitions`, brought up to date.
-    places
+    indices
         int64: partition of each record released.
     """
     released = np.zeros(held.shape[0], np.int64)
-    for place in places:
-        released[place] += 1
-    for place in range(held.shape[0]):
-        if released[place]:
-            size_bytes[place] -= size_bytes[place] * released[place] // max(held[place], 1)
-            held[place] -= released[place]
+    for index in indices:
+        released[index] += 1
+    for index in range(held.shape[0]):
+        if released[index]:
+            size_bytes[index] -= size_bytes[index] * released[index] // max(held[index], 1)
+            held[index] -= released[index]
 
 
 @entry
@@ -87,7 +87,7 @@ def note_waiting(
     seen_end,
     holds_since,
     time,
-    first_place,
+    first_index,
     rested,
     now,
     longest,
@@ -100,7 +100,7 @@ def note_waiting(
     running, held, at_end, left_behind, seen_end, holds_since
         Columns of `Partitions`; `left_behind` and `holds_since` are brought up to date.
     time, first_place
-        The record's time, and the place of its partition.
+        The record's time, and the index of its partition.
     rested, now, longest, connected
         As of `Partitions.wait`.
 
@@ -113,22 +113,22 @@ def note_waiting(
     """
     left = np.zeros(running.shape[0], np.bool_)
     count = 0
-    for place in range(running.shape[0]):
-        precedes = running[place] < time or (running[place] == time and place < first_place)
-        if not (precedes and held[place] == 0 and not left_behind[place] and at_end[place] < rested):
-            holds_since[place] = -1
+    for index in range(running.shape[0]):
+        precedes = running[index] < time or (running[index] == time and index < first_index)
+        if not (precedes and held[index] == 0 and not left_behind[index] and at_end[index] < rested):
+            holds_since[index] = -1
             continue
-        if holds_since[place] < 0 or not connected:
-            holds_since[place] = now
-        if seen_end[place] and now - holds_since[place] >= longest:
-            left[place] = left_behind[place] = True
-            holds_since[place] = -1
+        if holds_since[index] < 0 or not connected:
+            holds_since[index] = now
+        if seen_end[index] and now - holds_since[index] >= longest:
+            left[index] = left_behind[index] = True
+            holds_since[index] = -1
             count += 1
     return left, count
 
 
 class Partitions:
-    """Progress of the partitions; index i is the place of a partition in the order of the sequence.
+    """Progress of the partitions; index i is that of a partition in the order of the sequence.
 
     Parameters
     ----------
@@ -174,12 +174,12 @@ class Partitions:
         return dict(zip(self.names, column.tolist(), strict=True))
 
     def replace(self, partitions: Collection[Partition]) -> NDArray[np.int64]:
-        """Replace the partitions, and return the new place of each old one, -1 if it was removed."""
+        """Replace the partitions, and return the new index of each old one, -1 if it was removed."""
         before, names = self.names, sorted(partitions, key=self._rank)
-        order = {name: place for place, name in enumerate(names)}
+        order = {name: index for index, name in enumerate(names)}
         restored = np.array([self._restored_ms.get(name, -1) for name in names], np.int64)
-        places = np.array([order.get(name, -1) for name in before], np.int64)
-        kept = places >= 0
+        indices = np.array([order.get(name, -1) for name in before], np.int64)
+        kept = indices >= 0
         fresh: dict[str, NDArray[Any]] = {
             "running_ms": restored,
             "held": np.zeros(len(names), np.int64),
@@ -191,34 +191,34 @@ class Partitions:
             "left_behind": np.zeros(len(names), np.bool_),
         }
         for column, values in fresh.items():
-            values[places[kept]] = getattr(self, column)[kept]
+            values[indices[kept]] = getattr(self, column)[kept]
             setattr(self, column, values)
         self.names, self.order = names, order
-        return places
+        return indices
 
-    def heard(self, places: NDArray[np.int64], sizes_bytes: NDArray[np.int64]) -> None:
+    def heard(self, indices: NDArray[np.int64], sizes_bytes: NDArray[np.int64]) -> None:
         """Note that these partitions, all different, delivered records."""
-        self.size_bytes[places] += sizes_bytes
-        self.holds_since_ms[places] = -1
-        self.left_behind[places] = False
+        self.size_bytes[indices] += sizes_bytes
+        self.holds_since_ms[indices] = -1
+        self.left_behind[indices] = False
 
-    def found(self, place: int, at_end_ms: int | None) -> None:
+    def found(self, index: int, at_end_ms: int | None) -> None:
         """Note when the fetch was sent that found a partition at its end; None: not known to be there."""
         if at_end_ms is None:
-            self.at_end_ms[place] = -1
+            self.at_end_ms[index] = -1
             return
-        self.at_end_ms[place] = at_end_ms
-        if at_end_ms > self.answered_ms[place]:  # else it is old news, of one that cannot be reached
-            self.answered_ms[place] = at_end_ms
-            self.seen_end[place] = True
-            self.left_behind[place] = False
-            self.holds_since_ms[place] = -1
+        self.at_end_ms[index] = at_end_ms
+        if at_end_ms > self.answered_ms[index]:  # else it is old news, of one that cannot be reached
+            self.answered_ms[index] = at_end_ms
+            self.seen_end[index] = True
+            self.left_behind[index] = False
+            self.holds_since_ms[index] = -1
 
-    def leave_behind(self, places: Iterable[int]) -> Sequence[Partition]:
+    def leave_behind(self, indices: Iterable[int]) -> Sequence[Partition]:
         """Leave partitions behind; those that were not so before."""
-        left = [place for place in places if not self.left_behind[place]]
+        left = [index for index in indices if not self.left_behind[index]]
         self.left_behind[left], self.holds_since_ms[left] = True, -1
-        return [self.names[place] for place in left]
+        return [self.names[index] for index in left]
 
     def let_go(self, order: NDArray[np.int64]) -> None:
         """Subtract released records from `held` and `size_bytes`."""
@@ -232,7 +232,7 @@ class Partitions:
         Parameters
         ----------
         first_key
-            Its time, and the place of its partition.
+            Its time, and the index of its partition.
         rested_ms
             A partition found at its end by a fetch sent from then on is not waited for.
         now_ms
@@ -247,7 +247,7 @@ class Partitions:
         left
             Partitions left behind just now.
         """
-        time_ms, place = first_key
+        time_ms, index = first_key
         left, count = note_waiting(
             self.running_ms,
             self.held,
@@ -256,13 +256,13 @@ class Partitions:
             self.seen_end,
             self.holds_since_ms,
             time_ms,
-            place,
+            index,
             rested_ms,
             now_ms,
             longest_ms,
             connected,
         )
-        return [self.names[place] for place in np.flatnonzero(left).tolist()] if count else ()
+        return [self.names[index] for index in np.flatnonzero(left).tolist()] if count else ()
 
 
 # Bounds up to which records may be released, from the progress of every partition.
@@ -272,7 +272,7 @@ class Bounds(NamedTuple):
     """Bounds up to which records may be released, times in milliseconds; by default all of them may."""
 
     read: tuple[int, int] = (EVER, EVER)
-    """Time and place up to which no record that is yet to be read can precede."""
+    """Time and partition index up to which no record that is yet to be read can precede."""
     rested: tuple[int, int] = (EVER, EVER)
     """Beyond this a partition that was found at its end may deliver what precedes; so what is beyond must
     have arrived up to `fetched_ms`, and be of a time up to `rest_ms` or have arrived up to `waited_ms`."""
@@ -303,14 +303,14 @@ def bounds_of(
         By the host's clock times up to `rested_ms` have rested (None while that clock is behind), and records
         that arrived up to `waited_ms` have waited long enough for it.
     """
-    read_ms, read_place, least_ms, place, fetched_ms = find_bounds(
+    read_ms, read_index, least_ms, index, fetched_ms = find_bounds(
         partitions.running_ms, partitions.held, partitions.at_end_ms, partitions.left_behind, waiting
     )
-    if place == EVER:
-        return Bounds(read=(read_ms, read_place))
+    if index == EVER:
+        return Bounds(read=(read_ms, read_index))
     return Bounds(
-        (read_ms, read_place),
-        (least_ms, place),
+        (read_ms, read_index),
+        (least_ms, index),
         fetched_ms - settle_ms,
         EVER if rested_ms is None else rested_ms,
         waited_ms,

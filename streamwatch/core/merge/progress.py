@@ -38,7 +38,7 @@ class PartitionProgress(msgspec.Struct, frozen=True, array_like=True):
 class ReleasedState(msgspec.Struct, frozen=True, array_like=True):
     """State of the merge as a commit keeps it for a restart."""
 
-    places: list[PartitionProgress] = []
+    partitions: list[PartitionProgress] = []
     last: Key | None = None
     clock_ms: int = -1
     out_of_order: dict[Name, int] = {}
@@ -60,7 +60,7 @@ class MergeProgress:
     running_ms: dict[Partition, int] = field(default_factory=dict[Partition, int])
     """Newest time, by partition."""
     last: Key | None = None
-    """The newest place in the sequence that was reached."""
+    """The newest position in the sequence that was reached."""
     clock_ms: int = -1
     """Time of the record evaluated last; -1 before the first. It never goes back."""
     out_of_order: dict[str, int] = field(default_factory=dict[str, int])
@@ -86,20 +86,20 @@ class MergeProgress:
         """Count records as evaluated, in order."""
         if not len(released):
             return
-        places, offsets, times = released.places, released.offsets, released.times_ms
+        indices, offsets, times = released.indices, released.offsets, released.times_ms
         last_rows = np.full(len(released.partitions), -1)
-        last_rows[places] = np.arange(len(places))  # the last row of each partition stays
-        for place in np.flatnonzero(last_rows >= 0).tolist():
-            last, partition = int(last_rows[place]), released.partitions[place]
+        last_rows[indices] = np.arange(len(indices))  # the last row of each partition stays
+        for index in np.flatnonzero(last_rows >= 0).tolist():
+            last, partition = int(last_rows[index]), released.partitions[index]
             self.positions[partition] = int(offsets[last]) + 1
             self.running_ms[partition] = int(times[last])
             self.newest[partition] = int(offsets[last])
         self._count(released)
         self.clock_ms = int(released.clock_ms[-1])
         if released.lateness_ms[-1] == IN_ORDER:  # what is late comes first
-            self.last = Key(int(times[-1]), *released.partitions[int(places[-1])], int(offsets[-1]))
+            self.last = Key(int(times[-1]), *released.partitions[int(indices[-1])], int(offsets[-1]))
         for row in np.flatnonzero(released.lateness_ms >= 0).tolist():
-            topic = released.partitions[int(places[row])].topic
+            topic = released.partitions[int(indices[row])].topic
             self.out_of_order[topic] = self.out_of_order.get(topic, 0) + 1
             self.lateness_ms[topic] = self.lateness_ms.get(topic, 0) + int(released.lateness_ms[row])
         if released.reasons.any():
@@ -110,10 +110,10 @@ class MergeProgress:
 
     def _count(self, released: Released) -> None:
         """Count records, and the events that they hold, by topic."""
-        places = released.places
+        indices = released.indices
         if released.events is None or released.tied is None:
-            for place, count in enumerate(np.bincount(places).tolist()):
-                topic = released.partitions[place].topic
+            for index, count in enumerate(np.bincount(indices).tolist()):
+                topic = released.partitions[index].topic
                 _add(self.evaluated, topic, count)
                 _add(self.events, topic, count)
             return
@@ -125,8 +125,8 @@ class MergeProgress:
             (self.tied, released.tied),
         ]
         for counts, weights in columns:
-            for place, count in enumerate(np.bincount(places, weights=weights).tolist()):
-                _add(counts, released.partitions[place].topic, int(count))
+            for index, count in enumerate(np.bincount(indices, weights=weights).tolist()):
+                _add(counts, released.partitions[index].topic, int(count))
 
     def take_newest(self) -> Mapping[Partition, int]:
         """Hand over the offsets of the last records evaluated since the last call."""
@@ -140,12 +140,12 @@ class MergeProgress:
 
     def state(self) -> ReleasedState:
         """State that `restored` goes on from."""
-        places = [
+        indices = [
             PartitionProgress(*partition, position, self.running_ms.get(partition, -1))
             for partition, position in sorted(self.positions.items())
         ]
         return ReleasedState(
-            places,
+            indices,
             self.last,
             self.clock_ms,
             _by_name(self.out_of_order),
@@ -161,10 +161,10 @@ class MergeProgress:
     @classmethod
     def restored(cls, state: ReleasedState, topics: Collection[str]) -> MergeProgress:
         """Go on from a `state`, without the partitions of topics that are no longer read."""
-        places = [place for place in state.places if place.topic in topics]
+        partitions = [each for each in state.partitions if each.topic in topics]
         return cls(
-            {Partition(p.topic, p.partition): p.position for p in places},
-            {Partition(p.topic, p.partition): p.running_ms for p in places},
+            {Partition(p.topic, p.partition): p.position for p in partitions},
+            {Partition(p.topic, p.partition): p.running_ms for p in partitions},
             state.last,
             state.clock_ms,
             dict(state.out_of_order),

@@ -1,6 +1,6 @@
 """Compiled loops over the queues of the partitions: judged and queued in one pass, merged in another.
 
-A queue is a list through the pool of all records (`NEXT`), and a record leaves its place in the pool to the
+A queue is a list through the pool of all records (`NEXT`), and a record leaves its slot in the pool to the
 next that comes: what it costs to add records, or to release some, depends on their number alone, not on how
 many others wait.
 """
@@ -19,9 +19,9 @@ from streamwatch.core.merge.timestamps import BELIEVED, FARTHEST, TIMELESS
 from streamwatch.core.records import ROW, rows_of, words_of
 
 COLUMNS: Final = 5
-TIME, ARRIVED, NEXT, PLACE, REASON = range(COLUMNS)
+TIME, ARRIVED, NEXT, PARTITION, REASON = range(COLUMNS)
 """Columns of the pool: timestamp, later the time; when it arrived; the record behind it in its queue, -1 for
-none; the place of its partition; index into `timestamps.REASONS`."""
+none; the index of its partition; index into `timestamps.REASONS`."""
 
 IN_ORDER: Final = -1
 NO_PLACE: Final = -2
@@ -30,17 +30,17 @@ NO_PLACE: Final = -2
 BOUNDS: Final = 10
 (
     READ_MS,
-    READ_PLACE,
+    READ_INDEX,
     RESTED_MS,
-    RESTED_PLACE,
+    RESTED_INDEX,
     FETCHED_MS,
     REST_MS,
     WAITED_MS,
     LATE_MS,
-    LATE_PLACE,
+    LATE_INDEX,
     CLOCK_MS,
 ) = range(BOUNDS)
-"""Bounds of what may go, by (time, place): up to READ nothing unread precedes it; beyond RESTED partitions at
+"""Bounds of what may go, by (time, index): up to READ nothing unread precedes it; beyond RESTED partitions at
 their end may still deliver what does, so it goes if it arrived up to FETCHED, and its time is up to REST or
 it arrived up to WAITED. What precedes LATE goes at once. CLOCK is the clock so far."""
 
@@ -71,19 +71,19 @@ def _sift(pool, firsts, heap, size):
 
 
 @hot
-def _append(pool, firsts, lasts, place, i):
+def _append(pool, firsts, lasts, index, i):
     """Put record i at the end of a queue."""
     pool[i, NEXT] = -1
-    if firsts[place] < 0:
-        firsts[place] = i
+    if firsts[index] < 0:
+        firsts[index] = i
     else:
-        pool[lasts[place], NEXT] = i
-    lasts[place] = i
+        pool[lasts[index], NEXT] = i
+    lasts[index] = i
 
 
 @entry
-def put(pool, words, places_free, block, stamps, decodable, partitions, arrived):
-    """Put records into free places of the pool; they have no time and no turn yet.
+def put(pool, words, indices_free, block, stamps, decodable, partitions, arrived):
+    """Put records into free slots of the pool; they have no time and no turn yet.
 
     Parameters
     ----------
@@ -92,11 +92,11 @@ def put(pool, words, places_free, block, stamps, decodable, partitions, arrived)
     words
         int64, shape (n, 8): rows of the same records.
     places_free
-        int64: places to take, the last one first; one for each record.
+        int64: slots to take, the last one first; one for each record.
     block
         int64, shape (m, 8): rows of the records.
     stamps, decodable, partitions
-        Timestamp of each, whether it could be decoded, and the place of its partition.
+        Timestamp of each, whether it could be decoded, and the index of its partition.
     arrived
         When they arrived.
 
@@ -108,11 +108,11 @@ def put(pool, words, places_free, block, stamps, decodable, partitions, arrived)
     count = stamps.shape[0]
     ids = np.empty(count, np.int64)
     for k in range(count):
-        i = places_free[count - 1 - k]
+        i = indices_free[count - 1 - k]
         ids[k] = i
         pool[i, TIME] = stamps[k]
         pool[i, ARRIVED] = arrived
-        pool[i, PLACE] = partitions[k]
+        pool[i, PARTITION] = partitions[k]
         pool[i, REASON] = BELIEVED if decodable[k] else TIMELESS
         for j in range(words.shape[1]):
             words[i, j] = block[k, j]
@@ -146,42 +146,42 @@ def queue_plain(pool, ids, running, reached, odd, firsts, lasts, held, max_futur
     pool = without_refcount(pool)
     reached[:] = running
     for i in ids:
-        place = pool[i, PLACE]
-        before = reached[place]
+        index = pool[i, PARTITION]
+        before = reached[index]
         if before < 0:
-            odd[place] = True
+            odd[index] = True
         elif pool[i, REASON] != TIMELESS:
             stamp = pool[i, TIME]
             if stamp <= 0 or stamp >= FARTHEST or stamp - before > max_future_ms:
-                odd[place] = True
+                odd[index] = True
             elif stamp > before:
-                reached[place] = stamp
+                reached[index] = stamp
     left = 0
     for i in ids:
-        place = pool[i, PLACE]
-        if odd[place]:
+        index = pool[i, PARTITION]
+        if odd[index]:
             left += 1
             continue
-        if pool[i, REASON] != TIMELESS and pool[i, TIME] > running[place]:
-            running[place] = pool[i, TIME]
-        pool[i, TIME] = running[place]
-        held[place] += 1
-        _append(pool, firsts, lasts, place, i)
+        if pool[i, REASON] != TIMELESS and pool[i, TIME] > running[index]:
+            running[index] = pool[i, TIME]
+        pool[i, TIME] = running[index]
+        held[index] += 1
+        _append(pool, firsts, lasts, index, i)
     return left
 
 
 @entry
-def queue_judged(pool, ids, times, reasons, place, firsts, lasts):
+def queue_judged(pool, ids, times, reasons, index, firsts, lasts):
     """Queue records of one partition with the times that they were given, behind those held of it."""
     for k in range(ids.shape[0]):
         i = ids[k]
         pool[i, TIME] = times[k]
         pool[i, REASON] = reasons[k]
-        _append(pool, firsts, lasts, place, i)
+        _append(pool, firsts, lasts, index, i)
 
 
 @entry
-def release(pool, firsts, lasts, heap, bounds, ids, places, times, clocks, lateness, reasons):
+def release(pool, firsts, lasts, heap, bounds, ids, indices, times, clocks, lateness, reasons):
     """Take records off the heads of their queues, in order, as long as they may go.
 
     Parameters
@@ -192,7 +192,7 @@ def release(pool, firsts, lasts, heap, bounds, ids, places, times, clocks, laten
         int64, room for every partition.
     bounds
         int64 (`BOUNDS`,).
-    ids, places, times, clocks, lateness, reasons
+    ids, indices, times, clocks, lateness, reasons
         Written to, one of each for every record: where it is in the pool, its partition, its time, the clock
         at it, its lateness, and the reason. No more are taken than there is room for.
 
@@ -203,27 +203,27 @@ def release(pool, firsts, lasts, heap, bounds, ids, places, times, clocks, laten
     """
     pool = without_refcount(pool)
     size = 0
-    for place in range(firsts.shape[0]):
-        if firsts[place] < 0:
+    for index in range(firsts.shape[0]):
+        if firsts[index] < 0:
             continue
         i = size
         size += 1
-        while i > 0 and _precedes(pool, firsts, place, heap[(i - 1) // 2]):
+        while i > 0 and _precedes(pool, firsts, index, heap[(i - 1) // 2]):
             heap[i] = heap[(i - 1) // 2]
             i = (i - 1) // 2
-        heap[i] = place
+        heap[i] = index
     clock = bounds[CLOCK_MS]
     count = late = 0
     is_free = True
     room = ids.shape[0]
     while size > 0 and count < room:
-        place = heap[0]
-        i = firsts[place]
+        index = heap[0]
+        i = firsts[index]
         time = pool[i, TIME]
-        is_late = time < bounds[LATE_MS] or (time == bounds[LATE_MS] and place < bounds[LATE_PLACE])
-        if time > bounds[READ_MS] or (time == bounds[READ_MS] and place > bounds[READ_PLACE]):
+        is_late = time < bounds[LATE_MS] or (time == bounds[LATE_MS] and index < bounds[LATE_INDEX])
+        if time > bounds[READ_MS] or (time == bounds[READ_MS] and index > bounds[READ_INDEX]):
             is_free = False
-        elif time > bounds[RESTED_MS] or (time == bounds[RESTED_MS] and place > bounds[RESTED_PLACE]):
+        elif time > bounds[RESTED_MS] or (time == bounds[RESTED_MS] and index > bounds[RESTED_INDEX]):
             arrived = pool[i, ARRIVED]
             waits = arrived > bounds[WAITED_MS] and time > bounds[REST_MS]
             is_free = is_free and arrived <= bounds[FETCHED_MS] and not waits
@@ -231,7 +231,7 @@ def release(pool, firsts, lasts, heap, bounds, ids, places, times, clocks, laten
             break
         clock = max(clock, time)
         ids[count] = i
-        places[count] = place
+        indices[count] = index
         times[count] = time
         clocks[count] = clock
         reasons[count] = pool[i, REASON]
@@ -240,9 +240,9 @@ def release(pool, firsts, lasts, heap, bounds, ids, places, times, clocks, laten
             late += 1
             lateness[count] = NO_PLACE if pool[i, REASON] == TIMELESS else clock - time
         count += 1
-        firsts[place] = pool[i, NEXT]
-        if firsts[place] < 0:
-            lasts[place] = -1
+        firsts[index] = pool[i, NEXT]
+        if firsts[index] < 0:
+            lasts[index] = -1
             size -= 1
             heap[0] = heap[size]
         if size > 1:
@@ -254,8 +254,8 @@ def release(pool, firsts, lasts, heap, bounds, ids, places, times, clocks, laten
 def walk(pool, firsts, ids):
     """Write where the records of all queues are, one queue behind the other."""
     k = 0
-    for place in range(firsts.shape[0]):
-        i = firsts[place]
+    for index in range(firsts.shape[0]):
+        i = firsts[index]
         while i >= 0:
             ids[k] = i
             k += 1
@@ -296,7 +296,7 @@ class TakenRecords(NamedTuple):
     """Records taken out, in order; columns of one length."""
 
     ids: NDArray[np.int64]
-    places: NDArray[np.int64]
+    indices: NDArray[np.int64]
     times_ms: NDArray[np.int64]
     clock_ms: NDArray[np.int64]
     lateness_ms: NDArray[np.int64]
@@ -351,12 +351,12 @@ class HeldRecords:
 
     @property
     def first_key(self) -> tuple[int, int]:
-        """Time and partition place of the next record to be released, as of the last `take`."""
+        """Time and partition index of the next record to be released, as of the last `take`."""
         return int(self._pool[self._firsts[self.head], TIME]), self.head
 
-    def last_key(self, places: NDArray[np.int64]) -> tuple[int, int] | None:
-        """Time and place of the last record queued of these partitions; None if there is none."""
-        ends = [(int(self._pool[self._lasts[p], TIME]), p) for p in places.tolist() if self._lasts[p] >= 0]
+    def last_key(self, indices: NDArray[np.int64]) -> tuple[int, int] | None:
+        """Time and partition index of the last record queued of these partitions; None if there is none."""
+        ends = [(int(self._pool[self._lasts[p], TIME]), p) for p in indices.tolist() if self._lasts[p] >= 0]
         return max(ends, default=None)
 
     def holds_from_before(self, arrived_ms: int) -> bool:
@@ -375,7 +375,7 @@ class HeldRecords:
         words: NDArray[np.int64],
         stamps_ms: NDArray[np.int64],
         decodable: NDArray[np.bool_],
-        places: NDArray[np.int64],
+        indices: NDArray[np.int64],
         arrived_ms: int,
     ) -> NDArray[np.int64]:
         """Put records of partitions, with their rows as words, into the pool; they have no turn yet.
@@ -390,10 +390,10 @@ class HeldRecords:
             self._make_room(count)
         self._unused = left = self._unused - count
         free = self._free[left : left + count]
-        return put(self._pool, self._words, free, words, stamps_ms, decodable, places, arrived_ms)
+        return put(self._pool, self._words, free, words, stamps_ms, decodable, indices, arrived_ms)
 
     def _make_room(self, count: int) -> None:
-        """Give the pool at least so many places that are free, and twice as many as it has."""
+        """Give the pool at least so many free slots, and twice as many as it has."""
         before = len(self._free)
         room = max(2 * before, before + count, _FEWEST)
         pool, words = np.empty((room, COLUMNS), np.int64), words_of(np.empty(room, ROW))
@@ -404,13 +404,13 @@ class HeldRecords:
         free[: room - before] = np.arange(room - 1, before - 1, -1)
         self._pool, self._words, self._free, self._unused = pool, words, free, unused
 
-    def put_elsewhere(self, ids: NDArray[np.int64], places: NDArray[np.int64]) -> None:
-        """Change the partition places of unqueued records after partitions were added or removed."""
-        self._pool[ids, PLACE] = places[self._pool[ids, PLACE]]
+    def put_elsewhere(self, ids: NDArray[np.int64], indices: NDArray[np.int64]) -> None:
+        """Change the partition indices of unqueued records after partitions were added or removed."""
+        self._pool[ids, PARTITION] = indices[self._pool[ids, PARTITION]]
 
-    def ids_of(self, ids: NDArray[np.int64], place: int) -> NDArray[np.int64]:
+    def ids_of(self, ids: NDArray[np.int64], index: int) -> NDArray[np.int64]:
         """Find the records of one partition among these."""
-        return ids[self._pool[ids, PLACE] == place]
+        return ids[self._pool[ids, PARTITION] == index]
 
     def rows(self, ids: NDArray[np.int64]) -> NDArray[np.void]:
         """Copy rows of records that wait, or were taken out since the last `put`."""
@@ -453,10 +453,10 @@ class HeldRecords:
         return left
 
     def queue_judged(
-        self, ids: NDArray[np.int64], times_ms: NDArray[np.int64], reasons: NDArray[np.uint8], place: int
+        self, ids: NDArray[np.int64], times_ms: NDArray[np.int64], reasons: NDArray[np.uint8], index: int
     ) -> None:
         """Queue records of one partition with the times that they were given."""
-        queue_judged(self._pool, ids, times_ms, reasons, place, self._firsts, self._lasts)
+        queue_judged(self._pool, ids, times_ms, reasons, index, self._firsts, self._lasts)
         self._count += len(ids)
 
     def take(self, bounds: Bounds, late: tuple[int, int], clock_ms: int, most: int) -> TakenRecords:
@@ -467,21 +467,21 @@ class HeldRecords:
         bounds
             Bounds up to which records may be released.
         late
-            Time and place of the last record released; records before it are late and go at once.
+            Time and partition index of the last record released; records before it are late and go at once.
         clock_ms
             The clock before them.
         """
         values = np.empty(BOUNDS, np.int64)
-        values[READ_MS], values[READ_PLACE] = bounds.read
-        values[RESTED_MS], values[RESTED_PLACE] = bounds.rested
+        values[READ_MS], values[READ_INDEX] = bounds.read
+        values[RESTED_MS], values[RESTED_INDEX] = bounds.rested
         values[FETCHED_MS], values[REST_MS], values[WAITED_MS] = bounds[2:]
-        values[LATE_MS], values[LATE_PLACE] = late
+        values[LATE_MS], values[LATE_INDEX] = late
         values[CLOCK_MS] = clock_ms
         room = min(self._count, most)
         if room > len(self._reasons):
             self._columns = np.empty((5, min(2 * room, most)), np.int64)
             self._reasons = np.empty(min(2 * room, most), np.uint8)
-        ids, places, times_ms, clocks_ms, lateness_ms = self._columns[:, :most]
+        ids, indices, times_ms, clocks_ms, lateness_ms = self._columns[:, :most]
         count, too_late, head = release(
             self._pool,
             self._firsts,
@@ -489,7 +489,7 @@ class HeldRecords:
             self._heap,
             values,
             ids,
-            places,
+            indices,
             times_ms,
             clocks_ms,
             lateness_ms,
@@ -499,19 +499,19 @@ class HeldRecords:
         self.head = head
         self._free[self._unused : self._unused + count] = ids[:count][::-1]
         self._unused += count
-        ids, places, times_ms, clocks_ms, lateness_ms = self._columns[:, :count].copy()
+        ids, indices, times_ms, clocks_ms, lateness_ms = self._columns[:, :count].copy()
         return TakenRecords(
-            ids, places, times_ms, clocks_ms, lateness_ms, self._reasons[:count].copy(), too_late
+            ids, indices, times_ms, clocks_ms, lateness_ms, self._reasons[:count].copy(), too_late
         )
 
-    def reorder(self, places: NDArray[np.int64], width: int) -> None:
-        """Follow an added or removed partition: `places` are the new places by the old, -1 for removed ones.
+    def reorder(self, indices: NDArray[np.int64], width: int) -> None:
+        """Follow an added or removed partition: `indices` are the new ones by the old, -1 for removed ones.
 
         Nothing of a removed partition may be queued.
         """
         firsts, lasts = np.full(width, -1), np.full(width, -1)
-        here = places >= 0
-        firsts[places[here]], lasts[places[here]] = self._firsts[here], self._lasts[here]
+        here = indices >= 0
+        firsts[indices[here]], lasts[indices[here]] = self._firsts[here], self._lasts[here]
         self._firsts, self._lasts = firsts, lasts
         self._heap = np.empty(width, np.int64)
 

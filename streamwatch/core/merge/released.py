@@ -28,8 +28,8 @@ class Released:
     records
         What they decode to, with the clock at each of them.
     partitions
-        Those that `places` are indices of.
-    places
+        Partitions that `indices` refer to.
+    indices
         int64: which partition each record is of.
     offsets, times_ms
         int64: offset, and time in its partition.
@@ -43,13 +43,13 @@ class Released:
         uint8: why its timestamp was corrected (`timestamps.REASONS`), or 0.
     events, tied
         int64: events that the record holds, 0 if it was skipped, and predictions among them whose class was
-        one of several with the largest score. Of a record that has several rows, all are told at its last.
+        one of several with the largest score. A record that has several rows reports all at its last.
         None where every record holds one event, and no class was tied.
     """
 
     records: RecordBatch
     partitions: Sequence[Partition]
-    places: NDArray[np.int64]
+    indices: NDArray[np.int64]
     offsets: NDArray[np.int64]
     times_ms: NDArray[np.int64]
     clock_ms: NDArray[np.int64]
@@ -62,7 +62,7 @@ class Released:
         return len(self.records)
 
     def end_of_record(self, stop: int) -> int:
-        """Give the first place, from `stop` on, before which a record ends."""
+        """Return the first row, from `stop` on, before which a record ends."""
         if stop < len(self):
             while self.lateness_ms[stop - 1] == CONTINUED:
                 stop += 1
@@ -73,7 +73,7 @@ class Released:
         return Released(
             self.records.part(start, stop),
             self.partitions,
-            self.places[start:stop],
+            self.indices[start:stop],
             self.offsets[start:stop],
             self.times_ms[start:stop],
             self.clock_ms[start:stop],
@@ -103,7 +103,7 @@ def together(parts: Sequence[Released]) -> Released:
             last.elements,
         ),
         parts[0].partitions,
-        np.concatenate([part.places for part in parts]),
+        np.concatenate([part.indices for part in parts]),
         np.concatenate([part.offsets for part in parts]),
         np.concatenate([part.times_ms for part in parts]),
         np.concatenate([part.clock_ms for part in parts]),
@@ -115,7 +115,7 @@ def together(parts: Sequence[Released]) -> Released:
 # Expansion of released records that hold several events, or none, into a row for each event.
 #
 # Until its release a record is one row, as waiting, lateness and positions concern whole records.
-# Afterwards each of its events is a row with the record's place and time. All but the last are marked
+# Afterwards each of its events is a row with the record's offset and time. All but the last are marked
 # (`CONTINUED`), so that neither a turn nor a commit ends between them.
 
 
@@ -137,7 +137,7 @@ def expanded(released: Released) -> Released:
     return Released(
         batch,
         released.partitions,
-        released.places[of],
+        released.indices[of],
         released.offsets[of],
         released.times_ms[of],
         released.clock_ms[of],
@@ -160,13 +160,13 @@ def expanded_in_turns(stretches: Iterable[Released]) -> Generator[Released, None
 
 
 def _stops(records: RecordBatch) -> Generator[int, None, None]:
-    """Give places behind records with which events of those with several are enough for a turn."""
-    places = _several(records)
-    ends = np.cumsum(records.elements.sizes(records.rows["object"][places]))
+    """Return rows behind records with which events of those with several are enough for a turn."""
+    indices = _several(records)
+    ends = np.cumsum(records.elements.sizes(records.rows["object"][indices]))
     before = 0
     while len(ends) and ends[-1] >= before + EVENTS_PER_TURN:
         last = int(np.searchsorted(ends, before + EVENTS_PER_TURN))
-        yield int(places[last]) + 1
+        yield int(indices[last]) + 1
         before = int(ends[last])
 
 

@@ -152,8 +152,8 @@ class Checkpoint:
         for model in [model for model, gone in self._retired.items() if gone < floor]:
             del self._retired[model]
             models.setdefault(model, None)
-        own[PIPELINE], columns = self.pipeline.snapshot(), self.pipeline.changes(number)
-        runs = self.pipeline.run_changes()
+        own[PIPELINE], columns = self.pipeline.snapshot(), self.pipeline.join.changes(number)
+        runs = self.pipeline.join.run_changes()
         own[ESTIMATORS] = self.monitors.totals()
         own |= self._told_once()
         return CommitBatch({**own, **sections}, models, entry, floor, outbox or {}, columns, runs)

@@ -9,7 +9,6 @@ restart continues from two things that commits write: `snapshot`, and the `chang
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -26,21 +25,16 @@ from streamwatch.core.join.caveats import (
     mismatches,
 )
 from streamwatch.core.join.cold.guests import Work
-from streamwatch.core.join.cold.merging import Merge
 from streamwatch.core.join.cold.overflow import Overflow
-from streamwatch.core.join.cold.store import ColdChanges
-from streamwatch.core.join.counters import JoinCounters
-from streamwatch.core.join.durable.entry_logs import Changes
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.join.durable.totals import JoinTotals
 from streamwatch.core.join.join import CHECK_IDLE, DONE, LOAD_OLDEST, CompiledJoin
-from streamwatch.core.join.layout import Arrays, Records
+from streamwatch.core.join.layout import Records
 from streamwatch.core.join.models import joined_folds
 from streamwatch.core.join.rows import Digests
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch, joined_pairs
-from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.predictions.registers import PredictionRegisters
 from streamwatch.core.records import RecordBatch, joined
 from streamwatch.core.specs import JoinSpec
@@ -224,17 +218,12 @@ class Pipeline:
         self, join: JoinSpec, monitors: Evaluation, digests: Digests, overflow: Overflow | None = None
     ) -> None:
         self._spec = join
-        self._join = CompiledJoin(join, digests, overflow)
+        self.join = CompiledJoin(join, digests, overflow)
         self._monitors = monitors
         self._agreement = ColumnAgreement(join.max_models)
-        self._registers = PredictionRegisters(join.prediction_registers)
+        self.predictions = PredictionRegisters(join.prediction_registers)
         self.clock_ms = -1
         """Record time at the last event taken, in milliseconds since the epoch; -1 before the first."""
-
-    @property
-    def counters(self) -> JoinCounters:
-        """Counters of the join."""
-        return self._join.counters
 
     def steps(self, records: RecordBatch) -> Iterator[PartialResult]:
         """Join and evaluate records in order; each step yields a bounded number of outcomes.
@@ -242,14 +231,14 @@ class Pipeline:
         Exhaust the iterator before calling `steps` or `advance` again. `PartialResult.work` of a step has to
         be done before the next step is taken.
         """
-        return self._steps(self._join.record_rows(records))
+        return self._steps(self.join.record_rows(records))
 
     def advance(self, events: Sequence[Event]) -> PartialResult:
         """Join and evaluate all of `events` in order, for callers that have event objects and not columns."""
         parts: list[OutcomeBatch] = []
         alarms: list[Alarm] = []
         retired: list[tuple[int, str]] = []
-        for step in self._steps(self._join.rows(events)):
+        for step in self._steps(self.join.rows(events)):
             if step.work is not None:
                 step.work()
             before = sum(map(len, parts))
@@ -259,24 +248,11 @@ class Pipeline:
                 parts.append(step.outcomes)
         return PartialResult(len(events), joined_outcomes(parts), alarms, retired)
 
-    @property
-    def is_nearly_full(self) -> bool:
-        """Tell whether the join's table should be enlarged (`with_more_room`, `use`) before the next step."""
-        return self._join.is_nearly_full
-
-    def with_more_room(self) -> Arrays:
-        """Copy the join's arrays into larger ones, for `use`; a thread may do so between two steps."""
-        return self._join.with_more_room()
-
-    def use(self, arrays: Arrays) -> None:
-        """Replace the join's arrays by those of `with_more_room`; no step may have been taken in between."""
-        self._join.use(arrays)
-
     def _steps(self, rows: Records) -> Generator[PartialResult]:
-        join = self._join
+        join = self.join
         at, why, reported = 0, CHECK_IDLE, 0
         # Scores are read first: the join keeps none of predictions that it resolves.
-        scores = join.predicted_scores(rows) if self._registers else None
+        scores = join.predicted_scores(rows) if self.predictions else None
         yield from _only_work(at, join.prepare(rows))
         while why != DONE:
             parts: list[OutcomeBatch] = []
@@ -289,7 +265,7 @@ class Pipeline:
                 before = at
                 at, why = join.take(rows, at)
                 if scores is not None:
-                    self._registers.observe(join.accepted(rows, scores, before, at))
+                    self.predictions.observe(join.accepted(rows, scores, before, at))
                 for outcomes in join.take_outcomes(self._reached_ms(rows, at, why)):
                     if sum(map(len, parts)) > MOST_AT_ONCE:
                         yield PartialResult(reported, joined_outcomes(parts), alarms, retired)
@@ -326,7 +302,7 @@ class Pipeline:
         """
         parts: list[OutcomeBatch] = []
         alarms: list[Alarm] = []
-        for outcomes in self._join.release_held():
+        for outcomes in self.join.release_held():
             alarms += self.evaluate(outcomes)
             parts.append(outcomes)
         return PartialResult(0, joined_outcomes(parts), alarms, ())
@@ -334,76 +310,47 @@ class Pipeline:
     def evaluate(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes in order, joined here or elsewhere, and return the alarms they raised."""
         if isinstance(outcomes, OutcomeBatch):
-            self._agreement.observe(outcomes, self._join.models.version)
+            self._agreement.observe(outcomes, self.join.models.version)
         else:
             self._agreement.classes.observe(outcomes)
-        self._registers.learn(outcomes)
+        self.predictions.learn(outcomes)
         return self._monitors.fold(outcomes)
-
-    def add_pairs(self, elsewhere: JoinCounters) -> None:
-        """Count the pairs of outcomes that were joined elsewhere."""
-        self._join.add_pairs(elsewhere)
 
     def begin_anew(self, model: str) -> None:
         """Forget what was seen of a model's classes and scores, and of those of its folds.
 
         What waits in the join goes on.
         """
-        for name in (model, *(name for name in self._join.holdings().models if model_of(name) == model)):
+        for name in (model, *(name for name in self.join.holdings().models if model_of(name) == model)):
             self._agreement.forget(name)
-            self._registers.forget(name)
+            self.predictions.forget(name)
 
     def _retire(self, idle: list[str]) -> None:
         monitored = set(self._monitors.models()) if idle else set[str]()
         for model in idle:
             self._agreement.forget(model)
-            self._registers.forget(model)
+            self.predictions.forget(model)
             if model in monitored:
                 self._monitors.retire(model)
 
-    @property
-    def start_ms(self) -> int | None:
-        """Time from which topics are read, in ms; None (default) if they are read from their beginning.
-
-        A label without a prediction that is less than one horizon younger than this may belong to a
-        prediction that was never read: it counts in `labels_before_start_total`, not as orphaned.
-        """
-        return self._join.start_ms
-
-    @start_ms.setter
-    def start_ms(self, start_ms: int | None) -> None:
-        self._join.start_ms = start_ms
-
     def identities(self) -> list[str]:
         """Describe the sums of counters that do not hold; empty when every event is accounted for."""
-        return identities(self._join)
+        return identities(self.join)
 
     def mismatches(self) -> list[Mismatch]:
         """Models whose predictions and labels seem not to belong together, by name (`join.mismatch`)."""
-        models = self._join.holdings().models
+        models = self.join.holdings().models
         return mismatches(self._agreement.classes, models, self.clock_ms - self._spec.early_horizon_ms)
 
     def caveats(self) -> dict[str, Caveats]:
         """Caveats beside verdicts, by model."""
-        return caveats(joined_folds(self._join.holdings().models), self._spec, self.clock_ms)
-
-    def prediction_details(self) -> dict[str, dict[str, object]]:
-        """Details from the prediction registers, which need no labels, by model."""
-        return self._registers.details()
-
-    def active_hints(self) -> dict[str, ActiveHint]:
-        """Early hints that are active, by model."""
-        return self._registers.active_hints()
-
-    def unrepresentative(self) -> AbstractSet[str]:
-        """Models whose outcomes are no fair sample of their predictions."""
-        return self._registers.unrepresentative()
+        return caveats(joined_folds(self.join.holdings().models), self._spec, self.clock_ms)
 
     def join_families(self) -> list[Family]:
         """Series of the join and of the prediction registers."""
-        families = counter_families(self._join, self._monitors.records_over_limit)
-        of_models = [*model_families(self._join, self.mismatches()), *self._registers.families()]
-        return [*families, *gauge_families(self._join), *of_models]
+        families = counter_families(self.join, self._monitors.records_over_limit)
+        of_models = [*model_families(self.join, self.mismatches()), *self.predictions.families()]
+        return [*families, *gauge_families(self.join), *of_models]
 
     def families(self) -> list[Family]:
         """Every series, those of the estimators last."""
@@ -411,40 +358,13 @@ class Pipeline:
 
     def snapshot(self) -> bytes:
         """Encode the state without join entries and estimators, equal states give equal bytes."""
-        agreement, registers = self._agreement.classes.state(), self._registers.snapshot()
-        return encoded(PipelineState(self.clock_ms, self._join.totals(), agreement, registers))
-
-    def changes(self, commit: int) -> Changes:
-        """Changes of the join's entries for commit number `commit`: values by key, None to remove a key.
-
-        Each call assumes that the changes of the call before were committed.
-        """
-        return self._join.changes(commit)
-
-    def run_changes(self) -> ColdChanges | None:
-        """Changes outside the join's table, for the same commit as `changes`; None without an overflow."""
-        return self._join.run_changes()
+        agreement, registers = self._agreement.classes.state(), self.predictions.snapshot()
+        return encoded(PipelineState(self.clock_ms, self.join.totals(), agreement, registers))
 
     @property
     def unmatched_outside(self) -> int:
         """Number of labels outside the join's table that have met no prediction."""
-        return int(self._join.arrays.totals["cold_unmatched"][0])
-
-    @property
-    def entries_outside(self) -> int:
-        """Number of the join's entries outside its table, those settled meanwhile included."""
-        return self._join.entries_outside
-
-    def plan_merge(self) -> Merge | None:
-        """Plan the merge of several runs of entries outside the table into one; None if none is due.
-
-        Call its `run` in a thread (steps may be taken meanwhile), then `finish_merge`.
-        """
-        return self._join.plan_merge()
-
-    def finish_merge(self, merge: Merge) -> None:
-        """Use the result of `merge` in place of the runs it merged; not while `steps` is iterated."""
-        self._join.finish_merge(merge)
+        return int(self.join.arrays.totals["cold_unmatched"][0])
 
     def begin_join_anew(self, snapshot: bytes) -> None:
         """Continue from the last commit's `snapshot` without anything that the join had but its models.
@@ -459,9 +379,9 @@ class Pipeline:
         """
         state = decoded(snapshot)
         self.clock_ms = self.start_ms = state.clock_ms
-        self._join.begin_anew(state.join.join_models, state.clock_ms)
+        self.join.begin_anew(state.join.join_models, state.clock_ms)
         self._agreement.restore(state.agreement)
-        self._registers.restore(state.predictions)
+        self.predictions.restore(state.predictions)
 
     def restore(self, snapshot: bytes, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Continue from the last commit's `snapshot`, and the items that `changes` has left in the store.
@@ -473,10 +393,10 @@ class Pipeline:
             belong to `snapshot`.
         """
         state = decoded(snapshot)
-        self._join.restore(state.join, items)
+        self.join.restore(state.join, items)
         self.clock_ms = state.clock_ms
         self._agreement.restore(state.agreement)
-        self._registers.restore(state.predictions)
+        self.predictions.restore(state.predictions)
 
 
 def _only_work(taken: int, pieces: Iterator[Work]) -> Iterator[PartialResult]:

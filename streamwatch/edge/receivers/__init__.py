@@ -1,7 +1,7 @@
 """Receivers of notifications, one file each: webhook, Alertmanager, Slack, PagerDuty.
 
-A format turns a notification into a request body; `HttpReceiver` posts them and says how that went. Formats
-know nothing of sockets, and share only words (`texts`).
+A format turns a notification into a request body; `HttpReceiver` (in `http`) posts it and reports the result.
+Formats know nothing of sockets, and share only words (`texts`).
 
 ================  ====================================================================================
 ``webhook``       Standard Webhooks: signed JSON
@@ -18,8 +18,15 @@ from types import MappingProxyType
 
 from streamwatch.edge.receivers import alertmanager, pagerduty, slack, webhook
 from streamwatch.edge.receivers.alertmanager import Alertmanager
-from streamwatch.edge.receivers.http import EndpointSpec, Format, HttpReceiver, HttpRequestBody, Reminder
-from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers.kind import (
+    EndpointSpec,
+    Format,
+    HttpRequestBody,
+    OwnKey,
+    ReceiverKind,
+    ReceiverOptions,
+    Reminder,
+)
 from streamwatch.edge.receivers.pagerduty import PagerDuty
 from streamwatch.edge.receivers.slack import Slack
 from streamwatch.edge.receivers.webhook import Webhook
@@ -29,8 +36,8 @@ __all__ = [
     "Alertmanager",
     "EndpointSpec",
     "Format",
-    "HttpReceiver",
     "HttpRequestBody",
+    "OwnKey",
     "PagerDuty",
     "ReceiverKind",
     "ReceiverOptions",

@@ -9,6 +9,7 @@ gone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,8 +19,14 @@ from yarl import URL
 
 from streamwatch.core.alerting.notification import IncidentAlarm, Notification, Severity, ToldHint
 from streamwatch.core.alerting.rules import EARLY_HINT
-from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver, HttpRequestBody
-from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers.kind import (
+    Configured,
+    EndpointSpec,
+    HttpRequestBody,
+    OwnKey,
+    ReceiverKind,
+    ReceiverOptions,
+)
 from streamwatch.edge.receivers.texts import description, iso, link, title
 
 PATH = "/api/v2/alerts"
@@ -157,12 +164,13 @@ def _written(alerts: list[dict[str, Any]]) -> HttpRequestBody:
     return HttpRequestBody(msgspec.json.encode(alerts))
 
 
-def build(spec: EndpointSpec, options: ReceiverOptions) -> HttpReceiver:
+def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:
     """Post alerts to the API of an Alertmanager, and repeat them while they are open."""
-    form = Alertmanager(options.repeat_interval_ms, options.labels, options.external_url, spec.severities)
-    repeat_interval_seconds = options.repeat_interval_ms / 1000
+    every_ms: int = options.own["repeat_interval"]
+    form = Alertmanager(every_ms, options.own["labels"], options.external_url, spec.severities)
+    repeat_interval_seconds = every_ms / 1000
     spec = replace(spec, url=alerts_url(spec.url), repeat_interval_seconds=repeat_interval_seconds)
-    return HttpReceiver(spec, form, form.reminder)
+    return Configured(spec, form, form.reminder)
 
 
 def alerts_url(url: str) -> str:
@@ -171,4 +179,25 @@ def alerts_url(url: str) -> str:
     return str(bare.with_path(bare.path.rstrip("/").removesuffix(PATH) + PATH))
 
 
-KIND = ReceiverKind("alertmanager", ("labels", "repeat_interval"), build)
+RESERVED = ("alertname", "detector", "model", "severity")
+"""Labels of alerts that are not for the operator to choose."""
+
+
+def labelled(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Check names of labels; raises ValueError for one that is none, or that every alert sets."""
+    for name in labels:
+        if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name):
+            raise ValueError(f"expected label names of letters, digits and _, got {name!r}")
+        if name in RESERVED:
+            raise ValueError(f"label {name!r} is reserved: every alarm sets it")
+    return labels
+
+
+KIND = ReceiverKind(
+    "alertmanager",
+    (
+        OwnKey("labels", "texts", "labels to add to every alert.", parse=labelled),
+        OwnKey("repeat_interval", "duration", "how often open alarms are sent again.", default=60_000),
+    ),
+    configure,
+)

@@ -7,20 +7,19 @@ of an exception leaves this file.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Protocol, TypeAlias
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from streamwatch import __version__
-from streamwatch.core.alerting.notification import Notification, Severity
+from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.outbox import Delivered, DeliveryResult, Failed, Gone, Refused
 from streamwatch.edge.outgoing import AddressRefusedError, GuardedResolver, SystemResolver, refused
+from streamwatch.edge.receivers.kind import EndpointSpec, Format, HttpRequestBody, Reminder
 
 # Meaning of an HTTP status for a notification.
 
@@ -72,47 +71,9 @@ def seconds_of(retry_after: str | None, now_ms: int) -> float | None:
     return max(0.0, (when - datetime.fromtimestamp(now_ms / 1000, UTC)).total_seconds())
 
 
-# Body and headers of a request, without anything of the network.
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRequestBody:
-    """A JSON body, and headers of its own."""
-
-    body: bytes = field(repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-
-
-class Format(Protocol):
-    """Format of one kind of receiver."""
-
-    def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
-        """A notification in its words."""
-        ...
-
-
-Reminder: TypeAlias = Callable[[Sequence[Notification], int], HttpRequestBody]
-"""Open incidents and the time → one request that repeats them all."""
-
-
 CONNECT_SECONDS = 5.0
 """Of `timeout_seconds`, what a connection may take."""
 _MIN_SECONDS = 0.001
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointSpec:
-    """Endpoint of one receiver, and the severities it gets."""
-
-    name: str
-    url: str = field(repr=False)
-    timeout_seconds: float = 10.0
-    severities: frozenset[Severity] | None = None
-    """Severities it is told; None: all."""
-    repeat_interval_seconds: float | None = None
-    """Seconds between repetitions of open incidents; None: never."""
-    ca_file: str | None = None
-    """Certificates to trust, PEM; the system's if absent."""
 
 
 class HttpReceiver:

@@ -1,27 +1,91 @@
-"""What a type of receiver exports: its name, the settings that are its own, and how it is built."""
+"""What a type of receiver exports: its name, the settings that are its own, and the words of its requests.
+
+Nothing here or in the files of receivers needs an HTTP client: settings are made of these KINDs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver
+from streamwatch.core.alerting.notification import Notification, Severity
+
+# Requests, without anything of the network.
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequestBody:
+    """A JSON body, and headers of its own."""
+
+    body: bytes = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+class Format(Protocol):
+    """Format of one kind of receiver."""
+
+    def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
+        """A notification in its words."""
+        ...
+
+
+Reminder: TypeAlias = Callable[[Sequence[Notification], int], HttpRequestBody]
+"""Open incidents and the time → one request that repeats them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSpec:
+    """Endpoint of one receiver, and the severities it gets."""
+
+    name: str
+    url: str = field(repr=False)
+    timeout_seconds: float = 10.0
+    severities: frozenset[Severity] | None = None
+    """Severities it is told; None: all."""
+    repeat_interval_seconds: float | None = None
+    """Seconds between repetitions of open incidents; None: never."""
+    ca_file: str | None = None
+    """Certificates to trust, PEM; the system's if absent."""
+
+
+# Settings of a type of receiver.
+
+
+class OwnKey(NamedTuple):
+    """A key of the settings that only one type of receiver has."""
+
+    name: str
+    holds: Literal["secret", "secrets", "texts", "duration"]
+    """A secret, several, texts by name, or a duration in ms. Secrets are required, and may be given as files
+    under `<name>_file` or `<name>_files`."""
+    about: str
+    """Description, as users read it."""
+    default: object = None
+    """Default of a duration."""
+    parse: Callable[[Any], Any] = lambda value: value
+    """Value of a secret or of the texts; raises ValueError for one that cannot be used."""
+    advice: str = ""
+    """How to make a secret, for whoever has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiverOptions:
-    """Settings of one receiver beyond its endpoint, secrets read; each type takes those that are its own."""
+    """Settings of one receiver beyond its endpoint, secrets read and parsed."""
 
     external_url: str = ""
     """Where people reach the status page; empty without one."""
-    keys: Sequence[bytes] = field(default=(), repr=False)
-    """Keys that sign requests."""
-    routing_key: str = field(default="", repr=False)
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Added to every alert."""
-    repeat_interval_ms: int = 60_000
-    """Between two repetitions of open alarms."""
+    own: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    """Values of the type's own keys."""
+
+
+class Configured(NamedTuple):
+    """Where a receiver is posted to and in which words."""
+
+    spec: EndpointSpec
+    form: Format
+    reminder: Reminder | None = None
+    """Repeats open incidents, every `spec.repeat_interval_seconds`."""
 
 
 class ReceiverKind(NamedTuple):
@@ -29,8 +93,8 @@ class ReceiverKind(NamedTuple):
 
     name: str
     """Value of `type` in the settings."""
-    settings: tuple[str, ...]
+    keys: tuple[OwnKey, ...]
     """Keys of the section that only this type has."""
-    build: Callable[[EndpointSpec, ReceiverOptions], HttpReceiver]
+    configure: Callable[[EndpointSpec, ReceiverOptions], Configured]
     default_url: str = ""
     """Where the section names no URL; empty where it has to."""

@@ -12,8 +12,14 @@ import msgspec
 
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import EARLY_HINT
-from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver, HttpRequestBody
-from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers.kind import (
+    Configured,
+    EndpointSpec,
+    HttpRequestBody,
+    OwnKey,
+    ReceiverKind,
+    ReceiverOptions,
+)
 from streamwatch.edge.receivers.texts import description, iso, link, title
 
 URL = "https://events.pagerduty.com/v2/enqueue"
@@ -77,9 +83,11 @@ def _class_of(notification: Notification) -> str:
     return "drift" if drifts else "verdict"
 
 
-def build(spec: EndpointSpec, options: ReceiverOptions) -> HttpReceiver:
+def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:
     """Post events of one service."""
-    return HttpReceiver(spec, PagerDuty(options.routing_key, external_url=options.external_url))
+    return Configured(spec, PagerDuty(options.own["routing_key"], external_url=options.external_url))
 
 
-KIND = ReceiverKind("pagerduty", ("routing_key", "routing_key_file"), build, URL)
+KIND = ReceiverKind(
+    "pagerduty", (OwnKey("routing_key", "secret", "integration key of the service."),), configure, URL
+)

@@ -13,8 +13,13 @@ from typing import Any
 import msgspec
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver, HttpRequestBody
-from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers.kind import (
+    Configured,
+    EndpointSpec,
+    HttpRequestBody,
+    ReceiverKind,
+    ReceiverOptions,
+)
 from streamwatch.edge.receivers.texts import class_of, description, iso, link, share, title
 from streamwatch.edge.receivers.texts import figures as hint_figures
 
@@ -100,9 +105,9 @@ def _markdown(text: str) -> dict[str, str | bool]:
     return {"type": "mrkdwn", "text": _cut(text, _SECTION), "verbatim": True}
 
 
-def build(spec: EndpointSpec, options: ReceiverOptions) -> HttpReceiver:
+def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:
     """Post blocks to an incoming webhook."""
-    return HttpReceiver(spec, Slack(options.external_url))
+    return Configured(spec, Slack(options.external_url))
 
 
-KIND = ReceiverKind("slack", (), build)
+KIND = ReceiverKind("slack", (), configure)

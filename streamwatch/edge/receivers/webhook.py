@@ -18,8 +18,14 @@ from typing import Any
 import msgspec
 
 from streamwatch.core.alerting.notification import IncidentAlarm, Notification, ToldHint
-from streamwatch.edge.receivers.http import EndpointSpec, HttpReceiver, HttpRequestBody
-from streamwatch.edge.receivers.kind import ReceiverKind, ReceiverOptions
+from streamwatch.edge.receivers.kind import (
+    Configured,
+    EndpointSpec,
+    HttpRequestBody,
+    OwnKey,
+    ReceiverKind,
+    ReceiverOptions,
+)
 from streamwatch.edge.receivers.texts import description, iso, link, look_first, title
 
 MAX_BYTES = 20_000
@@ -149,9 +155,21 @@ def _part(part: IncidentAlarm) -> dict[str, Any]:
 _LISTS = ("tallies", "earliest")
 
 
-def build(spec: EndpointSpec, options: ReceiverOptions) -> HttpReceiver:
+def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:
     """Post signed JSON to an endpoint."""
-    return HttpReceiver(spec, Webhook(options.keys, options.external_url))
+    return Configured(spec, Webhook(options.own["secrets"], options.external_url))
 
 
-KIND = ReceiverKind("webhook", ("secrets", "secrets_files"), build)
+KIND = ReceiverKind(
+    "webhook",
+    (
+        OwnKey(
+            "secrets",
+            "secrets",
+            "signing secrets, each `whsec_` followed by base64. List two while one replaces the other.",
+            parse=key_of,
+            advice="`openssl rand -base64 32` makes one",
+        ),
+    ),
+    configure,
+)

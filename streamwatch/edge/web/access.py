@@ -14,6 +14,7 @@ from aiohttp import web
 
 from streamwatch.edge.web.answers import Handler, json_answer
 from streamwatch.edge.web.connections import Connections, ListenError
+from streamwatch.edge.web.documents import Error
 
 # Names under which a server may be addressed.
 #
@@ -163,7 +164,7 @@ class Admission:
             raise ConnectionAbortedError("cut off before it was heard")
         if self._connections.full and request.path not in HEALTH:
             self._connections.refused("too_many_requests")
-            answer = json_answer(503, {"error": "too many requests are being answered", "status": 503})
+            answer = json_answer(503, Error("too many requests are being answered", 503))
             answer.headers["Retry-After"] = "1"
             answer.force_close()
             return answer

@@ -12,8 +12,10 @@ from typing import TypeAlias
 
 import msgspec
 from aiohttp import web
+from msgspec import Struct
 
 from streamwatch.edge.web.connections import CHUNK_BYTES, HttpLimits, Refused
+from streamwatch.edge.web.documents import Error
 
 GZIP_FROM_BYTES = 1_000
 HEADERS: Mapping[str, str] = {
@@ -29,7 +31,7 @@ _PASSED_ON = ("Allow", "Retry-After", "WWW-Authenticate")
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def json_answer(status: int, document: object) -> web.Response:
+def json_answer(status: int, document: Struct) -> web.Response:
     """A small document."""
     return web.Response(status=status, body=msgspec.json.encode(document), headers={"Content-Type": JSON})
 
@@ -40,7 +42,7 @@ async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamRe
     try:
         return await handler(request)
     except web.HTTPException as error:
-        answer = json_answer(error.status, {"error": error.reason, "status": error.status})
+        answer = json_answer(error.status, Error(error.reason, error.status))
         for name in _PASSED_ON:
             if name in error.headers:
                 answer.headers[name] = error.headers[name]

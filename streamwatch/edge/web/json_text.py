@@ -16,7 +16,7 @@ def encode(document: object) -> bytes:
     try:
         return msgspec.json.encode(document)
     except UnicodeEncodeError:  # a lone surrogate somewhere
-        return msgspec.json.encode(_spelt_out(document))
+        return msgspec.json.encode(_spelt_out(msgspec.to_builtins(document)))
 
 
 def number(value: float) -> float | str:

@@ -25,6 +25,7 @@ from streamwatch.edge.web.connections import (
     Refused,
     advice,
 )
+from streamwatch.edge.web.documents import Alive, Ready
 from streamwatch.edge.web.ports import Exporter, Health, Observer, Stream
 
 # Those who listen to the stream of events: a bounded number, none of them buffered for without bound.
@@ -286,12 +287,12 @@ class HttpServer:
 
     async def _healthz(self, request: web.Request) -> web.Response:
         del request
-        return json_answer(200, {"status": "alive"})
+        return json_answer(200, Alive("alive"))
 
     async def _readyz(self, request: web.Request) -> web.Response:
         del request
         reasons = list(self._health.unready())
-        return json_answer(503 if reasons else 200, {"ready": not reasons, "reasons": reasons})
+        return json_answer(503 if reasons else 200, Ready(not reasons, reasons))
 
     async def _export(self, exporter: Exporter, request: web.Request) -> web.StreamResponse:
         if self._waiting >= MAX_WAITING:

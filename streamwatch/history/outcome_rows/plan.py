@@ -123,13 +123,13 @@ def _places(
 
 
 def _first(topics: Mapping[str, RecordedTopic], sides: Sequence[str]) -> RecordedTopic | None:
-    return next((topic for topic in topics.values() if topic.side in sides), None)
+    return next((topic for topic in topics.values() if topic.spec.side in sides), None)
 
 
 def _plain_mapping(topic: RecordedTopic) -> TopicMapping | None:
     """The one mapping of a topic that does no more than name places."""
     spec = topic.spec
-    if topic.side == "both" or len(topic.mappings) != 1 or spec.folds is not None:
+    if topic.spec.side == "both" or len(topic.mappings) != 1 or spec.folds is not None:
         return None
     if spec.envelope is not None:
         return None

@@ -164,7 +164,7 @@ class OutcomeRows:
         self._reader = reader
         self._bad = bad
         self._names = OutcomeNames(model)
-        self._times = RowTimes(max_future_ms)
+        self.times = RowTimes(max_future_ms)
         self.partition: Partition = reader.partition_of("both")
         """Of which the rows are records."""
         self._buffer = LineBuffer(recording)
@@ -219,11 +219,6 @@ class OutcomeRows:
         """Tell whether no row was taken: `rest` gives all of them."""
         return self._buffer.line == self._before
 
-    @property
-    def last_ms(self) -> int:
-        """Time of the last row, by which one without a time is dated."""
-        return self._times.last_ms
-
     def _scanned(self, room: int, most_odd: int) -> Scanned:
         return self._lines.scan(self._buffer.stretch(), self._names.known(), most_odd, self._rows[:room])
 
@@ -270,13 +265,13 @@ class OutcomeRows:
                 timed[place] = is_decodable(other) if not isinstance(other, Both) else True
         places = np.flatnonzero(is_record)
         own_ms = np.ascontiguousarray(rows["own_ms"][places])
-        dated = self._times.dated(own_ms, timed[places], host_ms)
+        dated = self.times.dated(own_ms, timed[places], host_ms)
         taken = ready if dated.believed == len(places) else min(ready, int(places[dated.believed]))
         count = int(np.searchsorted(places, taken))
         places, own_ms, stamps_ms, times_ms = (
             column[:count] for column in (places, own_ms, dated.stamps_ms, dated.times_ms)
         )
-        self._times.take(stamps_ms, times_ms)
+        self.times.take(stamps_ms, times_ms)
         events: list[Event] = []
         is_outcome = np.ones(count, np.bool_)
         for place, other in sorted(others.items()):

@@ -243,11 +243,6 @@ class RecordedTopic:
     decoder: Decoder
 
     @property
-    def side(self) -> Side:
-        """Side of the topic."""
-        return self.spec.side
-
-    @property
     def mappings(self) -> Sequence[SidedMapping]:
         """Every mapping of the topic, those of predictions first."""
         return self.spec.mappings or sided(self.spec.side, self.spec.mapping)
@@ -291,7 +286,7 @@ class Fitting:
         self._topics = topics
         sides = (("prediction", "both"), ("label",))
         self._predictions, self._labels = (
-            [topic for topic in topics.values() if topic.side in side] for side in sides
+            [topic for topic in topics.values() if topic.spec.side in side] for side in sides
         )
         # Asked for every line, so the mappings are looked at once.
         self._constant_predictions = _constant(self._predictions, "prediction")
@@ -302,7 +297,7 @@ class Fitting:
                 replace(topic.spec, mapping=replace(topic.spec.mapping, model="=any")), FormatOptions()
             )
             for topic in topics.values()
-            if topic.side != "label" and not topic.spec.mappings
+            if topic.spec.side != "label" and not topic.spec.mappings
         ]
 
     def decode(self, records: Sequence[LineRecord], topic: str | None) -> list[Fitted]:

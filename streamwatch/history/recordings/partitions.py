@@ -207,11 +207,11 @@ class PartitionReader:
 
     def _side(self, topic: str, found: Side) -> Side:
         known = self._topics.get(topic)
-        return found if known is None else known.side
+        return found if known is None else known.spec.side
 
     def _named_by(self, side: Side) -> str:
         """The first topic of this side, or a name of its own for a file of both kinds."""
-        name = next((name for name, topic in self._topics.items() if topic.side == side), None)
+        name = next((name for name, topic in self._topics.items() if topic.spec.side == side), None)
         if name is None:
             name = _MIXED
             while name in self._topics:

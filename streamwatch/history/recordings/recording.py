@@ -57,20 +57,10 @@ class Recording:
         self._header: Sequence[str] | None = None
         self.header_bytes = b""
         """Bytes that `csv_header` read."""
-        self._file = RecordedFile(source)
-        self.name = self._file.name
+        self.file = RecordedFile(source)
+        self.name = self.file.name
         self._chosen = layout
-        self._layout: Layout = layout or _layout_of(self._file)
-
-    @property
-    def total_bytes(self) -> int | None:
-        """Size of the file; None for standard input."""
-        return self._file.total_bytes
-
-    @property
-    def read_bytes(self) -> int:
-        """Bytes read so far, of the file as it is on disk."""
-        return self._file.read_bytes
+        self._layout: Layout = layout or _layout_of(self.file)
 
     @property
     def is_kcat(self) -> bool:
@@ -85,13 +75,13 @@ class Recording:
                 self.lines += 1
                 yield row
         except (OSError, EOFError) as error:
-            raise self._file.breaks_off(self._number, error) from error
+            raise self.file.breaks_off(self._number, error) from error
 
     def csv_header(self) -> list[str] | None:
         """Read the header of a CSV file by itself; None, and nothing read, where that is not plain to do."""
         if self._layout != "csv":
             return None
-        self.header_bytes = line = self._file.first_line()
+        self.header_bytes = line = self.file.first_line()
         text = line.removeprefix(BYTE_ORDER_MARK).removesuffix(b"\n").removesuffix(b"\r")
         header = [name.strip() for name in text.decode("utf-8", "surrogateescape").split(",")]
         if not text or set(text) & {0, *b'"\r'} or not self._columns.fit(header):
@@ -108,12 +98,12 @@ class Recording:
         RecordingError
             The file breaks off, and all that was before has been read.
         """
-        return self._file.read(most, lines)
+        return self.file.read(most, lines)
 
     def resume(self, header: Sequence[str] | None, first: bytes, number: int) -> None:
         """Go on at a line after `number` others: with these bytes, which were read, then what follows."""
         self._header, self._number = header, number
-        self._file.give_back(first)
+        self.file.give_back(first)
 
     @property
     def number(self) -> int:
@@ -124,7 +114,7 @@ class Recording:
         """Tell whether lines are JSON values, by the first one; nothing is read."""
         if self._layout != "jsonl":
             return False
-        line = self._file.first_line()
+        line = self.file.first_line()
         self.resume(None, line, 0)
         return self._chosen is not None or (bool(line.strip()) and not is_kcat(_without_mark(line).strip()))
 
@@ -147,14 +137,14 @@ class Recording:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._file.close()
+        self.file.close()
 
     def _bad(self, reason: str, value: bytes = b"") -> BadLine:
         return BadLine(self._number, reason, sample_of(value), self.name)
 
     def _json_rows(self) -> Iterator[LineRecord | BadLine]:
         first = self._number == 0
-        for line in self._file.stream():
+        for line in self.file.stream():
             self._number += 1
             text = (_without_mark(line) if self._number == 1 else line).strip()
             if not text:
@@ -173,7 +163,7 @@ class Recording:
     def _csv_rows(self) -> Iterator[LineRecord | BadLine]:
         # Bytes that are not UTF-8 become lone surrogates, which cannot be encoded again.
         encoding = "utf-8-sig" if self._header is None else "utf-8"
-        text = io.TextIOWrapper(self._file.stream(), encoding, errors="surrogateescape", newline="")
+        text = io.TextIOWrapper(self.file.stream(), encoding, errors="surrogateescape", newline="")
         try:
             reader, before = csv.reader(text), self._number
             header = self._header
@@ -202,7 +192,7 @@ class Recording:
 
 def total_bytes(recordings: Sequence[Recording]) -> int | None:
     """Size of all of them; None where one is standard input."""
-    sizes = [recording.total_bytes for recording in recordings]
+    sizes = [recording.file.total_bytes for recording in recordings]
     return None if None in sizes else sum(size for size in sizes if size is not None)
 
 

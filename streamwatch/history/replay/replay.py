@@ -76,7 +76,7 @@ class RecordedPairs:
     @property
     def counters(self) -> JoinCounters:
         """Counters of the pairs."""
-        return JoinCounters() if self._join is None else self._join.counters
+        return JoinCounters() if self._join is None else self._join.join.counters
 
     def paired(self, outcomes: Sequence[RecordedOutcome], clock_ms: Sequence[int]) -> Sequence[Outcome]:
         """The same outcomes with their partners' answers, at these times of the clock."""
@@ -246,7 +246,7 @@ class Player:
     def begin(self, partitions: Sequence[RecordedPartition]) -> None:
         """Have these to read, after all that was taken before."""
         self._partitions = {each.partition: each for each in partitions}
-        sides: dict[str, Side] = {name: topic.side for name, topic in self._spec.topics.items()}
+        sides: dict[str, Side] = {name: topic.spec.side for name, topic in self._spec.topics.items()}
         sides |= {each.partition.topic: each.side for each in partitions}
         self._merge = Merge(self._spec.merge, sides, self._progress)
         self._merge.set_partitions(list(self._partitions))
@@ -296,11 +296,11 @@ class Player:
         self._join(self._merge.drain(self._host_ms()))
         step = self._pipeline.release_held()
         self._evaluated(step.outcomes, step.alarms)
-        self._pipeline.add_pairs(self._pairs.counters)
+        self._pipeline.join.add_pairs(self._pairs.counters)
         self._result.families = self._pipeline.families() + progress_families(self._progress)
         details = details_with(self._monitors.details(), self._pipeline.mismatches())
         details = details_with_caveats(details, self._pipeline.caveats())
-        self._result.details = details_with_predictions(details, self._pipeline.prediction_details())
+        self._result.details = details_with_predictions(details, self._pipeline.predictions.details())
         self._result.pending = sum(
             int(value)
             for family in self._result.families
@@ -313,7 +313,7 @@ class Player:
         released = expanded(released)
         found = cast("Sequence[RecordedEvent]", released.records.given())
         topics = [partition.topic for partition in released.partitions]
-        at = zip(found, released.clock_ms.tolist(), released.places.tolist(), strict=True)
+        at = zip(found, released.clock_ms.tolist(), released.indices.tolist(), strict=True)
         for event, clock_ms, place in at:
             if not isinstance(event, Outcome):
                 _meet(event, clock_ms, topics[place])
@@ -411,7 +411,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
         reader = PartitionReader(spec.topics, bad, spec.topic, closed=spec.closed)
 
         def show() -> None:
-            meter.show(sum(recording.read_bytes for recording in recordings))
+            meter.show(sum(recording.file.read_bytes for recording in recordings))
 
         player = Player(spec, result, traces, _host_ms)
         rows = _in_columns(spec, recordings, reader, bad)
@@ -421,7 +421,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
                 player.take(part, rows.partition)
                 show()
             if rows.rest() and not rows.untouched:
-                partitions = [reader.rest(recordings[0], rows.partition, "both", rows.last_ms)]
+                partitions = [reader.rest(recordings[0], rows.partition, "both", rows.times.last_ms)]
         if rows is None or rows.untouched:
             partitions = reader.partitions(recordings, show)
         player.begin(partitions)

@@ -12,12 +12,13 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
 
+import msgspec
 from rich.console import Console
 
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.routes.comparisons import comparisons_of
 from streamwatch.edge.web.routes.history import HistoryExporter
-from streamwatch.edge.web.routes.json_api import by_model, told
+from streamwatch.edge.web.routes.json_api import alarm_document, by_model
 from streamwatch.history.replay.replay import ReplaySpec, replay
 from streamwatch.history.replay.tables import leftovers, unusable
 
@@ -232,7 +233,9 @@ def from_replay(
         versions=versions,
         models=models,
         histories=curves.histories(result.families, list(models)),
-        alarms=[told(alarm) for alarm in reversed(result.alarms[-MOST_ALARMS:])],
+        alarms=[
+            msgspec.to_builtins(alarm_document(alarm)) for alarm in reversed(result.alarms[-MOST_ALARMS:])
+        ],
         comparisons=comparisons_of(result.families),
         stream=stream,
         notes=leftovers(result),

@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import yaml
 from rich.console import Console
 from rich.table import Table
 
+from streamwatch.edge.yaml_text import block
 from streamwatch.history.tuning.history import DAY_MS, CannotPromise, History, Unfit
 from streamwatch.history.tuning.promise import CONFIDENCE, RISES, TUNED, Advice, advise
 
@@ -122,7 +122,7 @@ def document(best: Best, every: str) -> str:
         if getattr(advice.spec, f.name) != getattr(base, f.name)
     }
     entry = {advice.kind: changed} if changed else advice.kind
-    settings = yaml.safe_dump({"monitors": {"detectors": [entry]}}, sort_keys=False)
+    settings = block({"monitors": {"detectors": [entry]}})
     told = f"one in {1 / advice.high:,.0f} or more outcomes; none was seen in {advice.simulated:,}"
     if advice.low > 0.0:
         told = f"one in {1 / advice.high:,.0f} to {1 / advice.low:,.0f} outcomes ({CONFIDENCE:.0%} interval)"

@@ -143,9 +143,9 @@ async def preload(_: str, topics: list[str], number: int) -> dict[str, float]:
         ]
         step = core.pipeline.advance(events)
         core.take(step)
-        while (merge := core.pipeline.plan_merge()) is not None:
+        while (merge := core.pipeline.join.plan_merge()) is not None:
             merge.run()
-            core.pipeline.finish_merge(merge)
+            core.pipeline.join.finish_merge(merge)
         store.commit(core.changes({POSITIONS: SourcePositions().encode()}))
     store.flush()
     store._database.compact()

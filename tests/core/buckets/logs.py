@@ -164,7 +164,7 @@ def one_process(
     progress.note(released)
     monitors = RecordingEstimators(spec)
     pipeline = Pipeline(join, monitors, digest_bytes)
-    pipeline.start_ms = start_ms
+    pipeline.join.start_ms = start_ms
     events = released.records.events()
     alarms: list[object] = []
     step = pipeline.advance(events)

@@ -26,7 +26,7 @@ class DurableJoined(Joined):
     def restart(self):
         before = self.pipeline
         self.pipeline = self.shelf.restored(Pipeline(self.spec, self.monitors, self.digests))
-        self.pipeline.start_ms = before.start_ms
+        self.pipeline.join.start_ms = before.join.start_ms
 
 
 @contextmanager

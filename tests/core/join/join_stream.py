@@ -89,7 +89,7 @@ class Stream:
 
     @property
     def counters(self):
-        return self.pipeline.counters
+        return self.pipeline.join.counters
 
 
 def clocked(events, clock_ms=-1):
@@ -130,7 +130,7 @@ def digested(rows):
 
 def alive(stream):
     """Entries that still count, as comparable values: live dedup entries and what waits."""
-    join = stream.pipeline._join
+    join = stream.pipeline.join
     floor, rows = int(join._arrays.totals["floor"][0]), []
     for entry in used_entries(join.arrays):
         state = int(entry["state"])

@@ -11,7 +11,7 @@ class ColumnShelf:
 
     def commit(self, pipeline):
         self.commits += 1
-        for key, value in pipeline.changes(self.commits).items():
+        for key, value in pipeline.join.changes(self.commits).items():
             if value is None and key[:1] in b"mcg":
                 self.values.pop(key, None)  # a name may be given and released between two commits
             elif value is None:

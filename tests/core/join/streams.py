@@ -39,7 +39,7 @@ class Joined:
     def __init__(self, make, start_ms):
         self.monitors = RecordingEstimatorSet()
         self.pipeline = make(self.monitors)
-        self.pipeline.start_ms = start_ms
+        self.pipeline.join.start_ms = start_ms
         self.outcomes, self.retired = [], []
         self.grown = 0
 
@@ -53,7 +53,7 @@ class Joined:
         taken = 0
         if len(records) % 3 == 0 and self.grown < 4:
             self.grown += 1
-            self.pipeline.use(self.pipeline.with_more_room())
+            self.pipeline.join.use(self.pipeline.join.with_more_room())
         for step in self.pipeline.steps(records):
             self._note(step)
             if step.work is not None:
@@ -70,15 +70,15 @@ class Joined:
 
     @property
     def counters(self):
-        return self.pipeline.counters
+        return self.pipeline.join.counters
 
     def said(self):
         """Everything but the entries and where they lie."""
-        holdings = self.pipeline._join.holdings()
+        holdings = self.pipeline.join.holdings()
         models = {name: asdict(activity) for name, activity in holdings.models.items()}
         return (
             self.pipeline.clock_ms,
-            self.pipeline.counters,
+            self.pipeline.join.counters,
             models,
             list(models),
             replace(holdings, models={}, places={}),
@@ -88,8 +88,8 @@ class Joined:
             self.retired,
             self.monitors.retired,
             [each for each in self.pipeline.families() if each.name != "join_entries"],
-            self.pipeline.prediction_details(),
-            self.pipeline._registers.snapshot(),
+            self.pipeline.predictions.details(),
+            self.pipeline.predictions.snapshot(),
             decoded(self.pipeline.snapshot()).join.pairing,
             {m: (s.label, s.before) for m, s in decoded(self.pipeline.snapshot()).join.fold_streams.items()},
         )
@@ -185,7 +185,7 @@ def agrees_with(naive, joined):
     assert joined.outcomes == naive.outcomes
     assert joined.retired == naive.retired
     assert joined.monitors.retired == naive.retired_after_outcomes()
-    models = joined.pipeline._join.holdings().models
+    models = joined.pipeline.join.holdings().models
     assert {name: asdict(activity) for name, activity in models.items()} == naive_activity(naive)
     streams = decoded(joined.pipeline.snapshot()).join.fold_streams
     got = {model: (stream.label, stream.before) for model, stream in streams.items()}

@@ -12,7 +12,7 @@ SECOND = 1_000
 
 
 def entries_ever(stream):
-    return int(stream.pipeline._join._arrays.totals["top"][0])
+    return int(stream.pipeline.join._arrays.totals["top"][0])
 
 
 @pytest.mark.parametrize("waiting", [1_000, 41_000, 150_000])
@@ -21,7 +21,7 @@ def test_an_entry_takes_at_most_a_hundred_bytes_with_its_share_of_the_table(wait
     for start in range(0, waiting, 1_000):
         stream.feed(*[predict(str(number)) for number in range(start, start + 1_000)])
     assert stream.value("pending_predictions", "m") == waiting
-    assert 64 * waiting <= stream.pipeline._join.nbytes <= 100 * waiting
+    assert 64 * waiting <= stream.pipeline.join.nbytes <= 100 * waiting
 
 
 def test_entries_of_what_is_forgotten_are_used_again():
@@ -52,7 +52,7 @@ def test_scores_are_let_go_however_their_prediction_leaves():
         predict("of one model too many", model="n", scores=scores),
         *[predict(f"evicted or expires {number}", scores=scores) for number in range(9)],
     )
-    held = stream.pipeline._join.names.scores
+    held = stream.pipeline.join.names.scores
     assert len(held) == 3
     stream.until(10 * SECOND)
     assert len(held) == 0
@@ -72,7 +72,7 @@ def test_names_that_nothing_refers_to_any_more_are_released(monkeypatch):
         assert {o.true_class for o in outcomes} == {f"true {second}"}
         known = None if second == 0 else f"true {second - 1}"
         assert [o.label_at_prediction for o in outcomes] == [known] * 5
-    join = stream.pipeline._join
+    join = stream.pipeline.join
     assert join.classes.version > 0
     assert join.models.version > 0
     assert len(join.classes) < 300, "6 a second, needed for twenty seconds, and as many not looked at yet"

@@ -85,7 +85,7 @@ def compare(chance, made, digests=digest_bytes, *, changes):
                 seen["restarts"] += 1
         agrees_with(naive, columns)
         oldest = min(naive.pending, key=lambda p: p["due"], default=None)
-        assert columns.pipeline._join.holdings().oldest_ms == (None if oldest is None else oldest["at"])
+        assert columns.pipeline.join.holdings().oldest_ms == (None if oldest is None else oldest["at"])
         at = stop
     columns.commit()
     columns.restart()
@@ -201,9 +201,9 @@ def test_its_turn_to_expire_stays_that_of_the_first_over_a_restart():
 def test_scores_of_what_was_replaced_are_dropped():
     columns = joined("last")
     columns.feed([predict("a", each, 0, scores={each: 0.5}) for each in "xyz"])
-    assert list(columns.pipeline._join.scores.values()) == [{"z": 0.5}]
+    assert list(columns.pipeline.join.scores.values()) == [{"z": 0.5}]
     columns.feed([predict("a", "z", 0, scores={"z": 0.7}), null("a")])
-    assert not columns.pipeline._join.scores
+    assert not columns.pipeline.join.scores
 
 
 def test_nothing_more_is_written_of_predictions_that_are_not_revised():
@@ -212,7 +212,7 @@ def test_nothing_more_is_written_of_predictions_that_are_not_revised():
         columns.feed([predict("a", "x", 0), predict("b", "x", 0), label("b")])
         columns.commit()
     assert of_first.shelf.items() == of_both.shelf.items()
-    assert of_first.pipeline._join.arrays.side.nbytes == 0
+    assert of_first.pipeline.join.arrays.side.nbytes == 0
 
 
 def some_revised():

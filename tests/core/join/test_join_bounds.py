@@ -140,7 +140,7 @@ def test_records_kept_do_not_grow_with_the_stream():
                 named = "m" if number % 2 else None
                 events.append(Label(str(number - 200), "x", record_ms, named))
         stream.feed(*events)
-        largest = max(largest, int(stream.pipeline._join.arrays.totals["top"][0]))
+        largest = max(largest, int(stream.pipeline.join.arrays.totals["top"][0]))
     assert largest <= 2 * (500 + 300 + 800)
 
 

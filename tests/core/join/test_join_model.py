@@ -99,7 +99,7 @@ def cases(draw):
 
 def counted(stream):
     """The pipeline's counters and holdings, under the naive model's names."""
-    counters, holdings = stream.counters, stream.pipeline._join.holdings()
+    counters, holdings = stream.counters, stream.pipeline.join.holdings()
     counts = {
         "accepted": counters.predictions_accepted,
         "resolved": counters.predictions_resolved,
@@ -174,7 +174,7 @@ def naive_counted(naive):
 def test_every_counter_and_outcome_equals_a_naive_join_after_every_event(case, start_ms):
     spec, events = case
     stream = Stream(spec)
-    stream.pipeline.start_ms = start_ms
+    stream.pipeline.join.start_ms = start_ms
     naive = NaiveJoin(spec, start_ms)
     for event in events:
         stream.feed(event)  # asserts the identities
@@ -185,7 +185,7 @@ def test_every_counter_and_outcome_equals_a_naive_join_after_every_event(case, s
         }
         assert stream.monitors.folded == naive.outcomes
         oldest = min(naive.pending, key=lambda p: p["due"], default=None)
-        assert stream.pipeline._join.holdings().oldest_ms == (None if oldest is None else oldest["at"])
+        assert stream.pipeline.join.holdings().oldest_ms == (None if oldest is None else oldest["at"])
     assert stream.monitors.retired == naive.retired_after_outcomes()
 
 

@@ -101,7 +101,7 @@ def test_in_the_order_of_predictions_they_are_held_with_their_outcomes():
 def test_numbers_that_stand_for_nothing_are_refused():
     columns = in_memory(SPEC)
     columns.feed(PREDICTIONS)
-    columns.pipeline._join.arrays.side[0, 0] = 1 << 29
+    columns.pipeline.join.arrays.side[0, 0] = 1 << 29
     columns.commit()
     assert any(parts_of(key)[0] == SIDE for key, _ in columns.shelf.items())
     with pytest.raises(PackedError, match="probabilities of labels"):

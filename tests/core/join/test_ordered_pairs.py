@@ -29,7 +29,7 @@ ORDERED = JoinSpec(
 
 
 def said(pipeline):
-    counts = counted(SimpleNamespace(counters=pipeline.counters, pipeline=pipeline))
+    counts = counted(SimpleNamespace(counters=pipeline.join.counters, pipeline=pipeline))
     return {name: count for name, count in counts.items() if count}
 
 

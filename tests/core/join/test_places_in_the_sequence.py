@@ -109,7 +109,7 @@ def test_counts_and_clocks_go_on_after_a_restart(order):
 def test_the_count_wraps_at_2_to_the_32():
     stream = Stream()
     stream.feed(predict("a", at=0), predict("b", at=0))
-    join = stream.pipeline._join
+    join = stream.pipeline.join
     join.arrays.activity["left"][join.models["m"]] = 2**32 - 2
     assert places(stream.feed(label("a", at=1), predict("c", at=2), label("c", at=2))) == [
         (0, 1, 1),
@@ -128,4 +128,4 @@ def test_counts_go_on_when_the_join_begins_anew_and_its_models_still_retire():
     assert places(stream.feed(label("b", at=50), predict("d", at=60), label("d", at=70))) == [(3, 70, 10)]
     stream.until(4 * HOUR)
     assert stream.monitors.retired == [(2, "m")]
-    assert not stream.pipeline._join.holdings().models
+    assert not stream.pipeline.join.holdings().models

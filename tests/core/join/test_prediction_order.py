@@ -48,13 +48,13 @@ def test_it_begins_over_a_state_that_was_in_the_order_of_labels():
 def test_what_is_held_is_released_when_the_order_is_that_of_labels_again():
     joined = some_held()
     restarted(joined, replace(ORDERED, order="resolution"))
-    assert joined.pipeline._join.holdings().held == 3
+    assert joined.pipeline.join.holdings().held == 3
     joined.feed([label("d", at=6000)])
     assert [outcome.delay_ms for outcome in joined.outcomes] == [4000, 2500, 1000, 1000]
     assert joined.outcomes[2].scores == {"x": 0.5, "y": 0.5}
     restarted(joined, replace(ORDERED, order="resolution"))
     assert not [key for key in joined.shelf.values if key[:1] in {HELD, HELD_SCORES}]
-    assert joined.pipeline.counters.predictions_resolved == 4
+    assert joined.pipeline.join.counters.predictions_resolved == 4
 
 
 @pytest.mark.parametrize(("window_ms", "until"), [(4_000, 7_000), (60_000, 63_000)])
@@ -72,11 +72,11 @@ def test_a_lower_limit_lets_the_oldest_go_and_a_higher_one_no_more():
     restarted(joined, replace(ORDERED, max_reordered=1))
     joined.feed([predict("e", at=5001)])
     assert [outcome.delay_ms for outcome in joined.outcomes] == [4000, 2500]
-    assert joined.pipeline.counters.outcomes_released_early == 2
+    assert joined.pipeline.join.counters.outcomes_released_early == 2
     restarted(joined, replace(ORDERED, max_reordered=5))
     joined.feed([label("d", at=6000)])
     restarted(joined, replace(ORDERED, max_reordered=5))
-    assert joined.pipeline._join.holdings().held == 2
+    assert joined.pipeline.join.holdings().held == 2
     joined.feed([predict("f", at=30_000)])
     assert [outcome.delay_ms for outcome in joined.outcomes[2:]] == [1000, 1000]
 
@@ -91,7 +91,7 @@ def test_runs_are_written_again_rather_than_growing_without_limit():
             joined.commit()
             joined.restart()
             runs = [key for key in joined.shelf.values if key[:1] == HELD]
-            assert len(runs) <= joined.pipeline._join.holdings().held + 2
+            assert len(runs) <= joined.pipeline.join.holdings().held + 2
 
 
 def a_change(values, key, change):

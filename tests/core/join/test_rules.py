@@ -312,7 +312,7 @@ def test_a_label_without_model_that_meets_several_predictions_is_counted_once():
 
 def test_a_label_that_meets_nobody_is_no_orphan_if_its_prediction_may_be_older_than_the_start():
     stream = Stream(JoinSpec(horizon_ms=DAY, early_horizon_ms=HOUR))
-    stream.pipeline.start_ms = 10 * DAY
+    stream.pipeline.join.start_ms = 10 * DAY
     stream.feed(label_for_all("c", at=10 * DAY), label("a", at=11 * DAY - 1), label("b", at=11 * DAY))
     stream.until(12 * DAY)
     assert stream.value("labels_before_start_total") == 2

@@ -51,7 +51,7 @@ def test_values_beyond_the_bound_are_others_and_counted(feed: Feed, monkeypatch:
     pipeline = Pipeline(JoinSpec(), monitors, digest_bytes)
     feed(pipeline, predictions(["a", "b", "e", "a", "f"]))
     feed(pipeline, predictions(["e", "b"], start=5))
-    assert pipeline.counters.predictions_segments_over_limit == 3
+    assert pipeline.join.counters.predictions_segments_over_limit == 3
     feed(pipeline, [Label(str(i), "x", 10) for i in range(7)])
     found = [outcome.segments and outcome.segments["c"] for outcome in monitors.folded]
     assert found == ["a", "b", OTHER, "a", OTHER, OTHER, "b"]
@@ -69,8 +69,8 @@ def test_a_stream_of_ever_new_values_keeps_those_that_wait(monkeypatch: pytest.M
         if i >= 5:
             as_objects(pipeline, [Label(str(i - 5), "x", i)])
     assert [outcome.segments for outcome in monitors.folded] == [{"c": f"v{i}"} for i in range(495)]
-    assert pipeline.counters.predictions_segments_over_limit == 0
-    assert len(pipeline._join.segments) <= 40
+    assert pipeline.join.counters.predictions_segments_over_limit == 0
+    assert len(pipeline.join.segments) <= 40
 
 
 def test_values_come_back_once_those_that_crowded_them_out_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,9 +119,9 @@ class Reader:
         if len(part):
             self.progress.note(part)
             self.out += [
-                (part.partitions[place], offset, clock)
-                for place, offset, clock in zip(
-                    part.places.tolist(), part.offsets.tolist(), part.clock_ms.tolist(), strict=True
+                (part.partitions[index], offset, clock)
+                for index, offset, clock in zip(
+                    part.indices.tolist(), part.offsets.tolist(), part.clock_ms.tolist(), strict=True
                 )
             ]
 

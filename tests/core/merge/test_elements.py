@@ -52,19 +52,19 @@ def columns(
     """What these decode to: events of half of the groups are rows, those of the others are objects."""
     some = [EventGroup(()) if each is None else each for each in found]
     batch = batch_of(some, offsets, clock_ms)
-    for place, each in enumerate(found):
+    for index, each in enumerate(found):
         if each is None:
-            batch.rows[place : place + 1]["side"], batch.rows[place : place + 1]["object"] = PREDICTION, -1
-        elif isinstance(each, EventGroup) and place % 2:
+            batch.rows[index : index + 1]["side"], batch.rows[index : index + 1]["object"] = PREDICTION, -1
+        elif isinstance(each, EventGroup) and index % 2:
             rows = np.zeros(1, ROW)
             rows["side"], rows["object"] = SEVERAL, 0
             own = np.zeros(len(each.events), ROW)
             own["side"], own["object"], own["offset"] = PREDICTION, -1, -5
-            own["id_low"] = [1_000 * place + i for i in range(len(own))]
-            rows["offset"], rows["record_ms"] = offsets[place], clock_ms[place]
+            own["id_low"] = [1_000 * index + i for i in range(len(own))]
+            rows["offset"], rows["record_ms"] = offsets[index], clock_ms[index]
             elements = RecordElements(np.array([len(own)]), own, np.array([each.tied]))
             one = RecordBatch(rows, None, (), batch.vocabulary, elements=elements)
-            batch = batch.with_rows(np.array([place]), one)
+            batch = batch.with_rows(np.array([index]), one)
     return batch
 
 
@@ -75,10 +75,10 @@ def released(chance: random.Random, count: int) -> tuple[Released, list[Decoded 
     late = np.full(count, IN_ORDER)
     late[: count // 4] = 7
     reasons = np.array([chance.randrange(2) for _ in range(count)], np.uint8)
-    places = np.array([chance.randrange(3) for _ in range(count)], np.int64)
+    indices = np.array([chance.randrange(3) for _ in range(count)], np.int64)
     offsets = np.arange(100, 100 + count)
     batch = columns(found, offsets, times + 1)
-    return Released(batch, PARTITIONS, places, offsets, times, times + 1, late, reasons), found
+    return Released(batch, PARTITIONS, indices, offsets, times, times + 1, late, reasons), found
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -87,22 +87,22 @@ def test_each_event_has_a_row_and_a_record_is_counted_once_however_it_is_cut(see
     whole, found = released(chance, 40)
     rows = expanded(whole)
     expected: list[tuple[int, object]] = []
-    for place, (offset, each) in enumerate(zip(whole.offsets.tolist(), found, strict=True)):
-        clock_ms = int(whole.clock_ms[place])
+    for index, (offset, each) in enumerate(zip(whole.offsets.tolist(), found, strict=True)):
+        clock_ms = int(whole.clock_ms[index])
         events = each.events or (Skipped(clock_ms),) if isinstance(each, EventGroup) else (each or 0,)
-        if isinstance(each, EventGroup) and place % 2 and each.events:
-            events = [1_000 * place + i for i in range(len(each.events))]
+        if isinstance(each, EventGroup) and index % 2 and each.events:
+            events = [1_000 * index + i for i in range(len(each.events))]
         expected += [(offset, event) for event in events]
     sides, at = rows.records.rows["side"].tolist(), rows.records.rows["object"].tolist()
     digests = rows.records.rows["id_low"].tolist()
     shown = [
-        rows.records.objects[place] if side == OBJECT else digest
-        for side, place, digest in zip(sides, at, digests, strict=True)
+        rows.records.objects[index] if side == OBJECT else digest
+        for side, index, digest in zip(sides, at, digests, strict=True)
     ]
     assert list(zip(rows.offsets.tolist(), shown, strict=True)) == expected
     assert rows.records.rows["offset"].tolist() == rows.offsets.tolist()
     assert rows.records.rows["record_ms"].tolist() == rows.clock_ms.tolist()
-    for name in ("places", "times_ms", "clock_ms"):
+    for name in ("indices", "times_ms", "clock_ms"):
         by_offset = dict(zip(whole.offsets.tolist(), getattr(whole, name).tolist(), strict=True))
         assert getattr(rows, name).tolist() == [by_offset[offset] for offset, _ in expected]
 
@@ -116,7 +116,7 @@ def test_each_event_has_a_row_and_a_record_is_counted_once_however_it_is_cut(see
         start = stop
     assert cut.state() == at_once.state()
 
-    topics = [PARTITIONS[place].topic for place in whole.places.tolist()]
+    topics = [PARTITIONS[index].topic for index in whole.indices.tolist()]
     several = [each for each in found if isinstance(each, EventGroup)]
     assert at_once.evaluated == Counter(topics)
     assert sum(at_once.events.values()) == sum(len(each.events) for each in several) + 40 - len(several)

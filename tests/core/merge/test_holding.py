@@ -150,7 +150,7 @@ def test_places_of_what_was_released_are_used_again_without_what_waits_being_mov
     released = merge.drain(10**9)
     out += released.times_ms.tolist()
     assert out == sorted([*range(100_000, 180_000), *range(101_999, 180_000, 2_000), *ahead])
-    offsets = {p: released.offsets[released.places == n] for n, p in enumerate(released.partitions)}
+    offsets = {p: released.offsets[released.indices == n] for n, p in enumerate(released.partitions)}
     assert offsets[BUSY].tolist() == list(range(3_000))
     ids = [event.id for event in released.records.events()]
     assert ids[-3_000:] == [str(n) for n in range(3_000)]

@@ -31,9 +31,9 @@ def agree_where_plain(
     count, held, alike = len(moving), HeldRecords(), np.zeros(3, np.int64)
     running, odd = np.array([running_ms, running_ms, -1]), np.zeros(3, np.bool_)
     held.reorder(np.empty(0, np.int64), 3)
-    places = np.repeat(np.arange(3), count)
+    indices = np.repeat(np.arange(3), count)
     rows = words_of(np.zeros(3 * count, ROW))
-    ids = held.put(rows, np.concatenate((moving,) * 3), np.concatenate((readable,) * 3), places, 0)
+    ids = held.put(rows, np.concatenate((moving,) * 3), np.concatenate((readable,) * 3), indices, 0)
     assert ids.tolist() == list(range(3 * count))
     left = held.queue_plain(ids, running, odd, alike, MAX_FUTURE)
     assert odd[0] == odd[1]
@@ -41,9 +41,9 @@ def agree_where_plain(
     assert left == count * odd.sum()
     assert len(held) == alike.sum() == 3 * count - left
     taken = held.take(Bounds(), (-1, -1), -1, 3 * count)
-    for place in np.flatnonzero(~odd).tolist():
-        own = taken.places == place
-        assert taken.ids[own].tolist() == list(range(place * count, (place + 1) * count))
+    for index in np.flatnonzero(~odd).tolist():
+        own = taken.indices == index
+        assert taken.ids[own].tolist() == list(range(index * count, (index + 1) * count))
         assert taken.times_ms[own].tolist() == found.times_ms.tolist()
         assert taken.reasons[own].tolist() == found.reasons.tolist()
         assert not any(REASONS[code] for code in found.reasons.tolist())

@@ -29,7 +29,7 @@ def _predictions_are_listed():
 
 def listed(stream):
     """Predictions by model, as the register has them."""
-    (register,) = stream.pipeline._registers._registers
+    (register,) = stream.pipeline.predictions._registers
     return {name: model.predictions for name, model in register.models.items() if model.predictions}
 
 
@@ -80,7 +80,7 @@ def test_a_prediction_whose_label_was_there_first_is_told_with_its_score():
     stream.feed(label("a", at=5))
     stream.feed(predict("a", "x", at=9, timestamp_ms=3, scores={"x": 3.0, "y": 1.0}))
     assert listed(stream) == {"m": [(9, 3, 0.75, "x", 0)]}
-    assert stream.pipeline.prediction_details() == {"m": {"listed": 1}}
+    assert stream.pipeline.predictions.details() == {"m": {"listed": 1}}
     assert stream.value("listed", "m") == 1
 
 
@@ -94,7 +94,7 @@ def test_a_model_that_retires_is_forgotten_and_begins_anew():
 def test_a_snapshot_goes_on_and_other_sections_are_left_out():
     stream = Stream(LISTED)
     stream.feed(predict("a"), predict("b", "y", at=7))
-    kept = stream.pipeline._registers.snapshot()
+    kept = stream.pipeline.predictions.snapshot()
     again = PredictionRegisters(LISTED.prediction_registers)
     again.restore({**kept, "another section": b"x"})
     assert again.snapshot() == kept
@@ -106,8 +106,8 @@ def test_a_snapshot_goes_on_and_other_sections_are_left_out():
 def test_models_that_a_register_knows_to_be_unrepresentative_are_known_to_the_pipeline():
     stream = Stream(LISTED)
     stream.feed(predict("a"), predict("b", model="unlike"))
-    assert stream.pipeline.unrepresentative() == {"unlike"}
-    assert Stream(JoinSpec()).pipeline.unrepresentative() == set()
+    assert stream.pipeline.predictions.unrepresentative() == {"unlike"}
+    assert Stream(JoinSpec()).pipeline.predictions.unrepresentative() == set()
 
 
 def test_a_kind_asked_for_twice_is_refused():

@@ -9,15 +9,8 @@ import msgspec
 import pytest
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.edge.receivers import (
-    Alertmanager,
-    EndpointSpec,
-    HttpReceiver,
-    HttpRequestBody,
-    PagerDuty,
-    Slack,
-    Webhook,
-)
+from streamwatch.edge.receivers import Alertmanager, EndpointSpec, HttpRequestBody, PagerDuty, Slack, Webhook
+from streamwatch.edge.receivers.http import HttpReceiver
 from streamwatch.edge.receivers.texts import description, iso, look_first, title
 from tests.edge.receivers.notifications import NOW_MS, digest, firing, hint_over, hinted
 

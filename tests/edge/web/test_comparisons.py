@@ -10,7 +10,7 @@ from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.specs import ComparisonSpec, FadingSpec, LandmarkSpec, MonitorsSpec
 from streamwatch.edge.web.routes.comparisons import ComparisonsExporter
-from streamwatch.edge.web.routes.history import ComparisonHistory
+from streamwatch.edge.web.routes.history import ComparisonHistoryExporter
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from tests.edge.web.exposition import PUBLISHED_MS, realistic
 
@@ -77,7 +77,7 @@ def test_before_any_pair_there_is_nothing_to_tell() -> None:
 
 
 def test_the_past_of_a_champion_is_kept_for_its_challengers_alone() -> None:
-    history, comparisons = ComparisonHistory(), ComparisonSet(SPEC)
+    history, comparisons = ComparisonHistoryExporter(), ComparisonSet(SPEC)
     for second, right in enumerate(("old", "new", "none", "new")):
         comparisons.fold([pair("new", "old", right=right), pair("c", "a/b", right="none")])
         history.observe(Report(comparisons.families(), PUBLISHED_MS + 1_000 * second, {}))
@@ -96,7 +96,7 @@ def test_the_past_of_a_champion_is_kept_for_its_challengers_alone() -> None:
 
 
 def test_nothing_is_kept_while_nothing_is_compared() -> None:
-    history = ComparisonHistory()
+    history = ComparisonHistoryExporter()
     history.observe(Report([], PUBLISHED_MS, {}))
     assert [tier.kept_values for tier in history._tiers] == [0, 0, 0]
 

@@ -201,7 +201,10 @@ def compare(plan: Plan, image: Image, alarms: Sequence[Alarm], events: Sequence[
     found: list[Alarm] = []
     for start in range(0, len(events), LARGE_BATCH):
         found += alone.advance(events[start : start + LARGE_BATCH]).alarms
-    require(alone.counters == pipeline.counters, f"counters are {pipeline.counters}, not {alone.counters}")
+    require(
+        alone.join.counters == pipeline.join.counters,
+        f"counters are {pipeline.join.counters}, not {alone.join.counters}",
+    )
     for model in alone_recorder.models():
         require(model in recorder.outcomes, f"model {model} was lost")
         require(alone_recorder.snapshot(model) == recorder.snapshot(model), f"outcomes of {model} differ")
@@ -212,7 +215,7 @@ def compare(plan: Plan, image: Image, alarms: Sequence[Alarm], events: Sequence[
     naive = NaiveJoin(plan.join)
     for event in events:
         naive.feed(event)
-    ours = counted(SimpleNamespace(counters=pipeline.counters, pipeline=pipeline))
+    ours = counted(SimpleNamespace(counters=pipeline.join.counters, pipeline=pipeline))
     theirs = naive_counted(naive)
     differ = {name for name in ours.keys() | theirs.keys() if ours.get(name, 0) != theirs.get(name, 0)}
     require(not differ, f"a naive join counts {sorted(map(str, differ))} otherwise")

@@ -99,7 +99,7 @@ class Telling:
             for detector, every in recorder.detectors.items()
         }
         # A model that retires takes its errors with it.
-        self.ledger.audit(None if pipeline.counters.models_retired else Counter(ordinals))
+        self.ledger.audit(None if pipeline.join.counters.models_retired else Counter(ordinals))
 
 
 class Observed(Alerting):

@@ -299,10 +299,10 @@ class ModelTable:
 
     def __init__(self, spec: MonitorsSpec) -> None:
         self._spec = spec
-        self._layout = layout_of(spec)
-        self._pools = Pools(self._layout, spec.max_models)
-        self._rows = Rows(self._layout, self._pools, spec.max_models)
-        self._evaluation = Evaluation(spec, self._layout, self._pools, self._rows)
+        self.layout = layout_of(spec)
+        self.pools = Pools(self.layout, spec.max_models)
+        self.rows = Rows(self.layout, self.pools, spec.max_models)
+        self._evaluation = Evaluation(spec, self.layout, self.pools, self.rows)
 
     def add_model(self, utility: UtilitySpec = _ACCURACY, detectors: int = 0) -> int:
         """Add a model, judged by `utility`, and return its row; rows of retired models are used again.
@@ -315,31 +315,26 @@ class ModelTable:
         TableFull
             When `max_models` models exist.
         """
-        return self._rows.add(utility_index(self._layout, utility), detectors)
-
-    @property
-    def room(self) -> int:
-        """Number of models that can still be added."""
-        return self._rows.room
+        return self.rows.add(utility_index(self.layout, utility), detectors)
 
     def name_classes(self, row: int, utility: UtilitySpec, names: Sequence[str]) -> None:
         """Store the position in the cost table of each class of a model, in the order of local indices."""
-        self._rows.live_one(row)
-        self._pools.claim_rows(row, len(names))
-        table = self._layout.costs[utility]
-        start = int(self._pools.models["class_counts"][row])
-        self._pools.class_counts[start : start + len(names), -1] = [table.index(name) for name in names]
+        self.rows.live_one(row)
+        self.pools.claim_rows(row, len(names))
+        table = self.layout.costs[utility]
+        start = int(self.pools.models["class_counts"][row])
+        self.pools.class_counts[start : start + len(names), -1] = [table.index(name) for name in names]
 
     def retire(self, row: int) -> None:
         """Remove a model and its state; a fold must have been left out of `join_folds` before."""
-        self._pools.next_fold[row] = -1
-        self._rows.retire(row)
+        self.pools.next_fold[row] = -1
+        self.rows.retire(row)
 
     def join_folds(self, rows: Sequence[int]) -> None:
         """Declare rows to be the folds of one model, ordered by number; they get a common verdict."""
         self._judged(np.array(rows, np.int64))
-        self._pools.models["waiting"]["answering"][list(rows)] = 0  # from now on, no step is deferred
-        self._pools.next_fold[list(rows)] = [*rows[1:], *rows[:1]]
+        self.pools.models["waiting"]["answering"][list(rows)] = 0  # from now on, no step is deferred
+        self.pools.next_fold[list(rows)] = [*rows[1:], *rows[:1]]
 
     def fold_verdicts(self, rows: Sequence[int]) -> Verdicts:
         """Verdicts on the model with these folds, each array (opponents, 1).
@@ -348,7 +343,7 @@ class ModelTable:
         mean M; lead, bounds and dispersion are means over the folds.
         """
         models = self._judged(np.array(rows, np.int64))
-        threshold = float(self._layout.parameters["verdict"]["threshold"][0, 0])
+        threshold = float(self.layout.parameters["verdict"]["threshold"][0, 0])
         return read_fold_verdicts(
             models["pace"]["steps"].T, models["verdicts"].T, self._spec.confidence_delta, threshold
         )
@@ -386,19 +381,19 @@ class ModelTable:
 
     def outcomes(self, rows: Integers) -> Integers:
         """Number of outcomes of each model, int64 (m,)."""
-        return self._pools.models["outcomes"][self._rows.live(rows)]
+        return self.pools.models["outcomes"][self.rows.live(rows)]
 
     def errors(self, rows: Integers) -> Integers:
         """Number of wrong predictions of each model, int64 (m,)."""
-        return self._pools.models["errors"][self._rows.live(rows)]
+        return self.pools.models["errors"][self.rows.live(rows)]
 
     def totals(self, rows: Integers, forgetting: int) -> Totals:
         """Agreement totals of m models under the forgetting mechanism of this index, in units of outcomes.
 
         Dense arrays, padded to the largest number of classes among the models.
         """
-        column = self._layout.column_of[forgetting]
-        return read_totals(self._pools, self._layout, self._rows.live(rows), column)
+        column = self.layout.column_of[forgetting]
+        return read_totals(self.pools, self.layout, self.rows.live(rows), column)
 
     def detector_state(self, rows: Integers, detector: int) -> tuple[Floats, Floats, Integers]:
         """Statistic and threshold (NaN where undefined) and number of alarms of one detector, each (m,)."""
@@ -411,25 +406,25 @@ class ModelTable:
 
     def adwin_width(self, rows: Integers, forgetting: int) -> Integers:
         """Number of outcomes in each model's ADWIN window, int64 (m,)."""
-        column = self._layout.column_of[forgetting]
-        return self._pools.models["totals"][self._rows.live(rows), N, column].astype(np.int64)
+        column = self.layout.column_of[forgetting]
+        return self.pools.models["totals"][self.rows.live(rows), N, column].astype(np.int64)
 
     def weighted(self, rows: Integers, drift_weighted: int) -> tuple[Floats, Floats]:
         """Drift-weighted accuracy (NaN before the first outcome) and its n_eff, each (m,)."""
-        return read_weighted(self._pools, self._rows.live(rows), drift_weighted)
+        return read_weighted(self.pools, self.rows.live(rows), drift_weighted)
 
     def recoveries(self, rows: Integers) -> Records:
         """Records of recovery (`recovery.state.RECOVERY`) of m models, (m,); (0,) without a fading factor."""
-        return self._pools.models["recovery"][self._rows.live(rows)].reshape(-1)
+        return self.pools.models["recovery"][self.rows.live(rows)].reshape(-1)
 
     def recovery_document(self, row: int) -> dict[str, object] | None:
         """Describe a model's drift under way and the last that ended; None without a fading factor."""
-        rows = self._rows.live(np.array([row], np.int64))
-        if not self._layout.fading:
+        rows = self.rows.live(np.array([row], np.int64))
+        if not self.layout.fading:
             return None
-        totals = read_totals(self._pools, self._layout, rows, 0)
+        totals = read_totals(self.pools, self.layout, rows, 0)
         error = 1.0 - float(accuracy(totals)[0])
-        return recovery_document(self._layout.fading[0].name, error, self.recoveries(rows)[0])
+        return recovery_document(self.layout.fading[0].name, error, self.recoveries(rows)[0])
 
     def verdicts(self, rows: Integers) -> Verdicts:
         """Verdicts of m models, each array (opponents, m)."""
@@ -442,23 +437,18 @@ class ModelTable:
 
     def _judged(self, rows: Integers) -> Records:
         """Copy the records of m models, with verdicts brought up to date."""
-        rows = self._rows.live(rows)
-        reading.prepare_verdicts(self._pools.models, self._layout.parameters, rows, self._evaluation.alarms)
-        return self._pools.models[rows]
+        rows = self.rows.live(rows)
+        reading.prepare_verdicts(self.pools.models, self.layout.parameters, rows, self._evaluation.alarms)
+        return self.pools.models[rows]
 
     def _verdicts_of(self, steps: Integers, records: NDArray[np.void]) -> Verdicts:
-        threshold = float(self._layout.parameters["verdict"]["threshold"][0, 0])
+        threshold = float(self.layout.parameters["verdict"]["threshold"][0, 0])
         return read_verdicts(steps, records, self._spec.confidence_delta, threshold)
-
-    @property
-    def opponents(self) -> tuple[str, ...]:
-        """Opponents that models are judged against, in the order of `verdicts`."""
-        return self._layout.opponents
 
     def confusion(self, row: int) -> Floats | None:
         """Faded counts of (true, predicted) of one model, (K, K) by local class; None if none are kept."""
-        self._rows.live_one(row)
-        return confusion(self._pools, row)
+        self.rows.live_one(row)
+        return confusion(self.pools, row)
 
     def follow(self, drift_weighted: int, row: int) -> None:
         """Make this model the reference of a weighting with `drift_signal: reference`, until it retires.
@@ -470,28 +460,28 @@ class ModelTable:
         ValueError
             If the weighting has another drift signal.
         """
-        self._rows.live_one(row)
+        self.rows.live_one(row)
         if self._spec.drift_weighted[drift_weighted].drift_signal != "reference":
             raise ValueError(f"only a weighting by reference follows a model, got weighting {drift_weighted}")
-        self._layout.parameters["drift_weighted"]["reference"][0, drift_weighted] = row
+        self.layout.parameters["drift_weighted"]["reference"][0, drift_weighted] = row
 
     def sections(self) -> dict[str, str]:
         """Describe the estimator behind each section of a snapshot in words, by section name."""
-        return section_names(self._spec, self._layout)
+        return section_names(self._spec, self.layout)
 
     def snapshot(self, row: int) -> dict[str, bytes]:
         """Encode the state of a model's estimators, one section each, independent of the model's row."""
-        self._rows.live_one(row)
-        pools = self._pools
+        self.rows.live_one(row)
+        pools = self.pools
         reading.prepare_snapshot(
             pools.models,
             pools.class_counts,
             pools.rings,
-            self._layout.parameters,
+            self.layout.parameters,
             row,
             self._evaluation.alarms,
         )
-        return take_snapshot(self._spec, self._layout, self._pools, row)
+        return take_snapshot(self._spec, self.layout, self.pools, row)
 
     def restore(self, row: int, sections: Mapping[str, bytes]) -> None:
         """Restore the estimators whose sections are present into a new model; the others start empty.
@@ -503,7 +493,7 @@ class ModelTable:
         """
         if self.outcomes(np.array([row], np.int64))[0]:
             raise ValueError(f"a snapshot must be restored into a new model, row {row} has outcomes")
-        apply_snapshot(self._spec, self._layout, self._pools, row, sections)
+        apply_snapshot(self._spec, self.layout, self.pools, row, sections)
 
     def trace(
         self,
@@ -525,9 +515,5 @@ class ModelTable:
             batch_of(rows, true_class, predicted_class, label_at_prediction, scores, event_ms)
         )
 
-    def footprint(self, row: int) -> int:
-        """Number of bytes a model occupies: record, ring, class rows, blocks and shadow counts."""
-        return self._pools.footprint(row)
-
     def _detectors(self, rows: Integers) -> Detectors:
-        return read_detectors(self._pools, self._layout, self._rows.live(rows), len(self._spec.detectors))
+        return read_detectors(self.pools, self.layout, self.rows.live(rows), len(self._spec.detectors))

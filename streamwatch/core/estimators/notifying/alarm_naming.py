@@ -142,7 +142,7 @@ class AlarmNaming:
         opponent = found.detector - len(self._spec.detectors)
         if opponent < 0:
             return None
-        named = self._table.opponents[opponent]
+        named = self._table.layout.opponents[opponent]
         verdict = -1 if found.after < 0 else 1 if found.after > 0 else 0
         age_ms = cause.event_ms - self._index.models[cause.model].first_ms
         quick = any(register.only_quick_labels(age_ms) for register in self._explaining)

@@ -55,7 +55,7 @@ class ColdEntries:
     ) -> None:
         self._store = store
         self._spec = spec
-        self._runs = {run.number: run for run in committed_runs(store, clean=clean)}
+        self._runs = {run.manifest.number: run for run in committed_runs(store, clean=clean)}
         self._next = max(self._runs, default=-1) + 1
         self._changes = ColdChanges()
         self._merge: Merge | None = None
@@ -239,13 +239,15 @@ class ColdEntries:
 
     def _add(self, run: Run) -> None:
         run.read_into(self._columns)
-        self._runs[run.number] = run
+        self._runs[run.manifest.number] = run
 
     def _number(self) -> int:
         self._next += 1
         return self._next - 1
 
     def _drop(self, run: Run) -> None:
-        del self._runs[run.number]
+        del self._runs[run.manifest.number]
         self._changes.removed_entries += run.manifest.count
-        self._changes.removed += [range_of(kind, run.number, run.number + 1) for kind in KINDS]
+        self._changes.removed += [
+            range_of(kind, run.manifest.number, run.manifest.number + 1) for kind in KINDS
+        ]

@@ -251,16 +251,16 @@ def read_blocks(store: RunStore, run: Run, numbers: NDArray[np.int64]) -> Blocks
     ColdDamaged
         If one is missing, or is not a block of this run.
     """
-    values = store.get_all(keys_of(ENTRIES, run.number, numbers))
+    values = store.get_all(keys_of(ENTRIES, run.manifest.number, numbers))
     begins = np.zeros(len(values) + 1, np.int64)
     try:
         np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=begins[1:])  # type: ignore[arg-type]
     except TypeError:
         missing = numbers[[value is None for value in values]].tolist()
-        raise ColdDamaged(f"run {run.number} of cold entries lacks blocks {missing[:5]}") from None
+        raise ColdDamaged(f"run {run.manifest.number} of cold entries lacks blocks {missing[:5]}") from None
     data = np.frombuffer(bytearray().join([*values, bytes(PADDING)]), np.uint8)  # type: ignore[list-item]
     if not whole_blocks(data, begins, run.manifest.block_entries, run.manifest.count, numbers):
-        raise ColdDamaged(f"a block of run {run.number} of cold entries is not what was written")
+        raise ColdDamaged(f"a block of run {run.manifest.number} of cold entries is not what was written")
     return Blocks(data, begins, numbers)
 
 
@@ -433,7 +433,7 @@ def _search(
             run.manifest.block_entries,
             run.dead,
             floor,
-            run.number,
+            run.manifest.number,
             run.into,
             room.words,
             room.places,

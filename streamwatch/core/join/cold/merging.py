@@ -96,7 +96,7 @@ def runs_to_merge(runs: Collection[Run], spec: ColdSpec, floor: int) -> list[Run
             continue
         chosen: list[Run] = []
         total = 0
-        for alive, run in sorted(members, key=lambda each: (each[0], each[1].number)):
+        for alive, run in sorted(members, key=lambda each: (each[0], each[1].manifest.number)):
             total += alive
             if total > spec.most_entries or len(chosen) == _MOST_TIMES * spec.fanout:
                 break

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from streamwatch.core.jit import entry
 from streamwatch.core.join.cold.block import PACKED_ENTRY
 from streamwatch.core.join.cold.contents import OutsideContents, StoredScores, with_numbers
-from streamwatch.core.join.cold.entries import ColdEntries
 from streamwatch.core.join.cold.guests import Guests, Work, yield_to_loop
 from streamwatch.core.join.cold.moving import (
     WAITING_QUEUES,
@@ -31,11 +30,10 @@ from streamwatch.core.join.cold.moving import (
     remove_waiting,
 )
 from streamwatch.core.join.cold.run import DEDUP_ENTRIES
-from streamwatch.core.join.cold.store import ColdChanges, ColdSpec, RunStore
+from streamwatch.core.join.cold.store import ColdSpec, RunStore
 from streamwatch.core.join.counters import UNMATCHED
 from streamwatch.core.join.layout import GENERATIONS_KEPT, NEVER_MS, PREDICTIONS, Arrays, Records
 from streamwatch.core.join.table import deadline, find_dedup
-from streamwatch.core.specs import JoinSpec
 
 # Sizes of a compiled join's table and of what is outside.
 
@@ -272,38 +270,20 @@ class Overflow:
 
     def __init__(self, store: RunStore, spec: OverflowSpec, *, clean: bool = True) -> None:
         self._spec = spec
-        self._contents = OutsideContents(store, spec.cold, clean=clean)
-        self._eviction = TableEviction(self._contents, spec.entries)
-        self._guests = Guests(self._contents)
+        self.contents = OutsideContents(store, spec.cold, clean=clean)
+        self.eviction = TableEviction(self.contents, spec.entries)
+        self.guests = Guests(self.contents)
         self._came_back = False
-
-    @property
-    def cold(self) -> ColdEntries:
-        """Entries in runs."""
-        return self._contents.cold
-
-    @property
-    def settled(self) -> dict[int, int]:
-        """Number of dedup entries outside the table by generation."""
-        return self._contents.settled
-
-    def keep_side(self, columns: tuple[str, ...], spec: JoinSpec) -> None:
-        """Store these side columns with entries outside, as `ColdEntries.keep_side` says."""
-        self.cold.keep_side(columns, spec)
 
     def begin(self, table: Table, settled: dict[int, int], unmatched: int) -> None:
         """Continue after a start, with the counts of entries outside from the last commit."""
         totals = table.arrays.totals
-        self._contents.settled = dict(settled)
-        self.cold.floor = int(totals["floor"][0])
+        self.contents.settled = dict(settled)
+        self.contents.cold.floor = int(totals["floor"][0])
         for queue in WAITING_QUEUES:
-            totals["cold"][0, queue] = self.cold.alive(queue)
+            totals["cold"][0, queue] = self.contents.cold.alive(queue)
         totals["cold_unmatched"] = unmatched
-        self._contents.update_oldest_ms(table)
-
-    def changes(self) -> ColdChanges:
-        """Changes of runs and scores for a commit."""
-        return self._contents.changes()
+        self.contents.update_oldest_ms(table)
 
     def take_came_back(self) -> bool:
         """Tell whether entries have come back into the table since the last call."""
@@ -312,27 +292,23 @@ class Overflow:
 
     def take_dedup_moved_out(self) -> bool:
         """Tell whether all dedup entries were moved out of the table since the last call."""
-        moved_out, self._eviction.dedup_moved_out = self._eviction.dedup_moved_out, False
+        moved_out, self.eviction.dedup_moved_out = self.eviction.dedup_moved_out, False
         return moved_out
 
     def is_needed(self, table: Table) -> bool:
         """Tell whether entries are outside the table, or have to leave it."""
-        return self.cold.runs > 0 or self._eviction.is_full(table)
+        return self.contents.cold.runs > 0 or self.eviction.is_full(table)
 
     def entries(self, table: Table) -> int:
         """Number of entries outside the table, to be asked between two batches; changes nothing."""
         totals = table.arrays.totals[0]
         floor = int(totals["floor"])
-        settled = sum(count for generation, count in self.settled.items() if generation >= floor)
+        settled = sum(count for generation, count in self.contents.settled.items() if generation >= floor)
         return int(totals["cold"].sum()) + settled
-
-    def evict_if_full(self, table: Table) -> Iterator[Work]:
-        """Evict the oldest entries of a full table, from the kind with most entries first."""
-        return self._eviction.evict_if_full(table)
 
     def load_oldest(self, table: Table, queue: int) -> Iterator[Work]:
         """Load the oldest entries of a queue back into the table; no guests may be in it."""
-        yield from load_oldest(self._contents, table, queue, self._spec.loaded_at_once)
+        yield from load_oldest(self.contents, table, queue, self._spec.loaded_at_once)
         self._came_back = True
 
     def load_oldest_prediction(self, table: Table) -> Iterator[Work]:
@@ -347,15 +323,7 @@ class Overflow:
         Also those of the ids that fall due meanwhile, if what expires may have pairs.
         """
         due = due_predictions(table, rows, self._spec.loaded_at_once)
-        return self._guests.load(table, rows, due)
-
-    def record_guest_changes(self, table: Table) -> None:
-        """Record in the runs which guests are gone, and which labels were matched."""
-        self._guests.record_changes(table)
-
-    def unload_guests(self, table: Table) -> None:
-        """Remove the guests from the table."""
-        self._guests.unload(table)
+        return self.guests.load(table, rows, due)
 
 
 # Counts of entries outside the table that commits write in addition to the runs.

@@ -159,11 +159,6 @@ class Run:
     _parts_bytes: int = 0
 
     @property
-    def number(self) -> int:
-        """Unique number of the run."""
-        return self.manifest.number
-
-    @property
     def nbytes(self) -> int:
         """Number of bytes in memory."""
         return self.fences.nbytes + self.bloom.nbytes + self.dead.nbytes
@@ -211,7 +206,7 @@ class Run:
         Once the positions written in parts are larger than the bit set, the whole bit set is written instead.
         """
         if not self.saved:
-            changes.put[key_of(MANIFEST, self.number)] = msgspec.msgpack.encode(self.manifest)
+            changes.put[key_of(MANIFEST, self.manifest.number)] = msgspec.msgpack.encode(self.manifest)
             self.saved = True
         if not self._unsaved:
             return
@@ -219,18 +214,18 @@ class Run:
         self._unsaved.clear()
         self._parts_bytes += _POSITION_BYTES * len(died)
         if self._parts_bytes > self.dead.nbytes:
-            changes.removed.append(range_of(DEAD, self.number, self.number + 1))
-            changes.put[key_of(DEAD, self.number)] = self.dead.tobytes()
+            changes.removed.append(range_of(DEAD, self.manifest.number, self.manifest.number + 1))
+            changes.put[key_of(DEAD, self.manifest.number)] = self.dead.tobytes()
             self._parts = self._parts_bytes = 0
         else:
             self._parts += 1
-            changes.put[key_of(DEAD, self.number, self._parts)] = died.tobytes()
+            changes.put[key_of(DEAD, self.manifest.number, self._parts)] = died.tobytes()
 
     def filter_values(self) -> list[tuple[bytes, bytes]]:
         """Fences and filter as values, which must be written before the manifest."""
         data = self.fences.tobytes() + self.bloom.tobytes()
         return [
-            (key_of(FILTER, self.number, part), data[start : start + FILTER_PART_BYTES])
+            (key_of(FILTER, self.manifest.number, part), data[start : start + FILTER_PART_BYTES])
             for part, start in enumerate(range(0, len(data), FILTER_PART_BYTES))
         ]
 
@@ -271,7 +266,7 @@ def read_run(store: RunStore, manifest: RunManifest) -> Run:
 
 
 def _read_dead(store: RunStore, run: Run) -> None:
-    number, count = run.number, run.manifest.count
+    number, count = run.manifest.number, run.manifest.count
     keys = store.keys(*range_of(DEAD, number, number + 1))
     for key, value in zip(keys, required(store, keys), strict=True):
         part = run_of(key)[2]

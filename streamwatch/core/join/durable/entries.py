@@ -164,7 +164,9 @@ class DurableEntries:
     def _write_outside(self, arrays: Arrays, overflow: Overflow, changes: Changes) -> None:
         """Add the counts of entries outside the table to the changes, if they changed."""
         floor = int(arrays.totals["floor"][0])
-        settled = {generation: n for generation, n in overflow.settled.items() if generation >= floor}
+        settled = {
+            generation: n for generation, n in overflow.contents.settled.items() if generation >= floor
+        }
         now = OutsideCounts(settled, int(arrays.totals["cold_unmatched"][0]))
         if now != self._outside:
             changes[key_of(OUTSIDE, 0)] = msgspec.msgpack.encode(now)
@@ -198,7 +200,7 @@ class DurableEntries:
         ends = fill_dedup(entries, len(waiting), values.dedup)
         check_names(self._names, entries[:count])
         outside = self._outside = values.outside
-        cold = (0, 0, 0) if overflow is None else tuple(map(overflow.cold.alive, range(3)))
+        cold = (0, 0, 0) if overflow is None else tuple(map(overflow.contents.cold.alive, range(3)))
         check_counts(entries["state"][: len(waiting)], ends, totals, outside, cold)
         if overflow is not None:
             check_outside(self._names, overflow)

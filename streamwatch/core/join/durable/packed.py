@@ -380,9 +380,9 @@ def has_names(names: NumberedNames, numbers: NDArray[np.int32] | NDArray[np.int6
 def check_outside(names: JoinNames, overflow: Overflow) -> None:
     """Raise PackedError if entries outside the table use numbers without a name."""
     for named, used in (
-        (names.models, overflow.cold.models()),
-        (names.classes, overflow.cold.classes()),
-        (names.segments, overflow.cold.segments()),
+        (names.models, overflow.contents.cold.models()),
+        (names.classes, overflow.contents.cold.classes()),
+        (names.segments, overflow.contents.cold.segments()),
     ):
         for numbers in used:
             if not has_names(named, numbers):

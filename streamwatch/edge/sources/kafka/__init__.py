@@ -51,4 +51,4 @@ def build(
     return KafkaSource(spec, topics, emit, offset_metadata=offset_metadata, topics_since_ms=topics_since_ms)
 
 
-KIND = SourceKind[KafkaSpec]("kafka", build)
+KIND = SourceKind[KafkaSpec]("kafka", build, (TopicsMissing, ReadingEnded))

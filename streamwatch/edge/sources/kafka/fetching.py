@@ -240,7 +240,7 @@ class Fetching:
         self.slots: dict[Partition, Slot] = {}
         self.arrived = asyncio.Event()
         """Set when there is something to take or to tell."""
-        self._unreadable = Unreadable(client, self.arrived, self._wake)
+        self.unreadable = Unreadable(client, self.arrived, self._wake)
 
     def assign(self, positions: Mapping[Partition, int]) -> None:
         """Fetch these partitions from these offsets, and no others."""
@@ -261,10 +261,6 @@ class Fetching:
         """Everything of the answer was taken: ask for more."""
         slot.reader = None
         self._wake.set()
-
-    def broken(self, slot: Slot, damage: Damage) -> None:
-        """Take note that the answer cannot be read from here on; see `Unreadable.broken`."""
-        self._unreadable.broken(slot, damage)
 
     def check(self) -> None:
         """Raise what ended the fetching, which nothing but a bug does."""
@@ -373,7 +369,7 @@ class Fetching:
             self.arrived.set()
         elif answer.readable > max(slot.position, slot.asked) and not crowded:
             tries = EMPTY_TRIES * WAIT_MS // wait_ms
-            self._unreadable.suspect(slot, tries, "the broker does not find it", to_the_end=False)
+            self.unreadable.suspect(slot, tries, "the broker does not find it", to_the_end=False)
 
     def _failed(self, slot: Slot, code: int) -> None:
         now = time.monotonic()
@@ -391,7 +387,7 @@ class Fetching:
             self.arrived.set()
         elif code in (CORRUPT, UNKNOWN):
             reason = f"the broker cannot read it: {error_name(code)}"
-            self._unreadable.suspect(slot, TRIES, reason, to_the_end=code == CORRUPT)
+            self.unreadable.suspect(slot, TRIES, reason, to_the_end=code == CORRUPT)
 
 
 # Hands out what was fetched, in turns of so many records; large batches are decompressed in threads.
@@ -503,7 +499,7 @@ class Taking:
         if records:
             taken.records[slot.partition] = records
         elif reader.damage is not None:
-            self._fetching.broken(slot, reader.damage)
+            self._fetching.unreadable.broken(slot, reader.damage)
         if reader.done:
             self._fetching.taken(slot)
         return len(records)

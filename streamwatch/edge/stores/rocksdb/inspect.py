@@ -164,16 +164,16 @@ class Inspection:
         self.directory = directory
         self.schema = written.schema
         self._written = written
-        self._reader = Reader(directory, closed=closed, whole_log=whole_log)
-        self._database = self._reader.database
+        self.reader = Reader(directory, closed=closed, whole_log=whole_log)
+        self._database = self.reader.database
         try:
             self._look()
         except BaseException:
-            self._reader.close()
+            self.reader.close()
             raise
 
     def _look(self) -> None:
-        with self._reader.named():
+        with self.reader.named():
             self.manifest = manifest_of(self._database) or StoreManifest()
             self.identity = identity_of(self._database) or ""
             self.sections: Mapping[str, bytes] = sections_of(self._database)
@@ -182,11 +182,6 @@ class Inspection:
                 f"the state is damaged: {self.directory / FORMAT} names {self._written.identity}, "
                 f"the database beside it {self.identity or 'nothing'}; restore both from the same backup"
             )
-
-    @property
-    def process(self) -> int | None:
-        """Process that writes to the state meanwhile; None: none does."""
-        return self._reader.process
 
     @property
     def created_s(self) -> float:
@@ -201,12 +196,12 @@ class Inspection:
 
     def items(self, family: str, since: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """A family as it is on disk, in the order of keys."""
-        with self._reader.named():
+        with self.reader.named():
             yield from self._database.items(family, since)
 
     def get_all(self, family: str, keys: list[bytes]) -> Sequence[bytes | None]:
         """Values of many keys of a family."""
-        with self._reader.named():
+        with self.reader.named():
             return self._database.get_all(family, keys)
 
     def sizes(self) -> dict[str, int]:
@@ -217,7 +212,7 @@ class Inspection:
 
     def close(self) -> None:
         """Free what is held."""
-        self._reader.close()
+        self.reader.close()
 
 
 def format_of(directory: Path) -> Format:

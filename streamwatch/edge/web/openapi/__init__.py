@@ -8,7 +8,7 @@ from streamwatch import __version__
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.json_text import JSON, encode
 from streamwatch.edge.web.openapi.paths import errors, paths
-from streamwatch.edge.web.openapi.shapes import Schema, schemas
+from streamwatch.edge.web.openapi.schemas import Schema, schemas
 
 
 class OpenApiExporter:

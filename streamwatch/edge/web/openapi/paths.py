@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from streamwatch import __version__
 from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web.documents import Index, Route
 from streamwatch.edge.web.json_text import JSON, encode
-from streamwatch.edge.web.openapi.shapes import Schema, ref
+from streamwatch.edge.web.openapi.schemas import Schema, ref
 from streamwatch.edge.web.routes.json_api import DEFAULT_LIMIT
 
 _STATUS = {"BadRequest": "400", "Unauthorized": "401", "NotFound": "404", "TooMany": "503"}
@@ -115,6 +116,7 @@ def paths() -> Schema:
             ],
             errors=("BadRequest",),
         ),
+        "/api/v1/catalogue": _get("What is computed, by which formula and from whom", "Listed", tag="models"),
         "/api/v1/health": _get("How the daemon itself is", "Health", tag="daemon"),
         "/api": _get("This list: every route with one line on it", "Index", tag="daemon"),
         "/api/v1/openapi.json": {
@@ -244,13 +246,11 @@ class ApiIndexExporter:
         """The same list always."""
         del report, live, media_type, asked
         return encode(
-            {
-                "title": "streamwatch",
-                "version": __version__,
-                "openapi": "/api/v1/openapi.json",
-                "docs": "/docs",
-                "routes": [
-                    {"path": path, "summary": item["get"]["summary"]} for path, item in paths().items()
-                ],
-            }
+            Index(
+                "streamwatch",
+                __version__,
+                "/api/v1/openapi.json",
+                "/docs",
+                [Route(path, item["get"]["summary"]) for path, item in paths().items()],
+            )
         )

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from streamwatch.core.metrics.series import Family, Histogram, Report
+from streamwatch.edge.web.documents import Comparison, Comparisons, Folds
 from streamwatch.edge.web.json_text import JSON, encode, number
 from streamwatch.edge.web.routes.json_api import COMPARISON_NAMES, VERDICTS
 from streamwatch.edge.web.routes.overview import main_forgetting
@@ -57,14 +58,9 @@ class ComparisonsExporter:
         """Every comparison."""
         del live, media_type, asked
         families = () if report is None else report.families
-        return encode(
-            {
-                "published_timestamp_seconds": None if report is None else report.published_ms / 1000,
-                "forgetting": shown_forgetting(families),
-                "rule": RULE,
-                "comparisons": comparisons_of(families),
-            }
-        )
+        published = None if report is None else report.published_ms / 1000
+        compared = cast("list[Comparison]", comparisons_of(families))
+        return encode(Comparisons(published, shown_forgetting(families), RULE, compared))
 
 
 def comparisons_of(families: Iterable[Family]) -> list[dict[str, object]]:
@@ -152,13 +148,13 @@ class FoldsExporter:
         forgetting = asked.get("forgetting") or fading or next(iter(mechanisms), None)
         accuracies = {model: folds.get(forgetting or "", {}) for model, folds in found.items()}
         return encode(
-            {
-                "published_timestamp_seconds": report.published_ms / 1000 if report else None,
-                "forgetting": forgetting,
-                "mechanisms": mechanisms,
-                "accuracies": accuracies,
-                **compared(accuracies),
-            }
+            Folds(
+                published_timestamp_seconds=report.published_ms / 1000 if report else None,
+                forgetting=forgetting,
+                mechanisms=mechanisms,
+                accuracies=accuracies,
+                **cast("dict[str, Any]", compared(accuracies)),
+            )
         )
 
 

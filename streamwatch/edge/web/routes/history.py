@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.past import HOUR_S, Stretches, merged, tiers
 from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Report, Sample
 from streamwatch.core.specs import HEADLINE
+from streamwatch.edge.web.documents import ComparedPoints, ComparisonHistory, History, Past
 from streamwatch.edge.web.json_text import JSON, encode
 from streamwatch.edge.web.ports import named
 from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
@@ -129,12 +130,7 @@ class HistoryExporter:
                 assert isinstance(branch, dict)  # noqa: S101 - one metric has one set of labels
             branch[leaf] = [_short(value) for value in points[:, index].tolist()]
         return encode(
-            {
-                "model": model,
-                "forgetting": self._forgetting,
-                "timestamps": [frame.published_ms / 1000 for frame in frames],
-                "series": series,
-            }
+            History(model, self._forgetting, [frame.published_ms / 1000 for frame in frames], series)
         )
 
     def _merged(self) -> list[Frame]:
@@ -256,7 +252,7 @@ _BETWEEN = "\x1f"
 """Between champion and challenger in the name of a row: no model's name has a control character."""
 
 
-class ComparisonHistory:
+class ComparisonHistoryExporter:
     """Observes reports and answers for one champion at a time; both in the rendering thread."""
 
     routes: Sequence[str] = ("/api/v1/comparisons/{champion:.+}/history",)
@@ -302,18 +298,18 @@ class ComparisonHistory:
             return None
         frames = [frame for published_ms, frame in merged if published_ms > since_ms]
         return encode(
-            {
-                "champion": champion,
-                "forgetting": self._forgetting,
-                "timestamps": [frame.published_ms / 1000 for frame in frames],
-                "challengers": {
-                    challenger: {
-                        name: [_kept(frame, champion, challenger, at) for frame in frames]
-                        for at, name in enumerate(_CHARTED)
-                    }
+            ComparisonHistory(
+                champion,
+                self._forgetting,
+                [frame.published_ms / 1000 for frame in frames],
+                {
+                    challenger: ComparedPoints(
+                        q=[_kept(frame, champion, challenger, _CHARTED.index("q")) for frame in frames],
+                        lead=[_kept(frame, champion, challenger, _CHARTED.index("lead")) for frame in frames],
+                    )
                     for challenger in challengers
                 },
-            }
+            )
         )
 
 
@@ -376,18 +372,18 @@ class PastExporter:
         shown = seamless(merged(views, days), days, report.published_ms // 1_000 + HOUR_S)
         outcomes = shown["outcomes"].astype(np.int64)
         return encode(
-            {
-                "model": model,
-                "days": days,
-                "starts": shown["start_s"].tolist(),
-                "seconds": shown["seconds"].tolist(),
-                "outcomes": outcomes.tolist(),
-                "hits": shown["right"].tolist(),
-                "accuracy": np.round(shown["right"] / outcomes, 7).tolist(),
-                "persistent": [None] * len(shown)
+            Past(
+                model=model,
+                days=days,
+                starts=shown["start_s"].tolist(),
+                seconds=shown["seconds"].tolist(),
+                outcomes=outcomes.tolist(),
+                hits=shown["right"].tolist(),
+                accuracy=np.round(shown["right"] / outcomes, 7).tolist(),
+                persistent=[None] * len(shown)
                 if len(views) > 1
                 else np.round(shown["no_change"] / outcomes, 7).tolist(),
-            }
+            )
         )
 
 

@@ -33,14 +33,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
+from msgspec import UNSET, UnsetType
 from prometheus_client.utils import floatToGoString
 
 from streamwatch.core.estimators.registers.late_labels.register import change_document
-from streamwatch.core.events import Alarm, Judgement
+from streamwatch.core.events import Alarm, ErrorChange, Judgement
 from streamwatch.core.metrics import COMPARISONS
 from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Report, Sample
+from streamwatch.edge.web.details import Details, Verdict
+from streamwatch.edge.web.details import ErrorChange as ErrorChangeDocument
+from streamwatch.edge.web.documents import Alarm as AlarmDocument
+from streamwatch.edge.web.documents import Alarms, Health, Model, ModelDocument
+from streamwatch.edge.web.documents import Judgement as JudgementDocument
 from streamwatch.edge.web.json_text import JSON, encode, number
 from streamwatch.edge.web.ports import named
 
@@ -79,12 +85,10 @@ class JsonExporter:
         models, stream = by_model(chain(live, others), wanted)
         details = {} if report is None else report.details
 
-        def document(model: str) -> dict[str, object]:
+        def document(model: str) -> ModelDocument:
             of_classes, _ = by_model(per_class, model)
-            return {
-                "metrics": models[model] | of_classes.get(model, {}),
-                "details": shown_details(details.get(model, {}), whole=wanted is not None),
-            }
+            shown = shown_details(details.get(model, {}), whole=wanted is not None)
+            return ModelDocument(models[model] | of_classes.get(model, {}), cast("Details", shown))
 
         if wanted is None:
             # Encoded model by model: one call for all would not let the event loop run until its end, and a
@@ -96,7 +100,8 @@ class JsonExporter:
             return body
         if wanted not in models:
             return None
-        return encode({"published_timestamp_seconds": published, "model": wanted, **document(wanted)})
+        of_wanted = document(wanted)
+        return encode(Model(published, wanted, of_wanted.metrics, of_wanted.details))
 
 
 def shown_details(details: Mapping[str, object], *, whole: bool) -> Mapping[str, object]:
@@ -196,14 +201,8 @@ class HealthExporter:
         families = chain(live, () if report is None else report.families)
         _, stream = by_model(family for family in families if "model" not in family.labels)
         reasons = list(self._unready())
-        return encode(
-            {
-                "ready": not reasons,
-                "reasons": reasons,
-                "published_timestamp_seconds": None if report is None else report.published_ms / 1000,
-                "stream": stream,
-            }
-        )
+        published = None if report is None else report.published_ms / 1000
+        return encode(Health(not reasons, reasons, published, stream))
 
 
 # Recent alarms of all models, newest first.
@@ -232,7 +231,7 @@ class HealthExporter:
 
 
 DEFAULT_LIMIT = 100
-VERDICTS: Mapping[int, str] = {1: "better", -1: "worse", 0: "open"}
+VERDICTS: Mapping[int, Verdict] = {1: "better", -1: "worse", 0: "open"}
 
 
 class AlarmsExporter:
@@ -256,42 +255,45 @@ class AlarmsExporter:
         model = asked.get("model")
         newest_first = reversed(report.alarms) if report else iter(())
         chosen = (alarm for alarm in newest_first if model is None or alarm.model == model)
-        return encode(
-            {
-                "published_timestamp_seconds": report.published_ms / 1000 if report else None,
-                "alarms": [told(a) for a in islice(chosen, int(asked.get("limit", DEFAULT_LIMIT)))],
-            }
-        )
+        published = report.published_ms / 1000 if report else None
+        limit = int(asked.get("limit", DEFAULT_LIMIT))
+        return encode(Alarms(published, [alarm_document(alarm) for alarm in islice(chosen, limit)]))
 
 
-def told(alarm: Alarm) -> dict[str, object]:
-    """An alarm as it is sent."""
-    values = {
-        "statistic": alarm.statistic,
-        "threshold": alarm.threshold,
-        "effective_sample_size": alarm.n_eff,
-    }
-    if alarm.judgement is None:
-        values |= {"before": alarm.before, "after": alarm.after}
-    return {
-        "model": alarm.model,
-        "detector": alarm.detector,
-        "ordinal": alarm.ordinal,
-        "outcome": alarm.outcome,
-        "timestamp_seconds": alarm.event_ms / 1000,
-        **{name: float(value) for name, value in values.items() if math.isfinite(value)},
-        **({"judgement": judged(alarm.judgement)} if alarm.judgement else {}),
-        **({"predictions": change_document(alarm.predictions)} if alarm.predictions else {}),
-        **({} if alarm.predicted_ms is None else {"predicted_timestamp_seconds": alarm.predicted_ms / 1000}),
-    }
+def alarm_document(alarm: Alarm) -> AlarmDocument:
+    """An alarm as it is sent; values that are undefined or infinite are absent."""
+    of_detector = alarm.judgement is None
+    return AlarmDocument(
+        model=alarm.model,
+        detector=alarm.detector,
+        ordinal=alarm.ordinal,
+        outcome=alarm.outcome,
+        timestamp_seconds=alarm.event_ms / 1000,
+        statistic=_finite(alarm.statistic),
+        threshold=_finite(alarm.threshold),
+        effective_sample_size=_finite(alarm.n_eff),
+        before=_finite(alarm.before) if of_detector else UNSET,
+        after=_finite(alarm.after) if of_detector else UNSET,
+        judgement=UNSET if alarm.judgement is None else judgement_document(alarm.judgement),
+        predictions=UNSET if alarm.predictions is None else _change(alarm.predictions),
+        predicted_timestamp_seconds=UNSET if alarm.predicted_ms is None else alarm.predicted_ms / 1000,
+    )
 
 
-def judged(judgement: Judgement) -> dict[str, object]:
+def judgement_document(judgement: Judgement) -> JudgementDocument:
     """A verdict as it is sent."""
-    return {
-        "opponent": judgement.opponent,
-        "verdict": VERDICTS[judgement.verdict],
-        "since_outcome": judgement.since,
-        "since_timestamp_seconds": judgement.since_ms / 1000,
-        "quick_labels_only": judgement.quick_labels_only,
-    }
+    return JudgementDocument(
+        judgement.opponent,
+        VERDICTS[judgement.verdict],
+        judgement.since,
+        judgement.since_ms / 1000,
+        judgement.quick_labels_only,
+    )
+
+
+def _change(change: ErrorChange) -> ErrorChangeDocument:
+    return cast("ErrorChangeDocument", change_document(change))
+
+
+def _finite(value: float) -> float | UnsetType:
+    return float(value) if math.isfinite(value) else UNSET

@@ -38,14 +38,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from streamwatch.core.events import Alarm
 from streamwatch.core.metrics.series import Family, Histogram, Report, detail_at
 from streamwatch.core.specs import HEADLINE
+from streamwatch.edge.web import documents
+from streamwatch.edge.web.documents import Trouble
 from streamwatch.edge.web.json_text import JSON, encode, number
 from streamwatch.edge.web.quantiles import quantile
-from streamwatch.edge.web.routes.json_api import VERDICTS, told
+from streamwatch.edge.web.routes.json_api import VERDICTS, alarm_document
 
 # Headline of a model: its verdict against no change and against the majority, by cohorts of predictions.
 #
@@ -165,7 +167,6 @@ def _named_numbers(found: object, names: Mapping[str, str]) -> Fields:
 # Signs that a model needs a look, beside its verdict: open incidents, changes of it, warnings, caveats.
 
 
-Trouble: TypeAlias = Literal["worse", "incident", "warning", "open", "better"]
 TROUBLES: tuple[Trouble, ...] = ("worse", "incident", "warning", "open", "better")
 """From what needs a look first to what needs none."""
 SILENCE_SECONDS: Final = 3_600.0
@@ -378,15 +379,15 @@ class OverviewExporter:
         return encode(document(overview(report), report))
 
 
-def document(seen: Overview, report: Report | None) -> dict[str, object]:
+def document(seen: Overview, report: Report | None) -> documents.Overview:
     """The whole picture as it is sent."""
-    return {
-        "published_timestamp_seconds": None if seen.published_ms is None else seen.published_ms / 1000,
-        "forgetting": seen.forgetting,
-        "rule": RULE,
-        "models": seen.rows,
-        "alarms": [told(alarm) for alarm in reversed(report.alarms[-ALARMS_SHOWN:])] if report else [],
-    }
+    return documents.Overview(
+        None if seen.published_ms is None else seen.published_ms / 1000,
+        seen.forgetting,
+        RULE,
+        cast("dict[str, documents.Row]", seen.rows),
+        [alarm_document(alarm) for alarm in reversed(report.alarms[-ALARMS_SHOWN:])] if report else [],
+    )
 
 
 def overview(report: Report | None) -> Overview:

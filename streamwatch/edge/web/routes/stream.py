@@ -16,11 +16,13 @@ picture again, so nothing depends on `Last-Event-ID`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from streamwatch.core.events import Alarm
 from streamwatch.core.metrics.series import Report
+from streamwatch.edge.web.documents import Changes, Row
 from streamwatch.edge.web.json_text import encode
-from streamwatch.edge.web.routes.json_api import told
+from streamwatch.edge.web.routes.json_api import alarm_document
 from streamwatch.edge.web.routes.overview import Overview, document, overview
 
 
@@ -43,15 +45,16 @@ class OverviewStream:
         return _event("overview", self._seen, document(self._seen, report)) if whole else b"", changes
 
 
-def _changes(before: Overview, after: Overview, news: Sequence[Alarm]) -> dict[str, object]:
+def _changes(before: Overview, after: Overview, news: Sequence[Alarm]) -> Changes:
     assert after.published_ms is not None  # noqa: S101 - of a report
-    return {
-        "published_timestamp_seconds": after.published_ms / 1000,
-        "forgetting": after.forgetting,
-        "models": {model: row for model, row in after.rows.items() if before.rows.get(model) != row},
-        "gone": [model for model in before.rows if model not in after.rows],
-        "alarms": [told(alarm) for alarm in news],
-    }
+    changed = {model: row for model, row in after.rows.items() if before.rows.get(model) != row}
+    return Changes(
+        after.published_ms / 1000,
+        after.forgetting,
+        cast("dict[str, Row]", changed),
+        [model for model in before.rows if model not in after.rows],
+        [alarm_document(alarm) for alarm in news],
+    )
 
 
 def _news(before: Report | None, after: Report) -> list[Alarm]:

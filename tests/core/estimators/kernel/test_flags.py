@@ -182,13 +182,13 @@ def test_a_model_with_too_many_classes_has_no_shadow_classifiers_and_gives_their
     true_class = np.arange(400, dtype=np.int32) % 16
     table.fold(one_row(400), true_class, true_class)
     assert table.totals(ONE, 1).transition_n[0] > 0.0
-    held = table.footprint(0)
+    held = table.pools.footprint(0)
     table.fold(one_row(1), np.array([16], np.int32), np.array([0], np.int32))
     for index in range(4):
         totals = table.totals(ONE, index)
         assert (totals.transition_n[0], totals.augmented_n[0], totals.scored[0]) == (0.0, 0.0, 0.0)
         assert totals.lost_twice[0] == 0.0
-    assert table.footprint(0) < held
+    assert table.pools.footprint(0) < held
     resumed = table_of(MonitorsSpec(max_models=1))
     resumed.restore(0, table.snapshot(0))
     assert resumed.snapshot(0) == table.snapshot(0)
@@ -203,7 +203,7 @@ def test_shadow_counts_survive_renormalisation_of_their_unit() -> None:
     true_class = (rng.random(n) < np.where(np.arange(n) % 50_000 < 25_000, 0.8, 0.2)).astype(np.int32)
     table = table_of(MonitorsSpec(max_models=1))
     table.fold(one_row(n), true_class, true_class)
-    assert table._pools.models["shadow"]["unit"][0, 0] < 2.0**256
+    assert table.pools.models["shadow"]["unit"][0, 0] < 2.0**256
     lost = 0.6 * np.log(2) * 1_000 / 25_000
     assert accuracy(table, "transition", "transition_n") == pytest.approx(0.8 - lost, abs=0.01)
 

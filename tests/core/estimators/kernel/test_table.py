@@ -38,12 +38,12 @@ def test_a_reused_row_starts_empty_and_reuses_the_memory() -> None:
     for _ in range(3):
         follow(reused, EVERYTHING, 0)
         reused.fold(one_row(3_500), true_class, predicted_class)
-        allocator = (reused._pools.class_counts_allocator[0], reused._pools.block_allocator[0])
+        allocator = (reused.pools.class_counts_allocator[0], reused.pools.block_allocator[0])
         reused.retire(0)
         assert reused.add_model() == 0
         assert reused.snapshot(0) == fresh.snapshot(0)
         reused.fold(one_row(3_500), true_class, predicted_class)
-        assert (reused._pools.class_counts_allocator[0], reused._pools.block_allocator[0]) == allocator
+        assert (reused.pools.class_counts_allocator[0], reused.pools.block_allocator[0]) == allocator
         reused.retire(0)
         reused.add_model()
     follow(reused, EVERYTHING, 0)
@@ -114,14 +114,14 @@ def test_pools_that_start_small_grow_without_changing_anything(monkeypatch: pyte
     roomy = table_of(EVERYTHING, 6)
     monkeypatch.setattr(pools, "RESERVED_BYTES", 4_096)
     small = table_of(EVERYTHING, 6)
-    first = len(small._pools.class_counts), len(small._pools.blocks)
+    first = len(small.pools.class_counts), len(small.pools.blocks)
     for start in range(0, 3_500, 500):
         part = slice(start, start + 500)
         assert small.fold(rows[part], true_class[part], predicted_class[part]) == roomy.fold(
             rows[part], true_class[part], predicted_class[part]
         )
-    assert len(small._pools.class_counts) > first[0]
-    assert len(small._pools.blocks) > first[1]
+    assert len(small.pools.class_counts) > first[0]
+    assert len(small.pools.blocks) > first[1]
     for row in range(6):
         assert small.snapshot(row) == roomy.snapshot(row)
 
@@ -129,7 +129,7 @@ def test_pools_that_start_small_grow_without_changing_anything(monkeypatch: pyte
 @pytest.mark.slow  # a layout of its own
 def test_address_space_stays_bounded_for_many_models_and_classes() -> None:
     table = ModelTable(MonitorsSpec(max_models=100_000, max_classes=10_000))
-    held = table._pools
+    held = table.pools
     arrays = (held.models, held.rings, held.class_counts, held.blocks)
     assert sum(array.nbytes for array in arrays) <= 5 * pools.RESERVED_BYTES
 
@@ -205,4 +205,4 @@ def test_parameters_out_of_range_are_refused_by_name(spec, message) -> None:
 
 def test_equal_mechanisms_share_their_counts() -> None:
     spec = MonitorsSpec((SlidingSpec(5), LandmarkSpec(), SlidingSpec(5)), (), ())
-    assert table_of(spec)._layout.column_of == (0, 1, 0)
+    assert table_of(spec).layout.column_of == (0, 1, 0)

@@ -196,9 +196,9 @@ def test_a_value_that_finds_room_only_after_a_restore_is_entered_once() -> None:
     observe(after, 0, "a" + (EPOCH - 102) * "c" + "ac")
     [segment] = decode(after.snapshot(0), CLASSES).segments
     assert {value.name: value.outcomes for value in segment.values} == {OTHER: 100, "a": 3, "c": EPOCH - 101}
-    assert after._table.room == 0
+    assert after._table.rows.room == 0
     after.clear(0)
-    assert after._table.room == 3
+    assert after._table.rows.room == 3
 
 
 def test_a_key_that_is_removed_leaves_all_others_where_they_are_found() -> None:

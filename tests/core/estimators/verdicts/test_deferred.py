@@ -103,7 +103,7 @@ def test_the_verdict_on_no_change_is_that_of_the_definition(seed) -> None:
     told = [a for a in alarms if a.detector == len(FREQUENT.detectors)]
     assert [(a.position, a.after, a.since, a.since_ms) for a in told] == expected
     said = table.verdicts(np.array([0]))
-    j = table.opponents.index("persistent")
+    j = table.layout.opponents.index("persistent")
     assert said.verdict[j, 0] == plain.verdict
     assert said.dispersion[j, 0] == pytest.approx(plain.phi, rel=1e-9)
     np.testing.assert_allclose(

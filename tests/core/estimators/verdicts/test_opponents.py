@@ -125,7 +125,7 @@ def test_every_verdict_equals_the_definition_after_every_outcome(utility, classe
     said = table.verdicts_traced(trace)
     plain = PlainJudge(utility, SPEC.verdict_outcomes, SPEC.confidence_delta)
     told = {a.position: a for a in trace.alarms if a.detector >= len(SPEC.detectors)}
-    assert table.opponents == tuple(plain.verdicts)
+    assert table.layout.opponents == tuple(plain.verdicts)
     for t in range(n):
         args = (
             true_class[: t + 1],
@@ -227,7 +227,7 @@ def test_sections_of_verdicts_have_words_for_every_utility() -> None:
 
 def test_without_shadow_classifiers_three_opponents_are_left() -> None:
     table = ModelTable(replace(SPEC, shadow_max_classes=0))
-    assert table.opponents == ("persistent", "persistent_at_prediction", "majority")
+    assert table.layout.opponents == ("persistent", "persistent_at_prediction", "majority")
 
 
 @pytest.mark.parametrize(

@@ -23,50 +23,50 @@ class ColdJoined(DurableJoined):
         self.seen = Counter()
         super().__init__(spec, digests, start_ms)
         self.restart()
-        self.pipeline.start_ms = start_ms
+        self.pipeline.join.start_ms = start_ms
 
     @property
     def overflow(self):
-        return self.pipeline._join._overflow
+        return self.pipeline.join._overflow
 
     def restart(self):
         """Begin anew from the last commit; of what was written since, chance says how much is there."""
-        start_ms = self.pipeline.start_ms
+        start_ms = self.pipeline.join.start_ms
         self.runs.cut(self.chance.randint(0, 30))
         self.merge = None
         overflow = Overflow(self.runs, self.limits)
         self.pipeline = self.shelf.restored(Pipeline(self.spec, self.monitors, self.digests, overflow))
-        self.pipeline.start_ms = start_ms
+        self.pipeline.join.start_ms = start_ms
 
     def commit(self):
         super().commit()
-        self.runs.commit(self.pipeline.run_changes())
+        self.runs.commit(self.pipeline.join.run_changes())
 
     def keep_up(self):
         """Begin a merge, end one, or forget one."""
         if self.merge is None:
-            self.merge = self.pipeline.plan_merge()
+            self.merge = self.pipeline.join.plan_merge()
             self.seen["merges"] += self.merge is not None
         elif self.chance.random() < 0.5:
             self.merge.run()
-            self.pipeline.finish_merge(self.merge)
+            self.pipeline.join.finish_merge(self.merge)
             self.merge = None
 
     def look(self):
         """Count what lies where."""
-        totals = self.pipeline._join._arrays.totals[0]
+        totals = self.pipeline.join._arrays.totals[0]
         for queue in range(3):
             self.seen[f"outside {queue}"] += int(totals["cold"][queue])
             self.seen[f"front {queue}"] += int(totals["front"][queue])
-            assert totals["cold"][queue] == self.overflow.cold.alive(queue)
-        self.seen["outside 3"] += sum(self.overflow.settled.values())
-        assert totals["used"] == len(used_entries(self.pipeline._join.arrays))
+            assert totals["cold"][queue] == self.overflow.contents.cold.alive(queue)
+        self.seen["outside 3"] += sum(self.overflow.contents.settled.values())
+        assert totals["used"] == len(used_entries(self.pipeline.join.arrays))
 
 
 def alive_outside(pipeline, runs):
     """What is alive outside the table, as `join_stream.alive` gives what is in it."""
-    join, rows = pipeline._join, []
-    cold, models, classes = join._overflow.cold, join.models.names, join.classes.names
+    join, rows = pipeline.join, []
+    cold, models, classes = join._overflow.contents.cold, join.models.names, join.classes.names
     cold.floor = int(join._arrays.totals["floor"][0])
     for run in cold._runs.values():
         for part in read_living(runs, run, run.dead, cold.floor, 4):

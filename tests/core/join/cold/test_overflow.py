@@ -69,7 +69,7 @@ def compare(chance, digests=digest_bytes):
     columns.restart()
     assert columns.said() == one_life.said()
     outside = alive_outside(columns.pipeline, columns.runs)
-    join = columns.pipeline._join
+    join = columns.pipeline.join
     assert join.holdings().places == {"memory": len(used_entries(join.arrays)), "disk": len(outside)}
     if digests is digest_bytes:
         assert sorted(alive(columns) + outside) == digested(naive_alive(naive))

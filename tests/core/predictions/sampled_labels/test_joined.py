@@ -42,7 +42,7 @@ def test_estimates_through_the_join_equal_their_definition(name):
     stream = Stream(JOINED)
     for start in range(0, len(events), 700):
         stream.feed(*events[start : start + 700])
-    details = stream.pipeline.prediction_details()
+    details = stream.pipeline.predictions.details()
     found = details["m"]["sampled_labels"]
     expected = plain.estimate("loss")
     assert found["accuracy"]["value"] == pytest.approx(1.0 - expected.value, abs=1e-9)
@@ -54,7 +54,7 @@ def test_estimates_through_the_join_equal_their_definition(name):
         assert found["leads"][opponent]["value"] == pytest.approx(lead.value, abs=1e-9)
         assert found["leads"][opponent]["upper"] == pytest.approx(lead.upper, abs=1e-9)
         assert stream.value("sampled_lead_lower", "m", opponent) == pytest.approx(lead.lower, abs=1e-9)
-    assert stream.pipeline.unrepresentative() == ({"m"} if name == "by score" else set())
+    assert stream.pipeline.predictions.unrepresentative() == ({"m"} if name == "by score" else set())
     console = Console(record=True, width=200)
     nothing = [Family("accuracy_ratio", "gauge", "", ("forgetting", "model"), [])]
     print_result(ReplayResult("recording", 1, families=nothing, details=details, seconds=1.0), console)

@@ -46,7 +46,7 @@ class DurableStream(Stream):
     def commit(self, **changes):
         self.commits += 1
         sections = {"pipeline": self.pipeline.snapshot()}
-        columns = self.pipeline.changes(self.commits)
+        columns = self.pipeline.join.changes(self.commits)
         self.store.commit(replace(CommitBatch(**changes), sections=sections, columns=columns))
         self.store.flush()
 

@@ -33,17 +33,17 @@ class ColdColumns(Columns):
     def _begin(self):
         saved = self.store.load()
         self.commits = saved.commits
-        start_ms = self.pipeline.start_ms
+        start_ms = self.pipeline.join.start_ms
         overflow = Overflow(saved.runs, TABLE)
         self.pipeline = Pipeline(self.spec, self.monitors, bytes_of_keys, overflow)
-        self.pipeline.start_ms = start_ms
+        self.pipeline.join.start_ms = start_ms
         if saved.commits:
             self.pipeline.restore(saved.sections["pipeline"], saved.columns)
 
     def commit(self):
         self.commits += 1
         sections = {"pipeline": self.pipeline.snapshot()}
-        columns, runs = self.pipeline.changes(self.commits), self.pipeline.run_changes()
+        columns, runs = self.pipeline.join.changes(self.commits), self.pipeline.join.run_changes()
         self.store.commit(CommitBatch(sections, columns=columns, runs=runs))
         self.store.flush()
 
@@ -83,11 +83,11 @@ def test_what_was_committed_goes_on_and_what_was_not_comes_again(tmp_path):
         for start in range(0, LENGTH, 15):
             one_life.feed(events[start : start + 15])
             columns.feed(events[start : start + 15])
-            while (merge := columns.pipeline.plan_merge()) is not None:
+            while (merge := columns.pipeline.join.plan_merge()) is not None:
                 merge.run()
-                columns.pipeline.finish_merge(merge)
+                columns.pipeline.join.finish_merge(merge)
             columns.commit()
-            outside += columns.pipeline.entries_outside
+            outside += columns.pipeline.join.entries_outside
             if chance.random() < 0.4:
                 columns.reopen()
             assert columns.said() == one_life.said()
@@ -98,7 +98,7 @@ def test_what_was_committed_goes_on_and_what_was_not_comes_again(tmp_path):
 def test_show_and_verify_read_what_is_outside_the_table(tmp_path, monkeypatch):
     monkeypatch.setattr("tests.edge.stores.rocksdb.test_join_values.Life", ColdLife)
     life = a_life(tmp_path / "state")
-    assert life.pipeline.entries_outside > 150
+    assert life.pipeline.join.entries_outside > 150
     life.store.close()
     seen = overview(tmp_path / "state")
     assert {model.model: model.pending for model in seen.models} == {"m": 80, "n": 120}

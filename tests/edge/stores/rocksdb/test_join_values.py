@@ -47,15 +47,15 @@ class Columns(Joined):
     def commit(self):
         self.commits += 1
         sections = {"pipeline": self.pipeline.snapshot()}
-        self.store.commit(CommitBatch(sections, columns=self.pipeline.changes(self.commits)))
+        self.store.commit(CommitBatch(sections, columns=self.pipeline.join.changes(self.commits)))
         self.store.flush()
 
     def reopen(self):
-        start_ms = self.pipeline.start_ms
+        start_ms = self.pipeline.join.start_ms
         self.store.close()
         self.store = RocksStore.open(rocks_spec(self.directory))
         self.pipeline = Pipeline(self.spec, self.monitors, bytes_of_keys)
-        self.pipeline.start_ms = start_ms
+        self.pipeline.join.start_ms = start_ms
         self._begin()
 
 

@@ -135,7 +135,7 @@ class Segments:
         cursor = np.zeros(3, np.int64)
         limits = self._spec.alpha, self._spec.max_values
         while True:
-            room = self._table.room > 0
+            room = self._table.rows.room > 0
             reason = self._state.observe(batch.rows, given, limits, room, batch.true_class, cursor, found)
             if reason in (loop.DONE, loop.EPOCH_ENDED):
                 placed = int(cursor[loop.PLACED])
@@ -259,7 +259,7 @@ class Segments:
             segment = self._state.segments[number]
             segment["counted"], segment["left_out"] = kept.counted, kept.left_out
             for value in sorted(kept.values, key=lambda each: each.name != OTHER):
-                if not self._table.room:
+                if not self._table.rows.room:
                     segment["left_out"] += value.outcomes
                     continue
                 claimed = self._claim()

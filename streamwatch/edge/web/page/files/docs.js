@@ -19,7 +19,7 @@ function typeOf(schema) {
   if (named) return element("a", { href: `#schema-${named[2]}` }, named[2]);
   if (schema.enum) return element("code", {}, schema.enum.map((value) => JSON.stringify(value)).join(" | "));
   if (schema.const !== undefined) return element("code", {}, JSON.stringify(schema.const));
-  if (schema.oneOf) return element("span", {}, ...schema.oneOf.flatMap((each, at) => (at ? [" or ", typeOf(each)] : [typeOf(each)])));
+  if ((schema.oneOf ?? schema.anyOf)) return element("span", {}, ...(schema.oneOf ?? schema.anyOf).flatMap((each, at) => (at ? [" or ", typeOf(each)] : [typeOf(each)])));
   if (schema.type === "array") return element("span", {}, "list of ", typeOf(schema.items ?? {}));
   if (typeof schema.additionalProperties === "object") return element("span", {}, "name → ", typeOf(schema.additionalProperties));
   const bounds = [schema.minimum === undefined ? "" : `≥ ${schema.minimum}`, schema.maximum === undefined ? "" : `≤ ${schema.maximum}`].filter((text) => text).join(", ");

@@ -2,6 +2,7 @@
 
 import { alarmItem, meaning } from "./alarms.js";
 import { get, segment } from "./api.js";
+import { catalogue, classColumns, estimates } from "./estimates.js";
 import { caveatsOf } from "./caveats.js";
 import { Chart, COLOURS } from "./charts.js";
 import { classCharts, classesOf } from "./classes.js";
@@ -81,12 +82,13 @@ export class Model {
     if (this.busy || this.leave.signal.aborted) return;
     this.busy = true;
     try {
-      const [document] = await Promise.all([
+      const [document, measures] = await Promise.all([
         get(`api/v1/models/${segment(this.name)}`, this.leave.signal),
+        catalogue(),
         this.past.refresh(this.leave.signal).catch(without404), // nothing of it has been kept yet
         this.days.refresh(this.leave.signal),
       ]);
-      if (!this.leave.signal.aborted) requestAnimationFrame(() => this.render(document));
+      if (!this.leave.signal.aborted) requestAnimationFrame(() => this.render(document, measures));
     } catch (error) {
       if (this.leave.signal.aborted) return;
       if (error.status === 404) {
@@ -100,7 +102,7 @@ export class Model {
     }
   }
 
-  render({ metrics, details, published_timestamp_seconds: published }) {
+  render({ metrics, details, published_timestamp_seconds: published }, measures) {
     if (this.leave.signal.aborted) return;
     const waits = metrics.outcomes_total === undefined;
     this.message.hidden = !waits;
@@ -109,7 +111,7 @@ export class Model {
     this.tellIncidents(details.open_incidents ?? []);
     if (waits) {
       say(this.message, reasonOf(state.models.get(this.name) ?? {}, details));
-      this.renderTables(metrics, details);
+      this.renderTables(metrics, details, measures);
       return;
     }
     const shape = JSON.stringify([this.past.forgetting, [...this.past.columns.keys()], classesOf(this.past), this.days.is_empty]);
@@ -123,7 +125,7 @@ export class Model {
       chart.update(past.moments(), columns.map((path) => past.column(...path)), alarms.flatMap((name) => past.rises("alarms_total", name)));
     }
     if (this.daysChart) this.days.draw(this.daysChart, state.alarms.filter((alarm) => alarm.model === this.name).map((alarm) => alarm.timestamp_seconds));
-    this.renderTables(metrics, details);
+    this.renderTables(metrics, details, measures);
   }
 
   tellVerdict() {
@@ -239,31 +241,20 @@ export class Model {
     this.chartsNode.replaceChildren(...nodes.slice(0, 2), ...(this.daysChart ? [this.daysChart.node] : []), ...nodes.slice(2));
   }
 
-  renderTables(metrics, details) {
+  renderTables(metrics, details, measures) {
     const alarms = state.alarms.filter((alarm) => alarm.model === this.name);
     const text = JSON.stringify([metrics, alarms.length]);
     if (text === this.told) return;
     this.told = text;
-    const at = (name, ...path) => path.reduce((tree, key) => tree?.[key], metrics[name]);
-    const forgettings = Object.keys(metrics.accuracy_ratio ?? {});
     const classes = Object.keys(metrics.class_truth_ratio ?? metrics.recall_ratio ?? {});
-    const perClass = (name, of) => Object.values(at(name, of) ?? {})[0];
     const delay = metrics.label_delay_seconds;
     const row = state.models.get(this.name) ?? {};
     const open = document.activeElement?.closest?.("#model .tables");
     if (open) return; // somebody reads or selects there
     this.tablesNode.replaceChildren(
-      table("Estimates", ["forgetting", "accuracy", "bound", "Persistent", "Majority", "κ", "κ majority", "κ persistent", "κ⁺", "MCC", "effective outcomes"],
-        forgettings.map((of) => [
-          of, percent(at("accuracy_ratio", of)),
-          `${percent(at("accuracy_bound_ratio", "hoeffding", of))} – ${percent(at("accuracy_bound_ratio", "hoeffding_upper", of))}`,
-          percent(at("baseline_accuracy_ratio", "persistent", of)), percent(at("baseline_accuracy_ratio", "majority", of)),
-          ...["kappa", "kappa_majority", "kappa_persistent", "kappa_plus", "mcc"].map((name) => ratio(at(name, of))),
-          count(at("effective_sample_size", of)),
-        ]), "wide"),
-      table("Classes", ["class", "recall", "precision", "share of labels", "share of predictions"],
-        classes.map((of) => [of, ...["recall_ratio", "precision_ratio", "class_truth_ratio", "class_predicted_ratio"].map((name) => percent(perClass(name, of)))]),
-        "", "No class has been counted yet."),
+      estimates(measures, metrics),
+      table("Classes", ["class", ...classColumns(measures).map(({ heading }) => heading)],
+        classes.map((of) => [of, ...classColumns(measures).map(({ value }) => value(metrics, of))]), "", "No class has been counted yet."),
       ...segments(details.segments),
       ...confusion(details.confusion),
       ...early(details.early_hints),

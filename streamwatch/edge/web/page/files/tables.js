@@ -3,10 +3,13 @@
 import { element } from "./dom.js";
 import { count, percent } from "./format.js";
 
+// Numbers stand to the right, sentences (`words`) to the left.
+const kindOf = (value) => (value?.className === "words" ? "words" : "number");
+
 export function table(title, headings, rows, kind = "", nothing = "Nothing yet.") {
   const body = rows.map(([name, ...values]) =>
-    element("tr", {}, element("th", { scope: "row" }, name), ...values.map((value) => element("td", { class: "number" }, value))));
-  const head = element("tr", {}, ...headings.map((heading, at) => element("th", { scope: "col", class: at ? "number" : null }, heading)));
+    element("tr", {}, element("th", { scope: "row" }, name), ...values.map((value) => element("td", { class: kindOf(value) }, value))));
+  const head = element("tr", {}, ...headings.map((heading, at) => element("th", { scope: "col", class: at ? kindOf(rows[0]?.[at]) : null }, heading)));
   return element(
     "section",
     { class: `panel ${kind}` },

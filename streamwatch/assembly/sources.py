@@ -1,0 +1,58 @@
+"""Where records come from, as the settings name it: the one place that knows which source that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from streamwatch.admin.kafka_check import CheckResult, check_kafka
+from streamwatch.assembly import specs
+from streamwatch.assembly import topics as topic_properties
+from streamwatch.core.ports import Source
+from streamwatch.edge.sources import KINDS
+from streamwatch.settings import Settings
+from streamwatch.telemetry import InternalEvent
+
+REFUSALS = tuple(error for kind in KINDS.values() for error in kind.refusals)
+"""Errors of sources that no restart will cure."""
+
+
+def build_source(
+    settings: Settings,
+    topics: Sequence[str],
+    emit: Callable[[InternalEvent], None],
+    offset_metadata: Callable[[], str],
+    topics_since_ms: Callable[[], Mapping[str, int]] = dict,
+) -> Source:
+    """Build the source of the topics, which goes on where it stopped."""
+    spec = specs.kafka_spec(settings.kafka)
+    return KINDS["kafka"].build(spec, topics, emit, offset_metadata, topics_since_ms)
+
+
+def build_results_source(
+    settings: Settings,
+    topics: Sequence[str],
+    emit: Callable[[InternalEvent], None],
+    offset_metadata: Callable[[], str],
+    max_bytes: int,
+) -> Source:
+    """Build the source of compacted topics: from their beginning, with records of up to `max_bytes`."""
+    spec = replace(
+        specs.kafka_spec(settings.kafka),
+        start_from="earliest",
+        max_record_bytes=max_bytes,
+        max_batch_bytes=2 * max_bytes,
+    )
+    return KINDS["kafka"].build(spec, topics, emit, offset_metadata)
+
+
+def build_sampling_source(settings: Settings, topics: Sequence[str]) -> Source:
+    """Build a source that reads the first records of topics and commits nothing."""
+    spec = replace(specs.kafka_spec(settings.kafka), group_id=None, start_from="earliest")
+    return KINDS["kafka"].build(spec, topics, lambda _: None, lambda: "")
+
+
+async def check_source(settings: Settings) -> Sequence[CheckResult]:
+    """Check access, topics and partitions, and that dead letters can be written."""
+    sides = topic_properties.sides(settings.topics)
+    return await check_kafka(specs.kafka_spec(settings.kafka), sides, settings.kafka.dead_letter_topic)

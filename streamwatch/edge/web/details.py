@@ -1,0 +1,542 @@
+"""Types of what the API sends of a model beside its metrics: the keys of `details`, and which may be absent.
+
+Registers make plain dictionaries (`details`). These are their types; the OpenAPI document is generated from
+them, and tests validate every answer against it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Required, TypeAlias, TypedDict
+
+from msgspec import Meta
+
+from streamwatch.core.alerting.notification import Severity
+
+
+def about(description: str) -> Meta:
+    """Describe a field."""
+    return Meta(description=description)
+
+
+# Kinds of values.
+
+
+Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Lead: TypeAlias = Annotated[float, Meta(ge=-1, le=1)]
+"""Mean difference of utilities."""
+Amount: TypeAlias = Annotated[float, Meta(ge=0)]
+Dispersion: TypeAlias = Annotated[float, Meta(ge=1)]
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
+Ordinal: TypeAlias = Annotated[int, Meta(ge=1)]
+EventTime: TypeAlias = Annotated[float, Meta(description="Event time")]
+Number: TypeAlias = "float | Literal['+Inf', '-Inf']"
+Verdict: TypeAlias = Literal["better", "worse", "open"]
+Tree: TypeAlias = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/Tree"})]
+"""Metric and values of its labels → value; its schema is recursive, which no type here can be."""
+Series: TypeAlias = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/Series"})]
+"""A value for each timestamp, nested as a Tree."""
+FoldAccuracies: TypeAlias = dict[str, dict[str, Share]]
+
+
+class Caveats(TypedDict, total=False):
+    """Caveats beside a verdict."""
+
+    first_horizon_ends_timestamp_seconds: Annotated[
+        float,
+        about(
+            "When the first prediction is one join.horizon old; absent once it is. Until then only quick "
+            "labels are in, and slower ones may change the numbers"
+        ),
+    ]
+    first_horizon_predictions: Annotated[
+        Count, about("Predictions taken in so far; absent when the first is one join.horizon old")
+    ]
+    first_horizon_labelled: Annotated[Count, about("Those of them that have been matched with a label")]
+    first_horizon_only_label: Annotated[
+        str, about("The class that all of these labels are of; absent if they are of several")
+    ]
+    labels_assumed_as: Annotated[
+        str, about("Class that predictions without a label count as (join.on_expiry); else absent")
+    ]
+    evaluation_since_timestamp_seconds: Annotated[
+        float,
+        about(
+            "Record time at which settings changed that decide how outcomes of the model are made (mapping, "
+            "topics, utility); absent if they never have"
+        ),
+    ]
+    evaluation_changed: Annotated[
+        str,
+        about(
+            "These settings, separated by commas; or state reset, if its estimates were begun anew on purpose"
+        ),
+    ]
+    evaluation_outcomes_before: Annotated[
+        Count, about("Outcomes that were evaluated before, under the old settings")
+    ]
+    evaluation_began_anew: Annotated[
+        bool, about("Whether estimates began anew then; otherwise these outcomes are in them")
+    ]
+
+
+# What is wrong with a model: nothing joins, classes disagree, incidents are open.
+
+
+class ClassesDisjoint(TypedDict):
+    """Some predicted and some true classes, which have none in common."""
+
+    predicted_class: list[str]
+    true: list[str]
+
+
+class ScoresAsClasses(TypedDict):
+    """Some predicted classes that are scores."""
+
+    predicted_class: list[str]
+
+
+class NothingJoins(TypedDict):
+    """Predictions none of which has met a label."""
+
+    predictions: int
+
+
+class OpenAlarm(TypedDict, total=False):
+    """An open alarm of an incident."""
+
+    detector: Required[str]
+    severity: Required[Severity]
+    started_timestamp_seconds: Required[float]
+    before: Annotated[float, about("Mean loss before; absent of a verdict")]
+    after: Annotated[float, about("Mean loss after")]
+
+
+class Incident(TypedDict):
+    """An open incident."""
+
+    incident: Annotated[str, about("Id, as in notifications")]
+    severity: Severity
+    started_timestamp_seconds: EventTime
+    alarms: Annotated[list[OpenAlarm], about("Its alarms that are open")]
+
+
+# Of one model alone: its classes, scores, segments and recovery.
+
+
+class Confusion(TypedDict):
+    """Faded counts of outcomes, a row per true class, a number per predicted class.
+
+    Only where one model is asked for, and only where shadow classifiers run.
+    """
+
+    forgetting: str
+    classes: list[str]
+    counts: list[list[Amount]]
+
+
+class SegmentValue(TypedDict, total=False):
+    """One value of a segment; beside these fields, measures under their names."""
+
+    value: Required[str]
+    outcomes: Required[Count]
+    traffic_ratio: Annotated[Share, about("Of the segment's outcomes, faded")]
+    error_before_ratio: Annotated[Share, about("Over its whole past")]
+    error_now_ratio: Annotated[Share, about("Of late: fading factor 0.99")]
+    extra_errors_ratio: Annotated[Share, about("Its share of the model's extra errors")]
+
+
+class Segment(TypedDict):
+    """Values of one segment, the busiest first; only where one model is asked for."""
+
+    outcomes: Ordinal
+    values: list[SegmentValue]
+    values_left_out: Count
+
+
+ReliabilityBin = TypedDict(
+    "ReliabilityBin",
+    {
+        "from": float,
+        "to": Annotated[float, about("Itself outside, but for the last bin")],
+        "outcomes": Annotated[Amount, about("Faded weight")],
+        "mean_score": Annotated[Share | None, about("Of the predicted class; null for an empty bin")],
+        "hit_share": Annotated[Share | None, about("How often the predicted class was right")],
+    },
+)
+
+
+class Curve(TypedDict):
+    """Precision and recall of a class, had it been predicted from each threshold on."""
+
+    precision: list[float | None]
+    recall: list[float | None]
+
+
+class Probabilities(TypedDict):
+    """Calibration and separation of class scores; only where one model is asked for that sends them."""
+
+    scored_outcomes: Count
+    alpha: Annotated[float, about("Fading factor of bins and curves")]
+    calibration_error: Annotated[Share | None, about("Expected calibration error")]
+    reliability: list[ReliabilityBin]
+    auc: Annotated[Share | None, about("Mean area under the ROC curve of classes that have one")]
+    auc_outcomes: Annotated[Count, about("Outcomes it is over")]
+    auc_by_class: dict[str, Share | None]
+    thresholds: list[float]
+    curves: dict[str, Curve]
+
+
+class DriftUnderWay(TypedDict):
+    """A drift whose error has not come back."""
+
+    since_outcome: Annotated[Ordinal, about("The drift's first outcome")]
+    alarm_timestamp_seconds: Annotated[float, about("Event time of its alarm")]
+    error_before_ratio: Annotated[Share, about("Faded error before the drift")]
+    error_now_ratio: Annotated[Share, about("Faded error now")]
+
+
+class DriftEnded(TypedDict):
+    """The last drift that ended."""
+
+    depth: Annotated[Share, about("Highest faded error less that before")]
+    outcomes: Annotated[
+        Amount | None,
+        about("Until the error was back; 0 if it never left its bound, null if it did not come back"),
+    ]
+
+
+class Recovery(TypedDict, total=False):
+    """Recovery after drifts; only where one model is asked for, and not of models that predict in folds."""
+
+    forgetting: Required[Annotated[str, about("Fading factor whose error is followed")]]
+    under_way: DriftUnderWay
+    last: DriftEnded
+
+
+# Of predictions and when their labels come.
+
+
+class ErrorChange(TypedDict):
+    """A change of the error among predictions."""
+
+    since_timestamp_seconds: Annotated[float, about("Time of the predictions since which the error differs")]
+    earliest_timestamp_seconds: Annotated[float, about("Interval of 95 % for it")]
+    latest_timestamp_seconds: float
+    before: Annotated[Share, about("Error of the predictions before it")]
+    after: Annotated[Share, about("Error of the predictions since")]
+
+
+class IntervalAccuracy(TypedDict):
+    """Accuracy with Wilson's interval of 95 %."""
+
+    accuracy: Share
+    lower: Share
+    upper: Share
+    effective_sample_size: Amount
+
+
+class ByPredictionTime(TypedDict):
+    """Outcomes so far and errors among them by the time of the prediction."""
+
+    width_seconds: Annotated[float, about("Of a stretch of prediction time")]
+    start_timestamp_seconds: list[float]
+    outcomes: list[Count]
+    errors: list[Count]
+
+
+class SharesLabelled(TypedDict):
+    """Share of the labels of errors, and of hits, that have come at an age."""
+
+    age_seconds: list[float]
+    errors: list[Share]
+    hits: list[Share]
+
+
+class LateLabels(TypedDict, total=False):
+    """Accuracy by when predictions were made, where labels are late."""
+
+    horizon_seconds: Required[Annotated[float, about("join.horizon")]]
+    as_of_timestamp_seconds: Required[Annotated[float, about("Time of the newest outcome")]]
+    by_prediction_time: Required[ByPredictionTime]
+    settled: Annotated[
+        IntervalAccuracy, about("Of predictions 1 to 1.5 horizons old: they have their labels")
+    ]
+    delay_corrected: Annotated[
+        IntervalAccuracy, about("Of predictions of the last half horizon, corrected for labels to come")
+    ]
+    delay_corrected_undefined: Annotated[
+        Literal["too_few_settled", "hits_too_late", "errors_too_late", "too_few_recent"],
+        about(
+            "Why there is no delay_corrected: fewer than 30 predictions are settled; fewer than a fifth of "
+            "the labels of hits, or of errors, come within half a horizon (read settled instead); fewer than "
+            "30 recent outcomes. Absent with join.on_expiry: {assume: …}"
+        ),
+    ]
+    naive: Annotated[Share, about("Of the same predictions, as labelled so far")]
+    bias: Annotated[Lead, about("naive - delay_corrected")]
+    share_labelled: SharesLabelled
+    change: Annotated[ErrorChange, about("Latest among predictions; absent without one")]
+
+
+class LabelDelays(TypedDict):
+    """Kaplan-Meier: predictions that still wait count as censored.
+
+    Only where one model is asked for, and monitors.label_delays is set.
+    """
+
+    age_seconds: Annotated[list[float], about("As far as predictions have lived")]
+    labelled: Annotated[list[Share], about("Share of predictions labelled by an age")]
+    labelled_hits: Annotated[list[Share], about("By a label that makes a hit; with errors the whole")]
+    labelled_errors: list[Share]
+    classes: Annotated[dict[str, list[Share]], about("By predicted class, at the same ages")]
+
+
+class CohortEvidence(TypedDict):
+    """Evidence of either verdict; 1 is a verdict."""
+
+    better: Share
+    worse: Share
+
+
+class CohortVerdict(TypedDict, total=False):
+    """The verdict against one opponent by cohorts of prediction time."""
+
+    changes: Required[Annotated[Count, about("Changes of the verdict")]]
+    retracted: Required[Annotated[Count, about("Early verdicts that settled predictions did not confirm")]]
+    verdict: Verdict
+    status: Annotated[
+        Literal["early", "confirmed"],
+        about("Of a verdict that is held: early until its predictions are a horizon old"),
+    ]
+    since_timestamp_seconds: Annotated[float, about("Prediction time since which the verdict holds")]
+    evidence: CohortEvidence
+    lead: Annotated[float, about("Mean lead over the judged cohorts since the verdict changed")]
+    lower: Annotated[Lead, about("Its bounds, valid at all times; none before 20 cohorts")]
+    upper: Lead
+    dispersion: Dispersion
+
+
+class LowestAndHighest(TypedDict):
+    """Share of the settled outcomes of one kind that are labelled by the age."""
+
+    lowest: Share
+    highest: Share
+
+
+class Cohorts(TypedDict, total=False):
+    """Verdicts by cohorts of prediction time."""
+
+    provisional: Required[
+        Annotated[bool, about("Too few cohorts are judged: there is only the verdict in the order of labels")]
+    ]
+    judged: Required[Count]
+    waiting: Required[Annotated[Count, about("Cohorts whose predictions are younger than their age")]]
+    age_changes: Required[Count]
+    opponents: Required[dict[str, CohortVerdict]]
+    age_seconds: Annotated[float, about("Age at which the newest cohort will be judged")]
+    age_rule: Annotated[
+        Literal["settled", "complete", "horizon"],
+        about(
+            "settled: labels that come by the age are weighted by settled shares; complete: 99 % of all "
+            "predictions are labelled by it; horizon: all labels are waited for"
+        ),
+    ]
+    share_labelled: LowestAndHighest
+    as_good_as_immediate: Annotated[bool, about("99 % of every kind of labels come within a minute")]
+
+
+class PredictionClock(TypedDict, total=False):
+    """Detectors that see outcomes in the order of their predictions."""
+
+    detectors: Required[list[str]]
+    waiting: Required[Annotated[Count, about("Outcomes held back until earlier predictions are settled")]]
+    evaluated: Required[Annotated[Count, about("Outcomes that the detectors have seen")]]
+    late: Required[Annotated[Count, about("Of these, seen after those of newer predictions")]]
+    overflowed: Required[
+        Annotated[Count, about("Of these, seen before their time, as monitors.max_unsettled were held back")]
+    ]
+    settled_until_timestamp_seconds: Annotated[
+        float, about("The newest prediction that the detectors have seen")
+    ]
+
+
+# Of sampled labels.
+
+
+Effective: TypeAlias = Annotated[Amount, about("(Σ 1/π)²/Σ 1/π², π the label_probability")]
+
+
+class SampledAccuracy(TypedDict, total=False):
+    """Accuracy of all predictions from sampled labels."""
+
+    effective_labels: Required[Effective]
+    value: Required[Annotated[Share, about("Of all predictions")]]
+    lower: Annotated[Share, about("Valid however often one looks; from 200 effective labels on")]
+    upper: Annotated[Share, about("Likewise")]
+    dispersion: Dispersion
+
+
+class SampledLead(TypedDict, total=False):
+    """Lead over an opponent from sampled labels."""
+
+    verdict: Required[Annotated[Verdict, about("Side of 0 on which the interval of the lead lies")]]
+    effective_labels: Required[Effective]
+    value: Annotated[Lead, about("Mean lead of all predictions")]
+    lower: Lead
+    upper: Lead
+    dispersion: Dispersion
+
+
+class SettledSample(TypedDict):
+    """Predictions whose labels should all be there."""
+
+    predictions: Count
+    age_seconds: Annotated[Amount, about("Age from which predictions have all their labels")]
+    labels_asked: Annotated[Amount, about("As told, or the sum of label_probability")]
+    labels_arrived: Count
+    labels_missing: Annotated[Amount, about("labels_asked - labels_arrived, at least 0")]
+    asked_is_told: Annotated[bool, about("All predictions say whether theirs was asked for")]
+
+
+class SampledLabels(TypedDict, total=False):
+    """Labels that are asked for with a known probability (mapping.label_probability)."""
+
+    predictions: Required[Annotated[Count, about("With a label_probability")]]
+    predictions_without_probability: Required[Annotated[Count, about("In no estimate")]]
+    share_without_probability: Required[
+        Annotated[Share, about("Of all predictions since the first with one")]
+    ]
+    share_expected: Required[Annotated[Share, about("Mean label_probability")]]
+    labels: Required[Annotated[Count, about("Without those that were not asked for")]]
+    labels_unasked: Required[Annotated[Count, about("Labels though label_requested is false")]]
+    settled: Required[SettledSample]
+    labels_missing: Required[
+        Annotated[bool, about("Whether more are missing than chance explains, and more than 5 %")]
+    ]
+    probabilities_differ: Required[
+        Annotated[bool, about("Whether labels come, or are asked for, more or less often than these say")]
+    ]
+    leads: Required[dict[str, SampledLead]]
+    accuracy: SampledAccuracy
+    arrived_ratio: Annotated[Amount, about("labels_arrived / labels_asked")]
+    since_timestamp_seconds: Annotated[float, about("Of predictions estimated")]
+    until_timestamp_seconds: float
+    estimated_predictions: Count
+
+
+# Of predictions before their labels, and of revised ones.
+
+
+Hint = TypedDict(
+    "Hint",
+    {
+        "class": Annotated[str | None, about("null: the score of the predicted class")],
+        "more": Annotated[bool, about("More of it than before, or a higher score")],
+        "timestamp_seconds": Annotated[float, about("Record time of the hint")],
+    },
+)
+
+
+class ExpectedStretch(TypedDict):
+    """Predictions in a row whose accuracy was expected by their scores."""
+
+    start_timestamp_seconds: float
+    end_timestamp_seconds: float
+    predictions: Annotated[Count, about("With scores")]
+    labelled: Annotated[Count, about("Those whose label has come")]
+    expected_accuracy: Annotated[Share | None, about("By scores, and labels of earlier predictions")]
+    accuracy: Annotated[Share | None, about("By labels; null before 30 of them")]
+
+
+class EarlyHints(TypedDict):
+    """Predictions compared with earlier ones before their labels come.
+
+    Only where one model is asked for, and monitors.early_hints is set.
+    """
+
+    predictions: Count
+    reach: Annotated[int, Meta(ge=4096, description="Predictions looked back")]
+    hints: Count
+    hint: Annotated[Hint | None, about("For `reach` predictions")]
+    evidence: Annotated[Amount, about("0 none, 1 a hint")]
+    shares_before: Annotated[dict[str, Share | None], about("Of predicted classes, `reach` ago")]
+    shares_now: dict[str, Share | None]
+    score_before: Annotated[Share | None, about("Mean of the predicted class")]
+    score_now: Share | None
+    expected_accuracy: Annotated[Share | None, about("Of the latest predictions, by scores")]
+    expected_accuracy_error: Annotated[
+        Share | None, about("Mean absolute error, over stretches half labelled")
+    ]
+    unchanged_accuracy_error: Annotated[
+        Share | None, about("The same of expecting the accuracy of earlier labels")
+    ]
+    stretches: list[ExpectedStretch]
+
+
+class Gain(TypedDict, total=False):
+    """Accuracy of last predictions less that of first ones."""
+
+    value: Required[Annotated[Lead, about("last_accuracy - first_accuracy")]]
+    effective_sample_size: Required[Amount]
+    lower: Annotated[Lead, about("Interval of 95 % as of one look (Agresti, Min 2005)")]
+    upper: Lead
+
+
+class ByWaitingTime(TypedDict):
+    """By the time from the first prediction to the label; those with weight."""
+
+    over_seconds: list[Amount]
+    up_to_seconds: list[Amount]
+    weight: list[Amount]
+    first_accuracy: list[Share]
+    last_accuracy: list[Share]
+    revised_ratio: list[Share]
+
+
+class Revisions(TypedDict):
+    """First and last predictions of an id against its label.
+
+    Only where one model is asked for, with join.conflicts: both.
+    """
+
+    outcomes: Annotated[Count, about("Since the estimate began, as revised, gained and lost")]
+    revised: Annotated[Count, about("Whose last prediction is of another class")]
+    gained: Annotated[Count, about("Whose last prediction alone was right")]
+    lost: Annotated[Count, about("Whose first prediction alone was right")]
+    first_accuracy: Annotated[Share, about("Of first predictions, faded")]
+    last_accuracy: Annotated[Share, about("Of last predictions, over the same outcomes")]
+    revised_ratio: Annotated[Share, about("Share of outcomes revised, faded")]
+    gain: Gain
+    by_waiting_time: ByWaitingTime
+
+
+class Details(Caveats, total=False):
+    """Facts about a model beside its metrics."""
+
+    classes: list[str]
+    first_seen_timestamp_seconds: float
+    classes_disjoint: ClassesDisjoint
+    scores_as_classes: ScoresAsClasses
+    nothing_joins: NothingJoins
+    open_incidents: list[Incident]
+    confusion: Confusion
+    probabilities: Probabilities
+    folds: Annotated[
+        FoldAccuracies, about("Accuracy by forgetting and fold, of a model that predicts in folds")
+    ]
+    segments: dict[str, Segment]
+    late_labels: LateLabels
+    cohorts: Cohorts
+    early_hints: EarlyHints
+    label_delays: LabelDelays
+    sampled_labels: SampledLabels
+    revisions: Revisions
+    recovery: Recovery
+    prediction_clock: PredictionClock
+    estimators_since_timestamp_seconds: Annotated[
+        dict[str, float],
+        about(
+            "Record time at which estimators began anew after a change of settings, by name; of those that "
+            "are as old as the model, none"
+        ),
+    ]

@@ -1,0 +1,418 @@
+"""Types of the documents that the server sends; the OpenAPI document is generated from them (`openapi`).
+
+Routes fill the structs. A model's row of the overview, a comparison and `details` are dictionaries with the
+keys given here, as they are put together from series by name. Undefined values are absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Required, TypeAlias, TypedDict
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from streamwatch.core.alerting.notification import Severity
+from streamwatch.core.estimators.catalogue import Listed
+from streamwatch.edge.web.details import (
+    Amount,
+    Caveats,
+    Count,
+    Details,
+    ErrorChange,
+    Lead,
+    Number,
+    Ordinal,
+    Series,
+    Share,
+    Tree,
+    Verdict,
+    about,
+)
+
+Published: TypeAlias = Annotated[
+    float | None, Meta(description="Seconds since 1970; null before the first report")
+]
+Forgetting: TypeAlias = Annotated[str | None, Meta(description="The forgetting under which the numbers are")]
+Trouble: TypeAlias = Literal["worse", "incident", "warning", "open", "better"]
+
+
+# Models: every number.
+
+
+class ModelDocument(Struct, frozen=True):
+    """Numbers of a model, and what of it is no number."""
+
+    metrics: Tree
+    details: Details
+
+
+class Models(Struct, frozen=True):
+    """Every number of every model."""
+
+    published_timestamp_seconds: Published
+    models: dict[str, ModelDocument]
+    stream: Tree
+
+
+class Model(Struct, frozen=True):
+    """Every number of one model."""
+
+    published_timestamp_seconds: Published
+    model: str
+    metrics: Tree
+    details: Details
+
+
+# Alarms.
+
+
+class Judgement(Struct, frozen=True):
+    """The verdict of an alarm that is a change of verdict."""
+
+    opponent: str
+    verdict: Verdict
+    since_outcome: Ordinal
+    since_timestamp_seconds: Annotated[float, about("Event time of that outcome")]
+    quick_labels_only: Annotated[
+        bool,
+        about("Whether the model had been watched for less than join.horizon: slower labels were missing"),
+    ]
+
+
+class Alarm(Struct, frozen=True, kw_only=True):
+    """An alarm of a detector, or a change of verdict."""
+
+    model: str
+    detector: str
+    ordinal: Ordinal
+    outcome: Ordinal
+    timestamp_seconds: Annotated[float, about("Event time of that outcome")]
+    statistic: float | UnsetType = UNSET
+    threshold: float | UnsetType = UNSET
+    effective_sample_size: float | UnsetType = UNSET
+    before: Annotated[float | UnsetType, about("Mean loss before the change; absent of a verdict")] = UNSET
+    after: Annotated[float | UnsetType, about("Mean loss after it")] = UNSET
+    judgement: Annotated[Judgement | UnsetType, about("Of a change of verdict; absent of a detector")] = UNSET
+    predictions: Annotated[ErrorChange | UnsetType, about("Since when predictions err otherwise")] = UNSET
+    predicted_timestamp_seconds: Annotated[
+        float | UnsetType, about("Of a detector in prediction time: the prediction at which it alarmed")
+    ] = UNSET
+
+
+class Alarms(Struct, frozen=True):
+    """Recent alarms, newest first."""
+
+    published_timestamp_seconds: Published
+    alarms: list[Alarm]
+
+
+# The overview, and what changes of it.
+
+
+class Row(Caveats, total=False):
+    """A model at a glance."""
+
+    verdict: Required[Annotated[Verdict, about("Better than no change? As `rule` beside the rows says")]]
+    trouble: Required[
+        Annotated[
+            Trouble,
+            about(
+                "The first that holds: the verdict is worse, an incident is open, there is a warning, the "
+                "verdict is open, or it is better"
+            ),
+        ]
+    ]
+    verdict_since_timestamp_seconds: Annotated[
+        float, about("Event time since which; prediction time where verdict_opponent is there")
+    ]
+    verdict_opponent: Annotated[
+        Literal["persistent_at_prediction", "majority"],
+        about("Of a verdict by cohorts of prediction time: opponent that the lead is over"),
+    ]
+    verdict_status: Annotated[
+        Literal["early", "confirmed"],
+        about("Of a verdict by cohorts: whether predictions with all labels confirm it"),
+    ]
+    verdict_age_seconds: Annotated[
+        Amount, about("Age at which predictions are judged, of a verdict by cohorts")
+    ]
+    verdict_provisional: Annotated[
+        Number, about("1 while no cohort is judged yet: the verdict is in the order of labels")
+    ]
+    verdict_since_outcome: Annotated[Ordinal, about("Outcome since which")]
+    lead: Annotated[
+        Lead, about("Mean utility of the model less that of no change, since the verdict last changed")
+    ]
+    lead_lower: Annotated[
+        Lead, about("The mean lead is at least this at any look, if losses do not depend on earlier ones")
+    ]
+    lead_upper: Annotated[
+        Lead, about("The mean lead is at most this at any look, if losses do not depend on earlier ones")
+    ]
+    outcomes: Number
+    accuracy: Annotated[Share, about("Share of outcomes the model got right")]
+    lower: Annotated[Share, about("Hoeffding bound: the true accuracy is at least this")]
+    upper: Annotated[Share, about("Hoeffding bound: the true accuracy is at most this")]
+    effective_sample_size: Number
+    persistent: Annotated[Share, about("Accuracy of no change: predicting the previous label")]
+    majority: Annotated[Share, about("Accuracy of always guessing the most frequent class")]
+    kappa_plus: Number
+    alarms: Number
+    last_alarm_timestamp_seconds: Number
+    delay_median_seconds: Amount
+    delay_p90_seconds: Amount
+    pending: Number
+    joined: Annotated[Share, about("Share of predictions that have been matched with a label so far")]
+    warning: Annotated[
+        str, about("What is silently wrong: classes or ids that never agree, labels that stopped")
+    ]
+    waiting: Annotated[str, about("Why a model that predicts has no outcome yet")]
+    invalid: Annotated[Number, about("Records of the model that were invalid; absent without any")]
+    incidents: Annotated[Ordinal, about("Open incidents; absent without any")]
+    incident_severity: Annotated[Severity, about("Of the latest")]
+    incident_since_timestamp_seconds: Annotated[float, about("Event time of its beginning")]
+    verdict_before: Annotated[Verdict, about("Before the last change, if that is among the recent alarms")]
+    verdict_changed_timestamp_seconds: Annotated[
+        float, about("Event time of the outcome at which the verdict changed")
+    ]
+    labels_sampled_ratio: Annotated[
+        Share,
+        about(
+            "Mean probability with which labels are asked for; there only where predictions carry one. "
+            "Accuracy, its bounds, verdict and lead are then from labels weighted by 1 / probability"
+        ),
+    ]
+    labels_sampled_arrived_ratio: Annotated[
+        Share, about("Share of the labels asked for that came; there only where labels are missing")
+    ]
+    labels_sampled_without_ratio: Annotated[
+        Share,
+        about("Share of predictions without a probability, which are in no estimate; absent without any"),
+    ]
+
+
+class Overview(Struct, frozen=True):
+    """A row for every model, and the latest alarms."""
+
+    published_timestamp_seconds: Published
+    forgetting: Forgetting
+    rule: Annotated[str, about("When a verdict is better, worse or open")]
+    models: dict[str, Row]
+    alarms: Annotated[list[Alarm], about("The latest, newest first")]
+
+
+class Changes(Struct, frozen=True):
+    """Changes of the overview since the event before."""
+
+    published_timestamp_seconds: float
+    forgetting: Forgetting
+    models: Annotated[dict[str, Row], about("Rows that changed, whole")]
+    gone: list[str]
+    alarms: Annotated[list[Alarm], about("Raised since the event before, newest first")]
+
+
+# Models compared on the same ids.
+
+
+class Comparison(TypedDict, total=False):
+    """A challenger beside a champion."""
+
+    champion: Required[str]
+    challenger: Required[str]
+    pairs: Required[Annotated[Number, about("Ids on which both met the same label")]]
+    last_pair_timestamp_seconds: Required[float]
+    verdict: Required[Annotated[Verdict, about("As `rule` beside the comparisons says")]]
+    evidence: Required[
+        Annotated[dict[str, Amount], about("For better and for worse: 0 none, 1 a verdict, then 0 again")]
+    ]
+    measures: Required[
+        Annotated[
+            dict[str, Tree],
+            about(
+                "By forgetting: q, mcnemar, mcnemar_calibrated, errors, pairs that one model alone got "
+                "right. All of them describe; the verdict decides"
+            ),
+        ]
+    ]
+    verdict_since_timestamp_seconds: Annotated[float, about("Event time since which")]
+    verdict_since_pair: Annotated[Ordinal, about("Pair since which")]
+    lead: Annotated[
+        Lead,
+        about("Mean utility of the challenger less the champion's, since the verdict last changed"),
+    ]
+    lead_lower: Annotated[
+        Lead, about("The mean lead is at least this at any look, if losses do not depend on earlier ones")
+    ]
+    lead_upper: Annotated[
+        Lead, about("The mean lead is at most this at any look, if losses do not depend on earlier ones")
+    ]
+    lead_dispersion: Number
+
+
+class Comparisons(Struct, frozen=True):
+    """Every comparison of two models."""
+
+    published_timestamp_seconds: Published
+    forgetting: Forgetting
+    rule: Annotated[str, about("When a verdict is better, worse or open")]
+    comparisons: Annotated[list[Comparison], about("By champion, the challenger that leads most first")]
+
+
+class ComparedPoints(TypedDict):
+    """Q and the mean lead at each timestamp; null where undefined."""
+
+    q: list[float | None]
+    lead: list[float | None]
+
+
+class ComparisonHistory(Struct, frozen=True):
+    """The recent past of a champion's comparisons."""
+
+    champion: str
+    forgetting: Forgetting
+    timestamps: list[float]
+    challengers: dict[str, ComparedPoints]
+
+
+# Models in folds.
+
+
+class FoldSpread(TypedDict, total=False):
+    """Accuracy of a model over its folds."""
+
+    folds: Required[Count]
+    mean: Annotated[Share, about("Mean accuracy over the folds")]
+    deviation: Annotated[Amount, about("Standard deviation, of n - 1")]
+
+
+class SignTest(TypedDict, total=False):
+    """Sign test of two models over their folds."""
+
+    wins: Required[int]
+    losses: Required[int]
+    p: Annotated[Share, about("Two-sided, exact")]
+
+
+class WilcoxonTest(TypedDict, total=False):
+    """Wilcoxon's signed-rank test of two models over their folds."""
+
+    positive: Required[float]
+    negative: Required[float]
+    p: Annotated[Share, about("Two-sided, exact, ties included")]
+
+
+class FoldPair(TypedDict):
+    """Two models compared over the folds that both have."""
+
+    first: str
+    second: str
+    folds: Annotated[int, Meta(ge=2, description="Folds that both have")]
+    difference: Annotated[Lead, about("Mean accuracy of the first less that of the second")]
+    sign: SignTest
+    wilcoxon: WilcoxonTest
+
+
+class FoldRanks(TypedDict, total=False):
+    """Three or more models compared by their ranks over folds."""
+
+    folds: Required[Annotated[int, Meta(ge=2, description="Folds that all models have")]]
+    mean_ranks: Required[dict[str, Annotated[float, Meta(ge=1)]]]
+    alpha: Required[Annotated[Share, about("Level of the critical difference")]]
+    critical_difference: Required[Annotated[Amount, about("Nemenyi's")]]
+    diagram: Required[Annotated[str, about("SVG of the ranks")]]
+    statistic: Annotated[float, about("Friedman's, corrected for ties")]
+    p: Annotated[Share, about("Of Friedman's test")]
+
+
+class Folds(Struct, frozen=True, kw_only=True):
+    """Models that predict in folds, compared over them."""
+
+    published_timestamp_seconds: Published
+    forgetting: Forgetting
+    mechanisms: list[str]
+    accuracies: Annotated[Mapping[str, Mapping[str, Share]], about("Accuracy by model and fold")]
+    models: dict[str, FoldSpread]
+    pairs: list[FoldPair]
+    ranks: FoldRanks | None
+    left_out: Annotated[Count, about("Models not compared")]
+
+
+# The past.
+
+
+class History(Struct, frozen=True):
+    """The recent past of a model."""
+
+    model: str
+    forgetting: Forgetting
+    timestamps: list[float]
+    series: Series
+
+
+class Past(Struct, frozen=True):
+    """The past of a model as the state keeps it: one entry for each stretch of time."""
+
+    model: str
+    days: Count
+    starts: Annotated[list[int], about("Event times")]
+    seconds: list[Literal[60, 600, 3600]]
+    outcomes: list[Ordinal]
+    hits: list[Count]
+    accuracy: Annotated[list[Share], about("Of the stretch alone")]
+    persistent: Annotated[list[float | None], about("No change; null for models in several folds")]
+
+
+# The daemon itself.
+
+
+class Health(Struct, frozen=True):
+    """State of the daemon itself."""
+
+    ready: bool
+    reasons: list[str]
+    published_timestamp_seconds: Published
+    stream: Tree
+
+
+class Route(Struct, frozen=True):
+    """A route with one line on it."""
+
+    path: str
+    summary: str
+
+
+class Index(Struct, frozen=True):
+    """Every route."""
+
+    title: str
+    version: str
+    openapi: str
+    docs: str
+    routes: list[Route]
+
+
+class Alive(Struct, frozen=True):
+    """The event loop turns."""
+
+    status: Literal["alive"]
+
+
+class Ready(Struct, frozen=True):
+    """Readiness of the daemon, and the reasons against it."""
+
+    ready: bool
+    reasons: list[str]
+
+
+class Error(Struct, frozen=True):
+    """Refusal of a request, with its reason."""
+
+    error: str
+    status: int
+
+
+SENT: tuple[type, ...] = (
+    *(Overview, Changes, Models, Model, Alarms, Comparisons, ComparisonHistory, Folds, History, Past),
+    *(Listed, Health, Index, Alive, Ready, Error),
+)
+"""Documents that routes send."""

@@ -1,0 +1,39 @@
+"""What is computed, by which formula and from whom, as `streamwatch catalogue --json` prints it.
+
+`GET /api/v1/catalogue`::
+
+    {"measures": [{"name": "kappa", "help": "Gain over chance agreement: …", "formula": "…",
+                   "source": "Cohen 1960; …", "cost": "O(K) per report"}], …,
+     "detectors": [{"name": "ddm", …, "parameters": [{"name": "warning", "meaning": "…", …}]}], …}
+
+The page shows the measures, bounds and baselines that are listed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from streamwatch.core.estimators.catalogue import listed
+from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web.json_text import JSON, encode
+
+
+class CatalogueExporter:
+    """`/api/v1/catalogue`."""
+
+    routes: Sequence[str] = ("/api/v1/catalogue",)
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    public = False
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """JSON, whatever is asked for."""
+        del accept, asked
+        return JSON
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes:
+        """The same catalogue always."""
+        del report, live, media_type, asked
+        return encode(listed())
