@@ -143,7 +143,7 @@ _LARGEST_POWER: Final = 140
 """Powers of ten of which a double is made here; those within give normal doubles for every w."""
 
 
-def _first_128_bits(power: int) -> int:
+def first_128_bits(power: int) -> int:
     """The first 128 bits of 10^power, which are those of 5^power; rounded up where the power is negative."""
     if power >= 0:
         bits: int = 5**power
@@ -157,7 +157,7 @@ def _first_128_bits(power: int) -> int:
     return quotient >> (quotient.bit_length() - 128)
 
 
-_POWERS: Final = [_first_128_bits(power) for power in range(_LEAST_POWER, _LARGEST_POWER + 1)]
+_POWERS: Final = [first_128_bits(power) for power in range(_LEAST_POWER, _LARGEST_POWER + 1)]
 _U = np.uint64
 _HIGH: Final = np.array([bits >> 64 for bits in _POWERS], np.uint64)
 _LOW: Final = np.array([bits & (2**64 - 1) for bits in _POWERS], np.uint64)
