@@ -7,7 +7,12 @@ from typing import Final
 
 from streamwatch.edge.decoders.formats import json
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatMisused, FormatOptions
-from streamwatch.edge.decoders.formats.schema_decoder import SchemaChoice, SchemaDecoder, from_options
+from streamwatch.edge.decoders.formats.schema_decoder import (
+    SchemaChoice,
+    SchemaDecoder,
+    compile_header_scan,
+    from_options,
+)
 from streamwatch.edge.decoders.schemas.avro import compile_avro
 from streamwatch.edge.decoders.transcoding.avro import compile_avro_transcoder
 from streamwatch.edge.extras import command_for
@@ -29,4 +34,10 @@ def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
     return SchemaDecoder(choice, options.readers, json.build(spec, options), spec.wanted)
 
 
-KIND = FormatKind("avro", ("schema_id", "subject", "version", "schema_file"), build, compile_avro_transcoder)
+def warm_up() -> None:
+    """Compile what reads such values, or load what was compiled before."""
+    compile_header_scan()
+    compile_avro_transcoder()
+
+
+KIND = FormatKind("avro", ("schema_id", "subject", "version", "schema_file"), build, warm_up)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streamwatch.edge.decoders.formats import json
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions
-from streamwatch.edge.decoders.formats.schema_decoder import SchemaChoice, SchemaDecoder
+from streamwatch.edge.decoders.formats.schema_decoder import SchemaChoice, SchemaDecoder, compile_header_scan
 from streamwatch.edge.decoders.schemas.schema import Schema
 from streamwatch.edge.decoders.transcoding.wanted import EVERYTHING, Texts, Transcoder, Wanted
 
@@ -60,4 +60,4 @@ def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
     return SchemaDecoder(choice, None, json.build(spec, options), EVERYTHING)
 
 
-KIND = FormatKind("json_schema", (), build)
+KIND = FormatKind("json_schema", (), build, compile_header_scan)

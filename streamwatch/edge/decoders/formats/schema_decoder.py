@@ -21,6 +21,7 @@ from streamwatch.core.ports import Decoder, Record
 from streamwatch.core.records import (
     FAULT,
     HEADER_COUNT,
+    HEADERS,
     OFFSET,
     PADDING,
     ROW,
@@ -34,6 +35,7 @@ from streamwatch.core.records import (
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.formats.json import UNREADABLE_JSON
 from streamwatch.edge.decoders.formats.kind import FormatMisused, FormatOptions
+from streamwatch.edge.decoders.scanner.contents import are_without_header
 from streamwatch.edge.decoders.schemas.cache import WantsSchemas
 from streamwatch.edge.decoders.schemas.schema import (
     HEADER,
@@ -69,12 +71,15 @@ class TranscodedRecord(msgspec.Struct, frozen=True, gc=False):
     timestamp_type: int
 
 
+_HEADER: Final = np.frombuffer(HEADER.encode() + bytes(PADDING), np.uint8)
+
+
 def refs_of(records: Sequence[Record]) -> set[SchemaRef]:
     """Collect the schemas that records name."""
     refs: set[SchemaRef] = set()
     if isinstance(records, FetchedRecords):
         rows = records.rows
-        plain = (rows[:, HEADER_COUNT] == 0) & (rows[:, VALUE_BYTES] >= 5) & (rows[:, FAULT] == 0)
+        plain = (rows[:, VALUE_BYTES] >= NUMBER_BYTES) & (rows[:, FAULT] == 0) & _name_no_schema(records)
         starts = rows[plain, VALUE]
         numbered = starts[records.data[starts] == 0]
         if len(numbered):
@@ -105,6 +110,24 @@ def faulty(record: Record, reason: str) -> TranscodedRecord:
         reason,
         record.timestamp_type,
     )
+
+
+def _name_no_schema(records: FetchedRecords) -> NDArray[np.bool_]:
+    """Tell of each record whether its headers name no schema, as far as they are plain."""
+    rows = records.rows
+    found = rows[:, HEADER_COUNT] == 0
+    if not found.all():
+        some = np.flatnonzero(~found & (rows[:, FAULT] == 0))
+        none = np.zeros(len(some), np.bool_)
+        are_without_header(records.data, rows[some, HEADERS], rows[some, HEADER_COUNT], _HEADER, none)
+        found[some] = none
+    return found
+
+
+def compile_header_scan() -> None:
+    """Compile what looks for schemas in headers, or load it from the cache of compiled functions."""
+    none = np.zeros(0, np.int64)
+    are_without_header(np.zeros(PADDING, np.uint8), none, none, _HEADER, np.zeros(0, np.bool_))
 
 
 class _Rewritten:
@@ -279,7 +302,7 @@ class SchemaDecoder:
         faults: dict[int, str] = {}
         rows, framed = records.rows, NUMBER_BYTES if self._choice.framed else 0
         readable = (rows[:, FAULT] == 0) & (rows[:, VALUE_BYTES] >= 0)
-        plain = readable & (rows[:, HEADER_COUNT] == 0) & (rows[:, VALUE_BYTES] >= framed)
+        plain = readable & (rows[:, VALUE_BYTES] >= framed) & _name_no_schema(records)
         names = np.zeros(len(rows), np.int64)
         if framed:
             prefixes = records.data[rows[plain, VALUE, None] + np.arange(NUMBER_BYTES)].astype(np.int64)

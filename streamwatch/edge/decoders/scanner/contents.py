@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import hot, inner, text_stops, trailing_zeros, without_refcount
+from streamwatch.core.jit import entry, hot, inner, text_stops, trailing_zeros, without_refcount
+from streamwatch.core.records import PADDING
 from streamwatch.edge.decoders.scanner.text import (
     ABSENT,
     ARRAY_CLOSES,
@@ -255,6 +256,38 @@ def read_headers(data: Any, at: int, count: int, plan: Any, trace: Any) -> bool:
                 trace.stop[leaf] = begin + max(value, 0)
         at = begin + max(value, 0)
     return True
+
+
+@entry
+def are_without_header(data: Any, starts: Any, counts: Any, name: Any, found: Any) -> None:
+    """Tell of each record whether it has no header of this name, and none whose name is not ASCII.
+
+    Parameters
+    ----------
+    data
+        uint8: bytes of records.
+    starts, counts
+        int64 (n,): where each record's headers begin, and how many there are.
+    name
+        uint8: the name, with `PADDING` others behind it.
+    found
+        bool (n,); written to.
+    """
+    data = without_refcount(data)
+    wanted = len(name) - PADDING
+    for i in range(len(starts)):
+        at = starts[i]
+        found[i] = True
+        for _ in range(counts[i]):
+            size, at = _varint(data, at)
+            if size == wanted and same(data, at, name, 0, size):
+                found[i] = False
+            for place in range(at, at + size):
+                if data[place] > 127:
+                    found[i] = False
+            at += size
+            value, at = _varint(data, at)
+            at += max(value, 0)
 
 
 # Scores of one record: an object of class → number, or an array of numbers, read as one content.

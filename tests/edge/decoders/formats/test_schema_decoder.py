@@ -124,6 +124,42 @@ def test_the_schema_may_be_named_in_a_header_by_number_or_global_id() -> None:
     }
 
 
+class Counted:
+    """A reader that counts the values that it reads one by one."""
+
+    def __init__(self, reader: ValueReader) -> None:
+        self.reader = reader
+        self.alone = 0
+
+    def to_json(self, value: bytes, start: int, preface: bytes | None) -> bytes:
+        self.alone += 1
+        return self.reader.to_json(value, start, preface)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.reader, name)
+
+
+def test_only_headers_that_may_name_a_schema_have_their_records_read_one_by_one() -> None:
+    plain, alone = ("trace", b"1"), ("x" * len(HEADER), None)
+    headers: list[tuple[tuple[str, bytes | None], ...]] = [
+        (),
+        (plain,),
+        (plain, alone, (HEADER[:-1], b""), (HEADER + "x", framed(1, b""))),
+        ((HEADER, framed(1, b"")), plain),
+        (plain, (HEADER, framed(9, b"")), (HEADER, None)),
+        (("é", b""),),
+    ]
+    records = [FakeRecord(framed(1, event()), headers=each) for each in headers]
+    records[3] = FakeRecord(event(), headers=headers[3])
+    decoding = decoder("avro")
+    expected = list(decoding.decode_all(records, [AT_MS + i for i in range(len(records))]))
+    counted = Counted(READERS.reader(SchemaRequest(1, decoding._choice.compile)))  # type: ignore[arg-type]
+    decoding._readers = type("", (), {"reader": lambda _, wanted: counted if wanted.ref == 1 else UNKNOWN})()
+    assert decoding.decode_batch(fetched(records)).events() == expected
+    assert counted.alone == 3
+    assert {each.ref for each in decoding.wanted(fetched(records))} == {1}
+
+
 @pytest.mark.parametrize(
     ("kind", "value", "reason"),
     [
