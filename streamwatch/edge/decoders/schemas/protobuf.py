@@ -233,7 +233,7 @@ class _Messages:
         def plain(message: Any) -> dict[str, Any]:
             found = dict(zip(names, contents(message), strict=True))
             for name, convert in several:
-                found[name] = convert(found[name] or (), [])
+                found[name] = convert(found[name], [])
             return found
 
         return plain
@@ -291,13 +291,14 @@ def _as_list(items: Any, _budget: Any) -> list[Any]:
 
 
 def _as_dict(items: Any, _budget: Any) -> dict[str, Any]:
-    return dict(items)
+    """Entries by name: the library has them in an order that differs from process to process."""
+    return dict(sorted(items.items()))
 
 
 def _converted_map(items: Any, each: Convert | None, budget: list[int]) -> dict[str, Any]:
     if each is None:
-        return {_key(key): item for key, item in items.items()}
-    return {_key(key): each(items[key], budget) for key in items}
+        return {_key(key): items[key] for key in sorted(items)}
+    return {_key(key): each(items[key], budget) for key in sorted(items)}
 
 
 def _key(key: Any) -> str:

@@ -401,16 +401,11 @@ def _behind(data: Any, at: int, stop: int, wire: int) -> int:
     return at + signed(size)
 
 
-@inner
+@hot
 def _find(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: a way out each
     layout: Layout, data: Any, at: int, end: int, found: Any, seen: Any, opened: Any, most: int
 ) -> bool:
     """Find the wanted contents of a message, all of which is gone through; False where others have to."""
-    layout = _borrowed(layout)
-    data = without_refcount(data)
-    found = without_refcount(found)
-    seen = without_refcount(seen)
-    opened = without_refcount(opened)
     for i in range(len(found)):
         found[i, 0] = -1
     for i in range(len(seen)):
@@ -483,10 +478,20 @@ def _find(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - compiled
 
 @inner
 def _write_scalar(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a kind each
-    layout: Layout, data: Any, at: int, stop: int, kind: int, first: int, last: int, out: Any, end: int
+    names: Any,
+    texts: Any,
+    data: Any,
+    at: int,
+    stop: int,
+    kind: int,
+    first: int,
+    last: int,
+    out: Any,
+    end: int,
 ) -> int:
     """Write a content; its default where `at` is negative. UNUSUAL where it is beyond its type or text."""
-    layout = _borrowed(layout)
+    names = without_refcount(names)
+    texts = without_refcount(texts)
     data = without_refcount(data)
     out = without_refcount(out)
     if kind == TEXT:
@@ -517,13 +522,11 @@ def _write_scalar(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled:
             return write_whole(whole, out, end)
         while first < last:
             middle = (first + last) >> 1
-            known = layout.names[middle, 0]
+            known = names[middle, 0]
             if known == whole:
-                if end + layout.names[middle, 2] > len(out) - MARGIN:
+                if end + names[middle, 2] > len(out) - MARGIN:
                     return _FULL
-                return write_constant(
-                    layout.texts, layout.names[middle, 1], layout.names[middle, 2], out, end
-                )
+                return write_constant(texts, names[middle, 1], names[middle, 2], out, end)
             if known < whole:
                 first = middle + 1
             else:
@@ -547,13 +550,9 @@ def _write_scalar(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled:
 _FULL: Final = -2
 
 
-@inner
+@hot
 def _write_list(layout: Layout, data: Any, at: int, stop: int, step: Any, out: Any, end: int) -> int:
     """Write a repeated field, whose contents are between two positions with others among them."""
-    layout = _borrowed(layout)
-    data = without_refcount(data)
-    step = without_refcount(step)
-    out = without_refcount(out)
     kind, wanted = step[2], step[5]
     natural = _wire_of(kind)
     out[end] = ARRAY_OPENS
@@ -579,7 +578,9 @@ def _write_list(layout: Layout, data: Any, at: int, stop: int, step: Any, out: A
                 out[end] = COMMA
                 end += 1
             is_first = False
-            end = _write_scalar(layout, data, begin, behind, kind, step[3], step[4], out, end)
+            end = _write_scalar(
+                layout.names, layout.texts, data, begin, behind, kind, step[3], step[4], out, end
+            )
             if end < 0:
                 return end
             if wire == natural:
@@ -591,15 +592,11 @@ def _write_list(layout: Layout, data: Any, at: int, stop: int, step: Any, out: A
     return end + 1
 
 
-@inner
+@hot
 def _write_map(  # noqa: C901, PLR0911, PLR0912 - compiled: scalars
     layout: Layout, data: Any, at: int, stop: int, step: Any, out: Any, end: int
 ) -> int:
     """Write a map by text, whose entries are between two positions with other fields among them."""
-    layout = _borrowed(layout)
-    data = without_refcount(data)
-    step = without_refcount(step)
-    out = without_refcount(out)
     kind, wanted = step[2], step[3]
     out[end] = OBJECT_OPENS
     end += 1
@@ -635,14 +632,14 @@ def _write_map(  # noqa: C901, PLR0911, PLR0912 - compiled: scalars
             out[end] = COMMA
             end += 1
         is_first = False
-        end = _write_scalar(layout, data, key, key_stop, TEXT, 0, 0, out, end)
+        end = _write_scalar(layout.names, layout.texts, data, key, key_stop, TEXT, 0, 0, out, end)
         if end < 0:
             return end
         out[end] = COLON
         end += 1
         if end > len(out) - MARGIN:
             return _FULL
-        end = _write_scalar(layout, data, value, value_stop, kind, 0, 0, out, end)
+        end = _write_scalar(layout.names, layout.texts, data, value, value_stop, kind, 0, 0, out, end)
         if end < 0:
             return end
     if end > len(out) - MARGIN:
@@ -678,7 +675,9 @@ def _written(layout: Layout, data: Any, found: Any, out: Any, end: int) -> int:
             continue
         at, stop = found[slot, 0], found[slot, 1]
         if what == SCALAR:
-            end = _write_scalar(layout, data, at, stop, step[2], step[3], step[4], out, end)
+            end = _write_scalar(
+                layout.names, layout.texts, data, at, stop, step[2], step[3], step[4], out, end
+            )
         elif what == LIST:
             end = _write_list(layout, data, at, stop, step, out, end)
         else:

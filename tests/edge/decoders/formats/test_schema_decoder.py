@@ -16,6 +16,7 @@ from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused,
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
 from streamwatch.edge.decoders.mapping import REASONS, TopicMapping
+from streamwatch.edge.decoders.scanner.contents import are_without_header
 from streamwatch.edge.decoders.schemas.cache import UNKNOWN, UNUSABLE
 from streamwatch.edge.decoders.schemas.schema import (
     HEADER,
@@ -24,6 +25,8 @@ from streamwatch.edge.decoders.schemas.schema import (
     SchemaUnusable,
     ValueReader,
 )
+from streamwatch.edge.decoders.transcoding.avro import transcode_avro
+from streamwatch.edge.decoders.transcoding.protobuf import transcode_protobuf
 from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 from tests.edge.decoders.schemas.avro_bytes import EVENT, event, framed
@@ -291,3 +294,19 @@ def mutate(kind: str, rounds: int, seed: int) -> int:
             records.append(FakeRecord(bytes(value), headers=headers))
         valid += sum(isinstance(each, Prediction) for each in both_ways(decoding, records))
     return valid
+
+
+@pytest.mark.parametrize(
+    ("kind", "compiled"),
+    [("avro", transcode_avro), ("protobuf", transcode_protobuf), ("json_schema", are_without_header)],
+)
+def test_what_a_format_compiles_beforehand_is_what_its_records_call(kind: str, compiled: Any) -> None:
+    warm_up = KINDS[kind].warm_up
+    assert warm_up is not None
+    warm_up()
+    before = list(compiled.signatures)
+    headed = FakeRecord(GOOD[kind], headers=(("trace", b"1"),))
+    source = fetched([FakeRecord(GOOD[kind])] * 2 + [headed])
+    records = source.over(source.data.copy(), source.rows)  # as the source has them, data may be written to
+    assert all(isinstance(each, Prediction) for each in decoder(kind).decode_batch(records).events())
+    assert list(compiled.signatures) == before
