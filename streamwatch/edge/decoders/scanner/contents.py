@@ -21,6 +21,7 @@ from streamwatch.edge.decoders.scanner.text import (
     NUMBER,
     OBJECT_CLOSES,
     OBJECT_OPENS,
+    ODD,
     PLUS,
     POINT,
     QUOTE,
@@ -29,12 +30,13 @@ from streamwatch.edge.decoders.scanner.text import (
     SPACE,
     TEXT,
     UNUSUAL,
+    WIDE,
     ZERO,
     after_space,
     digits,
     number_at,
-    plain_text,
     same,
+    text_after,
 )
 from streamwatch.edge.decoders.scanner.tokens import number_of
 
@@ -57,7 +59,7 @@ _DIGIT_0 = np.uint64(ZERO)
 @hot
 def id_span(data: Any, kind: int, start: int, stop: int) -> tuple[int, int]:
     """Start and end of an id's text; UNUSUAL where the id is none, or not written as it is known."""
-    if kind == TEXT:
+    if kind == TEXT or kind == WIDE:  # noqa: PLR1714, SIM109 - compiled
         start += 1
         stop -= 1
     elif kind == RAW:
@@ -382,8 +384,8 @@ def scores_after(data: Any, at: int, room: Any) -> int:  # noqa: PLR0911 - compi
                 if data[at] != QUOTE:
                     return UNUSUAL
                 start = at
-                stop = plain_text(data, at + 1)
-                if stop < 0:
+                stop, kind = text_after(data, at + 1)
+                if stop < 0 or kind == ODD:
                     return UNUSUAL
                 at = after_space(data, stop + 1)
                 if data[at] != COLON:

@@ -7,7 +7,15 @@ from typing import Any, Final
 import numpy as np
 
 from streamwatch.core.jit import high_product, hot, inner, text_stops, trailing_zeros, word_at
-from streamwatch.edge.decoders.scanner.text import MINUS, POINT, QUOTE, UNUSUAL, ZERO, first_128_bits
+from streamwatch.edge.decoders.scanner.text import (
+    MINUS,
+    POINT,
+    QUOTE,
+    UNUSUAL,
+    ZERO,
+    first_128_bits,
+    sequence_after,
+)
 
 _U = np.uint64
 _ZERO, _ONE, _TEN = _U(0), _U(1), _U(10)
@@ -47,53 +55,34 @@ def signed(value: Any) -> Any:
 
 
 @inner
-def is_utf8(  # noqa: C901 - compiled: a way out each
-    data: Any, at: int, stop: int
-) -> bool:
-    """Tell whether bytes are UTF-8, as Unicode defines it (table 3-7): no surrogates, nothing overlong."""
+def is_utf8(data: Any, at: int, stop: int) -> bool:
+    """Tell whether bytes are UTF-8."""
     while at < stop:
         if at + 8 <= stop and word_at(data, at) & _HIGH_BITS == _ZERO:
             at += 8
-            continue
-        lead = signed(data[at])
-        at += 1
-        if lead < 0x80:
-            continue
-        if lead < 0xC2 or lead > 0xF4:
-            return False
-        following = 1 + (lead >= 0xE0) + (lead >= 0xF0)
-        if at + following > stop:
-            return False
-        low, high = 0x80, 0xBF
-        if lead == 0xE0:
-            low = 0xA0
-        elif lead == 0xED:
-            high = 0x9F
-        elif lead == 0xF0:
-            low = 0x90
-        elif lead == 0xF4:
-            high = 0x8F
-        byte = np.int64(data[at])
-        if byte < low or byte > high:
-            return False
-        for place in range(at + 1, at + following):
-            if data[place] & 0xC0 != 0x80:
+        elif data[at] < 128:
+            at += 1
+        else:
+            at = sequence_after(data, at)
+            if at < 0:
                 return False
-        at += following
-    return True
+    return at == stop
 
 
 @hot
 def write_text(data: Any, at: int, stop: int, out: Any, end: int) -> int:
-    """Write text in quotes: the position behind it, or UNUSUAL where it has to be escaped or is not ASCII."""
+    """Write text in quotes: the position behind it, or UNUSUAL where it has to be escaped or is no UTF-8."""
     place = at
     while place < stop:
         stops = text_stops(data, place)
-        if stops:
-            if place + trailing_zeros(stops) < stop:
+        if not stops:
+            place += 32
+            continue
+        place += trailing_zeros(stops)
+        if place < stop:
+            place = sequence_after(data, place)  # which a quote, a backslash or a control is not
+            if place < 0 or place > stop:
                 return UNUSUAL
-            break
-        place += 32
     out[end] = QUOTE
     end += 1
     for place in range(at, stop):

@@ -146,10 +146,10 @@ def reader_of(schema: Any) -> AvroReader:
 def test_an_ordinary_record_becomes_what_the_mapping_looks_at_and_nothing_else() -> None:
     found = reader_of(EVENT).transcoder(wanted([("id",), ("prediction",), ("timestamp",)]))
     assert found is not None
-    values = [event("a-1", scores={"fraud": 0.5}), event("b", class_=0, timestamp=-5)]
+    values = [event("a-1", scores={"fraud": 0.5}), event("é", class_=0, timestamp=-5)]
     assert texts_of(found, values) == [
         b'{"id":"a-1","prediction":"fraud","timestamp":1700000000000}',
-        b'{"id":"b","prediction":"legit","timestamp":-5}',
+        '{"id":"é","prediction":"legit","timestamp":-5}'.encode(),
     ]
 
 
@@ -159,7 +159,8 @@ def test_an_ordinary_record_becomes_what_the_mapping_looks_at_and_nothing_else()
         b"",
         event()[:-1],
         event() + b"\0",
-        event(id_="é"),
+        text(b"\xc3") + event()[2:],
+        event(id_="a\n"),
         event(id_='"'),
         event(class_=2),
         event(class_=-1),
