@@ -108,6 +108,14 @@ def in_json(name: str) -> Row:
     return Row(decoder, payload.written, 3 if name.startswith("three models") else 1)
 
 
+def in_german(name: str, text: str) -> Row:
+    """Plain records with text beyond ASCII."""
+    told = [json.loads(value) | {name: f"{text}{n}"} for n, value in enumerate(values(80))]
+    written = [json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode() for fields in told]
+    decoder = KINDS["json"].build(DecoderSpec("p", "prediction", TopicMapping()), FormatOptions())
+    return Row(decoder, written)
+
+
 def top_array() -> Row:
     """Records that are an array of three predictions."""
     mapping = TopicMapping(
@@ -176,6 +184,10 @@ def rows() -> dict[str, Row]:
     found = {"plain JSON": in_json("thin")}
     found |= {name: in_json(name) for name in payloads() if name not in {"thin", "fat"}}
     found |= {"an array of three records": top_array(), "KServe v2": kserve()}
+    found |= {
+        "a comment in German": in_german("comment", "Grüße "),
+        "an id in German": in_german("id", "Maß-"),
+    }
     for title, several in (("", thin), (", 3 scores", scores), (", 1 kB", fat)):
         found |= {f"{name}{title}": row for name, row in several.items() if title or name != "json"}
     found["avro, traced"] = thin["avro"]._replace(headers=TRACED)
