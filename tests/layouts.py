@@ -40,6 +40,8 @@ from streamwatch.core.specs import (
     SlidingSpec,
 )
 from streamwatch.edge.decoders.scanner.reader import compile_reader
+from streamwatch.edge.decoders.transcoding.avro import compile_avro_transcoder
+from streamwatch.edge.decoders.transcoding.protobuf import compile_protobuf_transcoder
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
 from streamwatch.history.outcome_rows.warming import warm_up_rows
@@ -133,6 +135,8 @@ def main() -> None:
     compiled_scan()
     compiled_plain_batches()
     compile_reader()
+    compile_avro_transcoder()
+    compile_protobuf_transcoder()
     warm_up_rows()
     sys.stdout.write(f"join, merge and readers: {time.monotonic() - began:.1f} s\n")
 

@@ -10,6 +10,7 @@ from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_alarm_book, build_deliveries, notifies_of_hints
 from streamwatch.assembly.changes import StartPlan, plan_of, require_no_refusal, require_no_state
 from streamwatch.assembly.results import require_source
+from streamwatch.assembly.topics import formats_by_topic
 from streamwatch.core.alerting.outbox import check_entries
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import WarmUpResult, warm_up
@@ -39,6 +40,7 @@ from streamwatch.daemon.alerting import ALARMS, Alerting
 from streamwatch.daemon.batch_processor import StoreMaintenance
 from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.daemon.status import SteadyClock
+from streamwatch.edge.decoders.formats import KINDS
 from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.process import return_freed_memory
@@ -224,7 +226,7 @@ def _now_ms() -> int:
 
 
 def warm_up_run(settings: Settings, *, any_state: bool = False) -> WarmUpResult:
-    """Warm up estimators, join, merge and reader as a daemon with these settings needs them.
+    """Warm up estimators, join, merge and readers as a daemon with these settings needs them.
 
     Parameters
     ----------
@@ -246,4 +248,7 @@ def warm_up_run(settings: Settings, *, any_state: bool = False) -> WarmUpResult:
     warm_up_predictions(specs.join_spec(settings).prediction_registers)
     warm_up_merge()
     compile_reader()
+    for name in {section.type for section in formats_by_topic(settings.topics).values()} & KINDS.keys():
+        if (of_format := KINDS[name].warm_up) is not None:
+            of_format()
     return warmth

@@ -34,9 +34,12 @@ from streamwatch.edge.decoders.schemas.schema import (
     SchemaUnusable,
     Undecodable,
 )
+from streamwatch.edge.decoders.transcoding.avro import compile_avro_transcoder
+from streamwatch.edge.decoders.transcoding.protobuf import compile_protobuf_transcoder
 from streamwatch.telemetry import InternalEvent
 from tests.attack.hostile_schemas import avro_schema, descriptor_set, json_schema, proto_text
 from tests.edge.decoders.schemas.fake_registry import FakeRegistry
+from tests.edge.decoders.transcoding.compared import check
 
 SLOW_SECONDS = 3.0
 """Processor time that no schema and no record of it may take."""
@@ -61,6 +64,8 @@ class Tally:
     """Schemas with a reader, by format."""
     records: int = 0
     decoded: int = 0
+    transcoded: int = 0
+    """Records that compiled code read."""
     most_text: float = 0.0
     """Bytes of JSON for a byte of a record, beyond what is free."""
     slowest_seconds: float = 0.0
@@ -138,6 +143,8 @@ async def attack(schemas: int, seed: int) -> Tally:
     told: list[InternalEvent] = []
     registry = Hostile()
     registry.answers = {}
+    compile_avro_transcoder()
+    compile_protobuf_transcoder()
     begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     async with registry:
         cache = SchemaCache(RegistryClient(RegistrySpec(registry.url)), told.append)
@@ -181,8 +188,9 @@ def _timed(compile_: Compile, tally: Tally, text: str) -> Compile:
 
 def _use(chance: random.Random, reader: Any, tally: Tally, kind: str) -> None:
     free, per_byte = MOST_TEXT.get(type(reader), (0, 1))
-    for _ in range(RECORDS):
-        value = _record(chance)
+    values = [_record(chance) for _ in range(RECORDS)]
+    _transcode(chance, reader, tally, kind, values)
+    for value in values:
         tally.records += 1
         began = time.thread_time()
         try:
@@ -197,6 +205,24 @@ def _use(chance: random.Random, reader: Any, tally: Tally, kind: str) -> None:
             if len(text) > free + per_byte * len(value):
                 tally.faults.append(f"{kind}: {len(value)} bytes become {len(text)}")
         _note(time.thread_time() - began, tally, kind)
+
+
+def _transcode(chance: random.Random, reader: Any, tally: Tally, kind: str, values: list[bytes]) -> None:
+    """Have compiled code read the same, as a whole or in parts: it says what the reader says, or nothing."""
+    paths: list[tuple[str | None, ...]] = [()] if kind == "AVRO" and chance.random() < 0.5 else []
+    if not paths:
+        names = [f"f{n}" for n in range(4)] + ["a", "", None]
+        paths = [
+            tuple(chance.choices(names, k=chance.choice((1, 1, 2)))) for _ in range(chance.choice((1, 3)))
+        ]
+    began = time.thread_time()
+    try:
+        tally.transcoded += check(reader, paths, values)
+    except AssertionError as error:
+        tally.faults.append(f"{kind}: {error}"[:500])
+    except Exception as error:  # noqa: BLE001 - that is what is looked for
+        tally.faults.append(f"{kind}: {error!r} of {paths}")
+    _note(time.thread_time() - began, tally, f"{kind} {paths}")
 
 
 def _record(chance: random.Random) -> bytes:
@@ -216,7 +242,8 @@ def told(tally: Tally) -> str:
     readable = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tally.readable.items()))
     return (
         f"{tally.schemas:,} mutated schemas ({readable} with a reader), {tally.records:,} records,"
-        f" {tally.decoded:,} decoded: slowest {tally.slowest_seconds:.2f} s,"
+        f" {tally.decoded:,} decoded, {tally.transcoded:,} in compiled code: slowest"
+        f" {tally.slowest_seconds:.2f} s,"
         f" {tally.extra_bytes / 1e6:.0f} MB more, {len(tally.faults)} faults"
     )
 

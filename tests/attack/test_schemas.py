@@ -21,6 +21,7 @@ def test_hostile_schemas_and_answers_cost_little_and_stop_nobody(seed: int) -> N
     assert tally.schemas == SCHEMAS // SEEDS
     assert sum(tally.readable.values()) > tally.schemas // 10
     assert tally.decoded > tally.records // 20
+    assert tally.transcoded > tally.records // 100
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -4,7 +4,7 @@
 
 All read the same values in turn, in one process; the lowest of the rounds is shown, in µs of CPU a message
 and as a ratio to msgspec, which decodes the fields into a struct and does nothing else (of times, it leaves
-the text to Python's `datetime`). `tests.bench.formats` has the other formats.
+the text to Python's `datetime`). `tests.bench.formats` has records of every make beside a plain one.
 """
 
 from __future__ import annotations

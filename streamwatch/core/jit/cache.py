@@ -106,7 +106,10 @@ _COMPILED = (
 """Rooms of the core that hold compiled functions."""
 _READ_BY_OTHERS = ("records.py",)
 """Files of the core whose constants compiled functions outside the core name."""
-_CALLS = {("history", "outcome_rows"): ("edge", "decoders", "scanner")}
+_CALLS = {
+    ("history", "outcome_rows"): ("edge", "decoders", "scanner"),
+    ("decoders", "transcoding"): ("edge", "decoders", "scanner"),
+}
 """Rooms outside the core whose compiled functions call those of another room."""
 
 

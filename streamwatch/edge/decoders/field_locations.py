@@ -79,8 +79,6 @@ class FieldLocations:
                 case None:
                     pass
         self.paths = ValuePaths(paths, fixed)
-        self.constants: Row = tuple(fixed.get(slot) for slot in slots)
-        """The row of a record without a value."""
 
     def completed(self, row: Row, record: Record) -> Row:
         """The row with what the record's key and headers carry."""

@@ -1,8 +1,8 @@
 """Reads only the mapped fields out of a JSON value, at the speed of compiled structs.
 
-The *strict* reader is a generated msgspec struct whose leaves are scalars; it takes nearly every record. What
-it refuses goes to the *lax* reader, whose leaves may be anything, so that the reason can be told. Both skip
-fields that are not mapped without looking at them.
+The *strict* reader is a generated msgspec struct whose leaves are scalars; it takes nearly every record. Of
+what it refuses, `fields` are read whatever they hold, and judged as a tree, so that the reason can be told.
+Both skip fields that are not mapped without looking at them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Tree: TypeAlias = dict[str, Any]
 
 _TEXT: Any = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TEXT_BYTES)]
 SCALAR: Any = _TEXT | int | float | bool | None
-"""Text of a length that is never right is left to the lax reader."""
+"""Text of a length that is never right is refused."""
 SCORES: Any = dict[str, float] | None
 
 
@@ -38,11 +38,9 @@ class ValuePaths:
     """
 
     def __init__(self, paths: Mapping[str, tuple[Path, Any]], constants: Mapping[str, object]) -> None:
-        self._paths = {slot: path for slot, (path, _) in paths.items()}
-        self._constants = dict(constants)
-        self._top = _numbered(path[0] for path in self._paths.values())
+        self._top = _numbered(path[0] for path, _ in paths.values())
         fields = [(attribute, Any, None) for attribute in self._top.values()]
-        self._lax = msgspec.json.Decoder(msgspec.defstruct("Lax", fields, rename=_inverse(self._top)))
+        self._any = msgspec.json.Decoder(msgspec.defstruct("Any", fields, rename=_inverse(self._top)))
         self.strict: Callable[[bytes], Any] | None = None
         """Decodes to what `getter` reads; raises as msgspec does. None where paths overlap (`a`, `a.b`)."""
         self.flat = False
@@ -50,10 +48,10 @@ class ValuePaths:
         self._attributes = {slot: slot for slot in constants}
         tree = _tree(paths.values())
         if tree is not None:
-            heads = {path[0]: slot for slot, path in self._paths.items() if len(path) == 1}
+            heads = {path[0]: slot for slot, (path, _) in paths.items() if len(path) == 1}
             names = {name: heads.get(name, f"object_{i}") for i, name in enumerate(tree)}
             self.strict = msgspec.json.Decoder(_struct(tree, names, constants)).decode
-            self._attributes |= {slot: _attribute(tree, names, path) for slot, path in self._paths.items()}
+            self._attributes |= {slot: _attribute(tree, names, path) for slot, (path, _) in paths.items()}
             self.flat = all(slot == attribute for slot, attribute in self._attributes.items())
 
     def getter(self, slots: Sequence[str]) -> Callable[[Any], Row]:
@@ -63,16 +61,10 @@ class ValuePaths:
         """
         return attrgetter(*(self._attributes.get(slot, slot) for slot in slots))
 
-    def lax(self, value: bytes) -> dict[str, Any]:
-        """The contents by slot, of whatever type; raises as msgspec does."""
-        top = self._lax.decode(value)
-        contents = dict(self._constants)
-        for slot, (head, *rest) in self._paths.items():
-            here: Any = getattr(top, self._top[head])
-            for name in rest:
-                here = here.get(name) if isinstance(here, dict) else None
-            contents[slot] = here
-        return contents
+    def fields(self, value: bytes) -> dict[str, Any]:
+        """The fields at the top that paths begin with, of whatever type; raises as msgspec does."""
+        top = self._any.decode(value)
+        return {name: getattr(top, attribute) for name, attribute in self._top.items()}
 
 
 def _numbered(names: Iterable[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from streamwatch.edge.decoders.scanner.plan import (
     borrowed_trace,
 )
 from streamwatch.edge.decoders.scanner.shape import Fields, Template, Trace, found
-from streamwatch.edge.decoders.scanner.text import ABSENT, NULL, NUMBER, RAW, TEXT
+from streamwatch.edge.decoders.scanner.text import ABSENT, NULL, NUMBER, RAW, TEXT, WIDE
 from streamwatch.edge.decoders.scanner.tokens import number_of
 
 OTHER, ID, MODEL, PREDICTION, LABEL, TIME = range(6)
@@ -247,9 +247,10 @@ def _fill(data: Any, roles: Any, trace: Trace, tables: Tables, model: int, unit:
         start, stop = trace.start[leaf], trace.stop[leaf]
         if role == ID:
             size = stop - start
-            has_id = (
-                2 < size <= MAX_ID_BYTES + 2 if kind == TEXT else kind == NUMBER and size <= _PLAIN_NUMBER
-            )
+            if kind == TEXT or kind == WIDE:  # noqa: PLR1714, SIM109 - compiled
+                has_id = 2 < size <= MAX_ID_BYTES + 2
+            else:
+                has_id = kind == NUMBER and size <= _PLAIN_NUMBER
         elif role == MODEL:
             model = number_of(data, start, stop - start, tables.models)
         elif role == PREDICTION:

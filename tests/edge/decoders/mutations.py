@@ -19,6 +19,8 @@ SCALARS = (
     "253402300799999", "253402300800000", "1700000000123456", "1700000000123456789", '"1700000000000"',
     '"1700000000.25"', '"007"', '"1e3"', '"1_0"', '"2023-11-14T22:13:20Z"', '"\\u0061"', '"\\ud800"',
     '"\\ud83d\\ude00"', '"\\n"', '"\\""', '"\\q"', '"é"', '"\u2028"', '"\x7f"', '"\x1f"', '"\x00"',
+    '"\u0085"', '"é\u200b"', '"😀 ja"', '"\\u00e9"', '"a\\/b"', '"\\t"', '"\\uDBFF"', '"\ud800"',
+    '"\\u12"', '"é\\é"', '"x\x7f"', '"' + "é" * 64 + '"', '"\u0080é"', '"\xa0"',
     '"2023-02-29T00:00:00Z"', '"2023-11-14"', '"' + "x" * 128 + '"',
     '"' + "x" * 129 + '"', '"' + "é" * 65 + '"', "'a'", "{}", "[]", "[1]",
     '{"yes": 0.5, "no": 0.5}', '{"x": [{}]}',
@@ -40,9 +42,9 @@ TIMES = {
 def shapes(chance: random.Random, n: int, unit: str) -> dict[str, str]:
     """The fields of an ordinary record, as they are written."""
     contents = {
-        "id": f'"id-{n % 50}"',
+        "id": f'"id-{n % 50}"' if n % 9 else f'"ïd-{n % 50}"',
         "model": chance.choice(('"m"', '"n"', '"m"', "7")),
-        "prediction": chance.choice(('"yes"', '"no"', "1", "true")),
+        "prediction": chance.choice(('"yes"', '"no"', "1", "true", '"é"', '"\\u0061"')),
         "label": chance.choice(('"yes"', '"no"', "0", "false", "1.0")),
         "timestamp": chance.choice(TIMES[unit]),
         "kind": chance.choice(('"prediction"', '"label"')),
@@ -50,7 +52,13 @@ def shapes(chance: random.Random, n: int, unit: str) -> dict[str, str]:
     }
     if chance.random() < 0.3:
         contents["other"] = chance.choice(
-            ('{"f1": -1.25e-3, "f2": [0, null, {"q": "w"}]}', '"plain text"', "0.125")
+            (
+                '{"f1": -1.25e-3, "f2": [0, null, {"q": "w"}]}',
+                '{"\\u0069d": "é", "ü": ["a\\nb", "\x7f", {"\\"": "\\ud83d\\ude00"}]}',
+                '"plain text"',
+                '"Grüße, \\"Welt\\" 😀"',
+                "0.125",
+            )
         )
     return contents
 

@@ -239,6 +239,46 @@ def test_a_record_with_a_fold_is_never_a_row_and_those_beside_it_are(
     assert kinds == {Prediction, Invalid} | ({WrongFold} if scheme and not scheme.prequential else set())
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"id": "ü-1"},
+        {"id": "é" * 64},
+        {"prediction": "ja, 真"},
+        {"prediction": 'a "class"'},
+        {"model": "модель"},
+        {"comment": 'Grüße, "Welt" \U0001f600\n\x7f\x85'},
+        {"features": {"größe": [1, {"\n": "\t\\\\"}]}},
+        {"ключ": None},
+    ],
+)
+@pytest.mark.parametrize("ascii", [False, True])
+def test_text_in_any_language_is_read_compiled_and_with_escapes_where_it_is_no_id_or_name_of_a_field(
+    fields: dict[str, Any],
+    ascii: bool,  # noqa: A002, FBT001 - as json has it
+) -> None:
+    content = {"id": "a", "model": "m", "prediction": "yes"} | fields
+    value = json.dumps(content, ensure_ascii=ascii).replace("\\ud83d\\ude00", "").encode()
+    decoder = JsonDecoder("predictions", "prediction", TopicMapping())
+    records = [FakeRecord(value)] * 3
+    for _ in range(2):
+        batch, alone = together(decoder, records)
+    is_row = not ascii or (content["id"] + "".join(content)).isascii()
+    assert (batch.rows["side"] == OBJECT).tolist() == [not is_row] * 3
+    assert isinstance(alone[0], Prediction)
+    assert [getattr(each, "id", None) for each in batch.events()] == [content["id"]] * 3
+    assert [getattr(each, "predicted_class", None) for each in batch.events()] == [content["prediction"]] * 3
+
+
+@pytest.mark.parametrize("written", ["x\x85", "x\x7f", "\\u0061", "\\ud83d\\ude00"])
+def test_ids_with_controls_or_escapes_are_left_to_others(written: str) -> None:
+    decoder = JsonDecoder("predictions", "prediction", TopicMapping())
+    value = f'{{"id": "{written}", "model": "m", "prediction": "yes"}}'.encode()
+    for _ in range(2):
+        batch, _ = together(decoder, [FakeRecord(value)])
+    assert batch.rows["side"].tolist() == [OBJECT]
+
+
 def test_names_beyond_the_vocabulary_are_objects_and_those_within_stay_numbers() -> None:
     vocabulary = Vocabulary(most=3)
     decoder = JsonDecoder("t", "prediction", TopicMapping(), None, vocabulary)

@@ -7,8 +7,14 @@ from typing import Final
 
 from streamwatch.edge.decoders.formats import json
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatMisused, FormatOptions
-from streamwatch.edge.decoders.formats.schema_decoder import SchemaChoice, SchemaDecoder, from_options
+from streamwatch.edge.decoders.formats.schema_decoder import (
+    SchemaChoice,
+    SchemaDecoder,
+    compile_header_scan,
+    from_options,
+)
 from streamwatch.edge.decoders.schemas.avro import compile_avro
+from streamwatch.edge.decoders.transcoding.avro import compile_avro_transcoder
 from streamwatch.edge.extras import command_for
 
 INVALID: Final = "invalid_avro"
@@ -25,7 +31,13 @@ def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
     if find_spec("fastavro") is None:
         raise FormatMisused(f"a package is missing: install it with {command_for('avro')}")
     choice = from_options(SchemaChoice(compile_avro, INVALID), "AVRO", options)
-    return SchemaDecoder(choice, options.readers, json.build(spec, options))
+    return SchemaDecoder(choice, options.readers, json.build(spec, options), spec.wanted)
 
 
-KIND = FormatKind("avro", ("schema_id", "subject", "version", "schema_file"), build)
+def warm_up() -> None:
+    """Compile what reads such values, or load what was compiled before."""
+    compile_header_scan()
+    compile_avro_transcoder()
+
+
+KIND = FormatKind("avro", ("schema_id", "subject", "version", "schema_file"), build, warm_up)

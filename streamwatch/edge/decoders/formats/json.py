@@ -7,12 +7,11 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from streamwatch.core.events import Decoded, Event, Invalid, Side
+from streamwatch.core.events import Decoded, Event, Side
 from streamwatch.core.ports import Record
 from streamwatch.core.records import RecordBatch, Vocabulary
 from streamwatch.edge.decoders.batches import Batches
 from streamwatch.edge.decoders.field_locations import (
-    UNREADABLE,
     FieldLocations,
     is_framed,
     located,
@@ -24,7 +23,7 @@ from streamwatch.edge.decoders.judging import PIECE, SAMPLING_SLOTS, SLOTS, UNDE
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.paths import Row
 from streamwatch.edge.decoders.scanner.plan import SEGMENT_SLOT
-from streamwatch.edge.decoders.trees import TreeDecoder, UnreadableValue
+from streamwatch.edge.decoders.trees import TreeDecoder, UnreadableValue, sided
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
@@ -127,6 +126,7 @@ class JsonDecoder:
         self._strict = self._locations.paths.strict or _refuse
         self._row = self._locations.paths.getter(self._slots)
         self._judge = Judge(mapping, keys, folds)
+        self._trees = TreeDecoder(topic, sided(side, mapping), self._mapped_fields, None, keys, folds)
         self._at_once: Callable[[Sequence[Record], Sequence[int]], Sequence[Event] | None] | None = None
         if self._locations.paths.flat and not self._locations.outside and side != "both":
             columns = Columns(
@@ -144,28 +144,25 @@ class JsonDecoder:
         """Decode records into columns; events of records that are out of the ordinary are objects."""
         return self._batches.decode(records, self.decode_all)
 
-    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event]:
+    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
         """Decode each record with its stamp, as `decode` does."""
         if self._at_once is None:
             return list(map(self.decode, records, stamps))
-        events: list[Event] = []
+        events: list[Decoded] = []
         for start in range(0, len(records), PIECE):
             piece, times = records[start : start + PIECE], stamps[start : start + PIECE]
             events += self._at_once(piece, times) or map(self.decode, piece, times)
         return events
 
-    def decode(self, record: Record, record_ms: int) -> Event:
+    def decode(self, record: Record, record_ms: int) -> Decoded:
         """`Prediction`, `WrongFold`, `Label`, `NullRecord`; else `Invalid` with one of `reasons.REASONS`."""
         value = record.value
         if value is None:
-            return self._unread(record, record.fault) if record.fault else self._null(record, record_ms)
+            return self._trees.decode(record, record_ms)
         try:
             row = self._row(self._strict(value))
         except UNDECODED:
-            verdict = self._reluctantly(value)
-            if isinstance(verdict, str):
-                return self._unread(record, verdict)
-            row = verdict
+            return self._trees.decode(record, record_ms)
         return self._event(self._locations.completed(row, record), record, record_ms)
 
     def _event(self, row: Row, record: Record, record_ms: int) -> Event:
@@ -188,31 +185,14 @@ class JsonDecoder:
             return "prediction"
         return "label" if text == self._kind.label else None
 
-    def _null(self, record: Record, record_ms: int) -> Event:
-        """A null value; on a topic of both kinds it withdraws only where key or headers say what it is."""
-        row = self._locations.completed(self._locations.constants, record)
-        found = dict(zip(self._slots, row, strict=True))
-        side = self._side_of(found["kind"]) if self._side == "both" else self._side
-        withdraws = side == "prediction"
-        return self._judge.null(record, record_ms, found["id"], found["model"], withdraws=withdraws)
-
-    def _unread(self, record: Record, reason: str) -> Invalid:
-        """An invalid record whose value cannot be read; key, headers or the mapping may name its model."""
-        row = self._locations.completed(self._locations.constants, record)
-        return self._judge.invalid(record, reason, row[self._slots.index("model")])
-
-    def _reluctantly(self, value: bytes) -> Row | str:
-        """The contents of a value that the strict reader refused, or the reason why it has none."""
+    def _mapped_fields(self, value: bytes) -> dict[str, Any] | UnreadableValue:
+        """Read the fields of an object that the mapping looks at, whatever they hold."""
         try:
             if not bytes(_SYNTAX.decode(value)).lstrip().startswith(b"{"):
-                return "not_an_object"
-            contents = self._locations.paths.lax(value)
+                return UnreadableValue("not_an_object")
+            return self._locations.paths.fields(value)
         except UNREADABLE_JSON:
-            return _reason(value)
-        for slot, content in contents.items():
-            if slot != "scores" and isinstance(content, dict | list):
-                contents[slot] = UNREADABLE
-        return tuple(contents[slot] for slot in self._slots)
+            return UnreadableValue(_reason(value))
 
 
 def read_json(value: bytes) -> Any | UnreadableValue:

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streamwatch.edge.decoders.formats import json
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions
-from streamwatch.edge.decoders.formats.schema_decoder import SchemaChoice, SchemaDecoder
+from streamwatch.edge.decoders.formats.schema_decoder import SchemaChoice, SchemaDecoder, compile_header_scan
 from streamwatch.edge.decoders.schemas.schema import Schema
+from streamwatch.edge.decoders.transcoding.wanted import EVERYTHING, Texts, Transcoder, Wanted
 
 
 class JsonReader:
@@ -26,6 +30,20 @@ class JsonReader:
         """The texts as they are."""
         return contents
 
+    def transcoder(self, wanted: Wanted) -> Transcoder:
+        """What finds the texts where they are."""
+        del wanted
+        return InPlace()
+
+
+class InPlace:
+    """Leaves texts where they are: behind the name of a schema, a value is JSON already."""
+
+    def texts(self, data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Texts:
+        """Say where the texts are."""
+        del data
+        return Texts(None, starts, stops - starts)
+
 
 _READER = JsonReader()
 
@@ -39,7 +57,7 @@ def compile_json(schema: Schema) -> JsonReader:
 def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
     """Decode JSON behind the name of its schema."""
     choice = SchemaChoice(compile_json, "invalid_json", reader=_READER)
-    return SchemaDecoder(choice, None, json.build(spec, options))
+    return SchemaDecoder(choice, None, json.build(spec, options), EVERYTHING)
 
 
-KIND = FormatKind("json_schema", (), build)
+KIND = FormatKind("json_schema", (), build, compile_header_scan)

@@ -12,6 +12,7 @@ from streamwatch.core.records import Vocabulary
 from streamwatch.edge.decoders.envelopes import EnvelopeKind
 from streamwatch.edge.decoders.mapping import SidedMapping, TopicMapping
 from streamwatch.edge.decoders.schemas.schema import Readers, SchemaRef
+from streamwatch.edge.decoders.transcoding.wanted import EVERYTHING, Wanted, wanted_of
 from streamwatch.edge.decoders.trees import ReadValue, TreeDecoder, needs_trees, sided
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
@@ -39,6 +40,11 @@ class DecoderSpec:
     def as_trees(self) -> bool:
         """Tell whether values have to be read as a whole."""
         return bool(self.mappings) or self.envelope is not None or needs_trees(self.mapping)
+
+    @property
+    def wanted(self) -> Wanted:
+        """Parts of a value that are looked at: of what is in an envelope, all."""
+        return wanted_of(self.mapping, self.mappings) if self.envelope is None else EVERYTHING
 
 
 def decoder_spec(
@@ -100,3 +106,5 @@ class FormatKind(NamedTuple):
     """Keys of the section that it takes beside its name."""
     build: Callable[[DecoderSpec, FormatOptions], Decoder]
     """Raises ValueError where the mapping cannot be used, FormatMisused where the format cannot."""
+    warm_up: Callable[[], None] | None = None
+    """Compiles what is the format's own, or loads what was compiled before; None where there is nothing."""

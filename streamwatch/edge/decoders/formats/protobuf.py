@@ -8,8 +8,14 @@ from typing import Final
 
 from streamwatch.edge.decoders.formats import json
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatMisused, FormatOptions
-from streamwatch.edge.decoders.formats.schema_decoder import SchemaChoice, SchemaDecoder, from_options
+from streamwatch.edge.decoders.formats.schema_decoder import (
+    SchemaChoice,
+    SchemaDecoder,
+    compile_header_scan,
+    from_options,
+)
 from streamwatch.edge.decoders.schemas.protobuf import compile_protobuf
+from streamwatch.edge.decoders.transcoding.protobuf import compile_protobuf_transcoder
 from streamwatch.edge.extras import command_for
 
 INVALID: Final = "invalid_protobuf"
@@ -29,7 +35,18 @@ def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
     if options.fixed is not None or options.schema_text is not None:
         make = partial(compile_protobuf, message=options.message)  # such values do not name their message
     choice = from_options(SchemaChoice(make, INVALID), "PROTOBUF", options)
-    return SchemaDecoder(choice, options.readers, json.build(spec, options))
+    return SchemaDecoder(choice, options.readers, json.build(spec, options), spec.wanted)
 
 
-KIND = FormatKind("protobuf", ("schema_id", "subject", "version", "schema_file", "message"), build)
+def warm_up() -> None:
+    """Compile what reads such values, or load what was compiled before."""
+    compile_header_scan()
+    compile_protobuf_transcoder()
+
+
+KIND = FormatKind(
+    "protobuf",
+    ("schema_id", "subject", "version", "schema_file", "message"),
+    build,
+    compile_protobuf_transcoder,
+)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
@@ -20,6 +21,7 @@ from streamwatch.core.ports import Decoder, Record
 from streamwatch.core.records import (
     FAULT,
     HEADER_COUNT,
+    HEADERS,
     OFFSET,
     PADDING,
     ROW,
@@ -33,6 +35,7 @@ from streamwatch.core.records import (
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.formats.json import UNREADABLE_JSON
 from streamwatch.edge.decoders.formats.kind import FormatMisused, FormatOptions
+from streamwatch.edge.decoders.scanner.contents import are_without_header
 from streamwatch.edge.decoders.schemas.cache import WantsSchemas
 from streamwatch.edge.decoders.schemas.schema import (
     HEADER,
@@ -49,6 +52,7 @@ from streamwatch.edge.decoders.schemas.schema import (
     in_header,
     named_in,
 )
+from streamwatch.edge.decoders.transcoding.wanted import Texts, Transcoder, Wanted
 
 # Records whose values were written anew: as JSON text, or as the reason why they have none.
 
@@ -67,12 +71,15 @@ class TranscodedRecord(msgspec.Struct, frozen=True, gc=False):
     timestamp_type: int
 
 
+_HEADER: Final = np.frombuffer(HEADER.encode() + bytes(PADDING), np.uint8)
+
+
 def refs_of(records: Sequence[Record]) -> set[SchemaRef]:
     """Collect the schemas that records name."""
     refs: set[SchemaRef] = set()
     if isinstance(records, FetchedRecords):
         rows = records.rows
-        plain = (rows[:, HEADER_COUNT] == 0) & (rows[:, VALUE_BYTES] >= 5) & (rows[:, FAULT] == 0)
+        plain = (rows[:, VALUE_BYTES] >= NUMBER_BYTES) & (rows[:, FAULT] == 0) & _name_no_schema(records)
         starts = rows[plain, VALUE]
         numbered = starts[records.data[starts] == 0]
         if len(numbered):
@@ -105,16 +112,71 @@ def faulty(record: Record, reason: str) -> TranscodedRecord:
     )
 
 
-def with_values(records: FetchedRecords, texts: Sequence[bytes | None]) -> FetchedRecords:
-    """Put these values in place of the records' own, where there is one."""
-    rows = records.rows.copy()
-    places = [place for place, text in enumerate(texts) if text is not None]
-    given = [text for text in texts if text is not None]
-    sizes = np.fromiter(map(len, given), np.int64, len(given))
-    rows[places, VALUE] = len(records.data) - PADDING + np.cumsum(sizes) - sizes
-    rows[places, VALUE_BYTES] = sizes
-    written = np.frombuffer(b"".join(given), np.uint8)
-    return records.over(np.concatenate([records.data[:-PADDING], written, records.data[-PADDING:]]), rows)
+def _name_no_schema(records: FetchedRecords) -> NDArray[np.bool_]:
+    """Tell of each record whether its headers name no schema, as far as they are plain."""
+    rows = records.rows
+    found = rows[:, HEADER_COUNT] == 0
+    if not found.all():
+        some = np.flatnonzero(~found & (rows[:, FAULT] == 0))
+        none = np.zeros(len(some), np.bool_)
+        are_without_header(records.data, rows[some, HEADERS], rows[some, HEADER_COUNT], _HEADER, none)
+        found[some] = none
+    return found
+
+
+def compile_header_scan() -> None:
+    """Compile what looks for schemas in headers, or load it from the cache of compiled functions."""
+    none = np.zeros(0, np.int64)
+    are_without_header(np.zeros(PADDING, np.uint8), none, none, _HEADER, np.zeros(0, np.bool_))
+
+
+class _Rewritten:
+    """Fetched records whose values become JSON text, one after the other or many at once.
+
+    Parameters
+    ----------
+    records
+        As they were fetched.
+    """
+
+    def __init__(self, records: FetchedRecords) -> None:
+        self._records = records
+        self._rows = records.rows.copy()
+        self._pieces = [records.data[:-PADDING]]
+        self._used = len(self._pieces[0])
+        self._written: dict[int, bytes] = {}
+
+    def put(self, place: int, text: bytes) -> None:
+        """Put a text in place of a record's value."""
+        self._written[place] = text
+
+    def put_all(self, places: NDArray[np.int64], texts: Texts) -> NDArray[np.int64]:
+        """Put texts in place of records' values; the places of those that have none."""
+        is_there = texts.sizes >= 0
+        done, before = places[is_there], 0
+        if texts.data is not None:
+            before = self._used
+            self._add(texts.data)
+        self._rows[done, VALUE] = before + texts.starts[is_there]
+        self._rows[done, VALUE_BYTES] = texts.sizes[is_there]
+        return places[~is_there]
+
+    def records(self) -> FetchedRecords:
+        """The records with their new values."""
+        if self._written:
+            places, given = np.fromiter(self._written, np.int64, len(self._written)), self._written.values()
+            sizes = np.fromiter(map(len, given), np.int64, len(given))
+            starts = np.cumsum(sizes) - sizes
+            self.put_all(places, Texts(np.frombuffer(b"".join(given), np.uint8), starts, sizes))
+            self._written = {}
+        if len(self._pieces) == 1:
+            return self._records.over(self._records.data, self._rows)
+        data = np.concatenate([*self._pieces, self._records.data[-PADDING:]])
+        return self._records.over(data, self._rows)
+
+    def _add(self, written: NDArray[np.uint8]) -> None:
+        self._pieces.append(written)
+        self._used += len(written)
 
 
 def joined(
@@ -192,12 +254,16 @@ class SchemaDecoder:
         Readers of schemas at hand; None where none has to be fetched.
     json
         Decodes what values become.
+    wanted
+        What it looks at.
     """
 
-    def __init__(self, choice: SchemaChoice, readers: Readers | None, json: Decoder) -> None:
+    def __init__(self, choice: SchemaChoice, readers: Readers | None, json: Decoder, wanted: Wanted) -> None:
         self._choice = choice
         self._readers = readers
         self._json = json
+        self._wanted = wanted
+        self._transcoders: WeakKeyDictionary[ValueReader, Transcoder | None] = WeakKeyDictionary()
 
     def wanted(self, records: Sequence[Record]) -> Collection[SchemaRequest]:
         """Name the schemas that these records need and that have to be fetched."""
@@ -216,8 +282,7 @@ class SchemaDecoder:
         """Decode records into columns; events of records that are out of the ordinary are objects."""
         if not isinstance(records, FetchedRecords):
             return self._json.decode_batch([self.as_json(record) for record in records])
-        texts, faults = self._texts(records)
-        plain = with_values(records, texts)
+        plain, faults = self._plain(records)
         if not faults:
             return self._json.decode_batch(plain)
         good = np.ones(len(records), np.bool_)
@@ -231,47 +296,58 @@ class SchemaDecoder:
         events = self._json.decode_all(list(found.values()), [each.timestamp for each in found.values()])
         return dict(zip(found, events, strict=True))
 
-    def _texts(self, records: FetchedRecords) -> tuple[list[bytes | None], dict[int, str]]:
-        """JSON text of each record, None where the record stays as it is, and what has none, by place."""
-        texts: list[bytes | None] = [None] * len(records)
+    def _plain(self, records: FetchedRecords) -> tuple[FetchedRecords, dict[int, str]]:
+        """Records with JSON texts as values, and why some have none, by place."""
+        new = _Rewritten(records)
         faults: dict[int, str] = {}
         rows, framed = records.rows, NUMBER_BYTES if self._choice.framed else 0
         readable = (rows[:, FAULT] == 0) & (rows[:, VALUE_BYTES] >= 0)
-        plain = readable & (rows[:, HEADER_COUNT] == 0) & (rows[:, VALUE_BYTES] >= framed)
+        plain = readable & (rows[:, VALUE_BYTES] >= framed) & _name_no_schema(records)
         names = np.zeros(len(rows), np.int64)
         if framed:
             prefixes = records.data[rows[plain, VALUE, None] + np.arange(NUMBER_BYTES)].astype(np.int64)
             names[plain] = prefixes @ _BIG_ENDIAN
             plain &= names < _BEYOND_NUMBERS
         for place in np.flatnonzero(readable & ~plain).tolist():
-            self._read(place, records, texts, faults)
-        whole = records.data.tobytes() if plain.any() else b""
+            self._read(place, records, new, faults)
+        starts, stops = rows[:, VALUE] + framed, rows[:, VALUE] + rows[:, VALUE_BYTES]
+        whole = b""
         for name in np.unique(names[plain]).tolist():
             places = np.flatnonzero(plain & (names == name))
+            reader = self._reader_of(name)
+            if (transcoder := self._transcoder(reader)) is not None:
+                places = new.put_all(places, transcoder.texts(records.data, starts[places], stops[places]))
+            if len(places) and not whole:
+                whole = records.data.tobytes()
             for some in np.split(places, range(AT_ONCE, len(places), AT_ONCE)):
-                starts = rows[some, VALUE] + framed
-                ends = starts + rows[some, VALUE_BYTES] - framed
-                contents = [whole[at:end] for at, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-                found = self._all_texts(name, contents)
+                spans = zip(starts[some].tolist(), stops[some].tolist(), strict=True)
+                found = None
+                if len(some) and not isinstance(reader, str):
+                    found = reader.all_to_json([whole[at:end] for at, end in spans])
                 for i, place in enumerate(some.tolist()):
                     if found is None:
-                        self._read(place, records, texts, faults)
+                        self._read(place, records, new, faults)
                     else:
-                        texts[place] = found[i]
-        return texts, faults
+                        new.put(place, found[i])
+        return new.records(), faults
 
-    def _all_texts(self, number: int, contents: Sequence[bytes]) -> Sequence[bytes] | None:
-        """JSON texts of contents of values with one schema; None where they have to be read one by one."""
-        reader: ValueReader | str | None = self._choice.reader
-        if reader is None:
-            ref = number if self._choice.framed else self._choice.fixed
-            assert self._readers is not None and ref is not None  # noqa: S101, PT018 - see from_options
-            reader = self._readers.reader(SchemaRequest(ref, self._choice.compile))
-        return None if isinstance(reader, str) else reader.all_to_json(contents)
+    def _reader_of(self, number: int) -> ValueReader | str:
+        """The reader of values that name their schema by this number, or of all."""
+        if self._choice.reader is not None:
+            return self._choice.reader
+        ref = number if self._choice.framed else self._choice.fixed
+        assert self._readers is not None and ref is not None  # noqa: S101, PT018 - see from_options
+        return self._readers.reader(SchemaRequest(ref, self._choice.compile))
 
-    def _read(
-        self, place: int, records: FetchedRecords, texts: list[bytes | None], faults: dict[int, str]
-    ) -> None:
+    def _transcoder(self, reader: ValueReader | str) -> Transcoder | None:
+        """What writes ordinary values of a schema at once, made when it is first asked for."""
+        if isinstance(reader, str):
+            return None
+        if reader not in self._transcoders:
+            self._transcoders[reader] = reader.transcoder(self._wanted)
+        return self._transcoders[reader]
+
+    def _read(self, place: int, records: FetchedRecords, new: _Rewritten, faults: dict[int, str]) -> None:
         """Write down the text of one record, or why it has none."""
         record = records.record(place)
         if record.fault is not None or record.value is None:
@@ -280,7 +356,7 @@ class SchemaDecoder:
         if isinstance(verdict, str):
             faults[place] = verdict
         else:
-            texts[place] = verdict
+            new.put(place, verdict)
 
     def as_json(self, record: Record) -> Record:
         """Write a record's value as JSON text; a fault takes its place where it has none."""

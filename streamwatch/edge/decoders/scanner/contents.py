@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import hot, inner, text_stops, trailing_zeros, without_refcount
+from streamwatch.core.jit import entry, hot, inner, text_stops, trailing_zeros, without_refcount
+from streamwatch.core.records import PADDING
 from streamwatch.edge.decoders.scanner.text import (
     ABSENT,
     ARRAY_CLOSES,
@@ -20,6 +21,7 @@ from streamwatch.edge.decoders.scanner.text import (
     NUMBER,
     OBJECT_CLOSES,
     OBJECT_OPENS,
+    ODD,
     PLUS,
     POINT,
     QUOTE,
@@ -28,12 +30,13 @@ from streamwatch.edge.decoders.scanner.text import (
     SPACE,
     TEXT,
     UNUSUAL,
+    WIDE,
     ZERO,
     after_space,
     digits,
     number_at,
-    plain_text,
     same,
+    text_after,
 )
 from streamwatch.edge.decoders.scanner.tokens import number_of
 
@@ -56,7 +59,7 @@ _DIGIT_0 = np.uint64(ZERO)
 @hot
 def id_span(data: Any, kind: int, start: int, stop: int) -> tuple[int, int]:
     """Start and end of an id's text; UNUSUAL where the id is none, or not written as it is known."""
-    if kind == TEXT:
+    if kind == TEXT or kind == WIDE:  # noqa: PLR1714, SIM109 - compiled
         start += 1
         stop -= 1
     elif kind == RAW:
@@ -257,6 +260,38 @@ def read_headers(data: Any, at: int, count: int, plan: Any, trace: Any) -> bool:
     return True
 
 
+@entry
+def are_without_header(data: Any, starts: Any, counts: Any, name: Any, found: Any) -> None:
+    """Tell of each record whether it has no header of this name, and none whose name is not ASCII.
+
+    Parameters
+    ----------
+    data
+        uint8: bytes of records.
+    starts, counts
+        int64 (n,): where each record's headers begin, and how many there are.
+    name
+        uint8: the name, with `PADDING` others behind it.
+    found
+        bool (n,); written to.
+    """
+    data = without_refcount(data)
+    wanted = len(name) - PADDING
+    for i in range(len(starts)):
+        at = starts[i]
+        found[i] = True
+        for _ in range(counts[i]):
+            size, at = _varint(data, at)
+            if size == wanted and same(data, at, name, 0, size):
+                found[i] = False
+            for place in range(at, at + size):
+                if data[place] > 127:
+                    found[i] = False
+            at += size
+            value, at = _varint(data, at)
+            at += max(value, 0)
+
+
 # Scores of one record: an object of class → number, or an array of numbers, read as one content.
 
 
@@ -349,8 +384,8 @@ def scores_after(data: Any, at: int, room: Any) -> int:  # noqa: PLR0911 - compi
                 if data[at] != QUOTE:
                     return UNUSUAL
                 start = at
-                stop = plain_text(data, at + 1)
-                if stop < 0:
+                stop, kind = text_after(data, at + 1)
+                if stop < 0 or kind == ODD:
                     return UNUSUAL
                 at = after_space(data, stop + 1)
                 if data[at] != COLON:

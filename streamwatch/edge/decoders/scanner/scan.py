@@ -52,6 +52,7 @@ from streamwatch.edge.decoders.scanner.text import (
     SCORES,
     TEXT,
     UNUSUAL,
+    WIDE,
     digest,
     same,
 )
@@ -74,7 +75,7 @@ def _side(data: Any, plan: Plan, trace: Trace) -> int:
     """Side that the record's kind tells; -1 if it is not plain."""
     leaf = plan.kind
     start, stop = trace.start[leaf], trace.stop[leaf]
-    if trace.kind[leaf] == TEXT:
+    if trace.kind[leaf] == TEXT or trace.kind[leaf] == WIDE:
         start += 1
         stop -= 1
     elif trace.kind[leaf] != RAW:

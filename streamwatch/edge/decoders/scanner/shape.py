@@ -25,14 +25,15 @@ from streamwatch.edge.decoders.scanner.text import (
     COMMA,
     OBJECT_CLOSES,
     OBJECT_OPENS,
+    ODD,
     QUOTE,
     SCORES,
     UNUSUAL,
     after_space,
     first_word,
-    plain_text,
     same,
     scalar_after,
+    text_after,
 )
 
 MAX_DEPTH: Final = 60
@@ -203,8 +204,8 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
             if data[at] != QUOTE:
                 return UNUSUAL, count
             start = at + 1
-            at = plain_text(data, start)
-            if at < 0:
+            at, kind = text_after(data, start)
+            if at < 0 or (kind == ODD and node >= 0):
                 return UNUSUAL, count
             if node >= 0:
                 field = field_of(data, start, at - start, node, fields)

@@ -20,8 +20,9 @@ from streamwatch.core.jit import (
 QUOTE, COMMA, COLON, PLUS, MINUS, POINT, ZERO, SPACE = 34, 44, 58, 43, 45, 46, 48, 32
 LETTER_T, LETTER_Z = 84, 90
 OBJECT_OPENS, OBJECT_CLOSES, ARRAY_OPENS, ARRAY_CLOSES = 123, 125, 91, 93
-ABSENT, NULL, TEXT, NUMBER, LITERAL, RAW, SCORES = range(7)
-"""Kinds of content; RAW is that of a key or header, which has no quotes; SCORES of an object or array."""
+ABSENT, NULL, TEXT, NUMBER, LITERAL, RAW, SCORES, WIDE, ODD = range(9)
+"""Kinds of content; RAW is that of a key or header, which has no quotes; SCORES of an object or array. Text
+is TEXT if it is printable ASCII, WIDE if it has other characters, and ODD if it has escapes or controls."""
 UNUSUAL = -1
 MAX_DIGITS = 19
 """Of the integral part of a number, one less of a negative one: what has more may not fit 64 bits."""
@@ -43,15 +44,93 @@ def after_space(data: Any, at: int) -> int:
     return at
 
 
+_DELETE: Final = 0x7F
+_BACKSLASH, _UNICODE = 92, 117
+_BEYOND = np.uint64(1 << 32)
+"""Stops behind the 32 bytes that are looked at."""
+_ESCAPES = np.uint64(sum(1 << (ord(sign) - 64) for sign in "\\bfnrt"))
+"""Signs from 64 on that may follow a backslash, a bit each; `"` and `/` may, too."""
+
+
 @hot
-def plain_text(data: Any, at: int) -> int:
-    """From the byte after an opening quote to the closing one; UNUSUAL where the text is not plain."""
+def text_after(data: Any, at: int) -> tuple[int, int]:
+    """From the byte after an opening quote to the closing one, and the kind of text; UNUSUAL for none."""
     stops = text_stops(data, at)
     while stops == 0:
         at += 32
         stops = text_stops(data, at)
     at += trailing_zeros(stops)
-    return at if data[at] == QUOTE else UNUSUAL
+    return (at, TEXT) if data[at] == QUOTE else _other_text(data, at)
+
+
+@inner
+def _other_text(data: Any, at: int) -> tuple[int, int]:
+    """Go on with text from a byte that is not printable ASCII, as `text_after`."""
+    kind = WIDE
+    while True:
+        byte = data[at]
+        if byte == QUOTE:
+            return at, kind
+        if byte < SPACE:
+            return UNUSUAL, kind
+        if byte > _DELETE:
+            if byte == 0xC2 and data[at + 1] < 0xA0:  # a control of the second page
+                kind = ODD
+            at = sequence_after(data, at)
+        elif byte == _BACKSLASH:
+            kind = ODD
+            at = _escape_after(data, at + 1)
+        else:
+            if byte == _DELETE:
+                kind = ODD
+            at += 1
+            at += trailing_zeros(text_stops(data, at) | _BEYOND)
+        if at < 0:
+            return UNUSUAL, kind
+
+
+@hot
+def _escape_after(data: Any, at: int) -> int:
+    """The position after what follows a backslash; UNUSUAL if it is no escape, or half of a character."""
+    byte = data[at]
+    if byte == QUOTE or byte == 47:  # noqa: PLR1714 - compiled
+        return at + 1
+    if byte == _UNICODE:
+        for place in range(at + 1, at + 5):
+            sign = data[place] | 32
+            if not (ZERO <= data[place] <= 57 or 97 <= sign <= 102):
+                return UNUSUAL
+        is_half = (data[at + 1] | 32) == 100 and data[at + 2] > 55  # from d800 to dfff
+        return UNUSUAL if is_half else at + 5
+    is_escape = 64 < byte < 128 and (_ESCAPES >> np.uint64(byte - 64)) & np.uint64(1) != np.uint64(0)
+    return at + 1 if is_escape else UNUSUAL
+
+
+@hot
+def sequence_after(data: Any, at: int) -> int:
+    """The position after a character of two to four bytes in UTF-8; UNUSUAL for none.
+
+    As Unicode defines it (table 3-7): no surrogates, nothing overlong. Three bytes behind `at` may be read.
+    """
+    lead = data[at]
+    if lead < 0xC2 or lead > 0xF4:
+        return UNUSUAL
+    following = 1 + (lead >= 0xE0) + (lead >= 0xF0)
+    low, high = 0x80, 0xBF
+    if lead == 0xE0:
+        low = 0xA0
+    elif lead == 0xED:
+        high = 0x9F
+    elif lead == 0xF0:
+        low = 0x90
+    elif lead == 0xF4:
+        high = 0x8F
+    if data[at + 1] < low or data[at + 1] > high:
+        return UNUSUAL
+    for place in range(at + 2, at + following + 1):
+        if data[place] & 0xC0 != 0x80:
+            return UNUSUAL
+    return at + following + 1
 
 
 @hot
@@ -95,8 +174,8 @@ def scalar_after(data: Any, at: int) -> tuple[int, int]:
     """The position after text, a number, true, false or null at `at`, and its kind; UNUSUAL if it is none."""
     byte = data[at]
     if byte == QUOTE:
-        at = plain_text(data, at + 1)
-        return (UNUSUAL if at < 0 else at + 1), TEXT
+        at, kind = text_after(data, at + 1)
+        return (UNUSUAL if at < 0 else at + 1), kind
     if byte == MINUS or ZERO <= byte <= 57:
         return number_after(data, at), NUMBER
     word = word_at(data, at)
@@ -143,7 +222,7 @@ _LARGEST_POWER: Final = 140
 """Powers of ten of which a double is made here; those within give normal doubles for every w."""
 
 
-def _first_128_bits(power: int) -> int:
+def first_128_bits(power: int) -> int:
     """The first 128 bits of 10^power, which are those of 5^power; rounded up where the power is negative."""
     if power >= 0:
         bits: int = 5**power
@@ -157,7 +236,7 @@ def _first_128_bits(power: int) -> int:
     return quotient >> (quotient.bit_length() - 128)
 
 
-_POWERS: Final = [_first_128_bits(power) for power in range(_LEAST_POWER, _LARGEST_POWER + 1)]
+_POWERS: Final = [first_128_bits(power) for power in range(_LEAST_POWER, _LARGEST_POWER + 1)]
 _U = np.uint64
 _HIGH: Final = np.array([bits >> 64 for bits in _POWERS], np.uint64)
 _LOW: Final = np.array([bits & (2**64 - 1) for bits in _POWERS], np.uint64)

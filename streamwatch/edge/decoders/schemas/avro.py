@@ -20,6 +20,8 @@ from uuid import UUID
 import msgspec
 
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaUnusable, Undecodable
+from streamwatch.edge.decoders.transcoding.avro import MAX_DECIMAL_BYTES, AvroTranscoder, avro_program
+from streamwatch.edge.decoders.transcoding.wanted import Bound, Transcoder, Wanted
 
 VALUES_PER_BYTE: Final = 3
 """Values that a record may become for each of its bytes, and …"""
@@ -35,7 +37,6 @@ MAX_NODES: Final = 20_000
 """Types, fields and symbols of a schema and all that it refers to."""
 MAX_SCALE: Final = 1_000
 """Places of a decimal, behind the point or in all: each is a digit of every value, however short."""
-MAX_DECIMAL_BYTES: Final = 64
 _LARGEST_FIXED: Final = 2**31 - 1
 _TOO_DEEP: Final = f"is nested more than {MAX_DEPTH} types deep"
 _encoded: Final = msgspec.json.Encoder().encode
@@ -122,7 +123,8 @@ class AvroReader:
             raise
         except (UnknownType, SchemaParseException, *_FAULTS) as error:
             raise SchemaUnusable(f"is no Avro schema: {error}"[:300]) from None
-        _Cost(named).check(parsed["fields"][0]["type"])
+        self._named, self._top = named, top
+        _Cost(named).check(top)
         self._schema = parsed
         self._read: Callable[..., Any] = fastavro.schemaless_reader
 
@@ -138,6 +140,12 @@ class AvroReader:
         if stream.tell() != len(value):
             raise Undecodable
         return text
+
+    def transcoder(self, wanted: Wanted) -> Transcoder | None:
+        """Make what writes the wanted parts of values, without Python; None where something is no text."""
+        program = avro_program(self._top, self._named, wanted)
+        bound = Bound(MAX_FREE_TEXT, TEXT_PER_BYTE)
+        return None if program is None else AvroTranscoder(program, bound)
 
     def all_to_json(self, contents: Sequence[bytes]) -> Sequence[bytes] | None:
         """Read values as the items of one array, each with random bytes behind it that have to be found."""

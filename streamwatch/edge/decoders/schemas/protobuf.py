@@ -23,6 +23,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaUnusable, Undecodable
+from streamwatch.edge.decoders.transcoding.protobuf import ProtobufTranscoder, protobuf_layout
+from streamwatch.edge.decoders.transcoding.wanted import Bound, Transcoder, Wanted
 
 # Messages → JSON text: fields by the names the schema has for them, numbers as numbers.
 #
@@ -144,6 +146,17 @@ class ProtobufReader:
         except self._faults:
             raise Undecodable from None
 
+    def transcoder(self, wanted: Wanted) -> Transcoder | None:
+        """Make what writes the wanted fields of one message type, the first where values name theirs."""
+        name = self._names.get((0,)) if self._message is None else self._message
+        if name is None:
+            return None
+        laid = protobuf_layout(self._class(name).DESCRIPTOR, wanted, _is_librarys, _FIELD_TEXT)
+        if laid is None:
+            return None
+        behind = _FIRST if self._message is None else b""
+        return ProtobufTranscoder(*laid, behind, Bound(MAX_FREE_TEXT, TEXT_PER_BYTE))
+
     def all_to_json(self, contents: Sequence[bytes]) -> Sequence[bytes] | None:
         """Read messages of one type that hold but scalars, lists of them, and maps of them by text."""
         name, start = self._message, 0
@@ -220,7 +233,7 @@ class _Messages:
         def plain(message: Any) -> dict[str, Any]:
             found = dict(zip(names, contents(message), strict=True))
             for name, convert in several:
-                found[name] = convert(found[name] or (), [])
+                found[name] = convert(found[name], [])
             return found
 
         return plain
@@ -262,6 +275,11 @@ class _Messages:
         return named
 
 
+def _is_librarys(name: str) -> bool:
+    """Tell whether messages of a type are read in a way of their own."""
+    return name in _AS_TEXT or name in _BY_LIBRARY
+
+
 def _spend(budget: list[int], text: int) -> None:
     budget[0] -= text
     if budget[0] < 0:
@@ -273,13 +291,14 @@ def _as_list(items: Any, _budget: Any) -> list[Any]:
 
 
 def _as_dict(items: Any, _budget: Any) -> dict[str, Any]:
-    return dict(items)
+    """Entries by name: the library has them in an order that differs from process to process."""
+    return dict(sorted(items.items()))
 
 
 def _converted_map(items: Any, each: Convert | None, budget: list[int]) -> dict[str, Any]:
     if each is None:
-        return {_key(key): item for key, item in items.items()}
-    return {_key(key): each(items[key], budget) for key in items}
+        return {_key(key): items[key] for key in sorted(items)}
+    return {_key(key): each(items[key], budget) for key in sorted(items)}
 
 
 def _key(key: Any) -> str:

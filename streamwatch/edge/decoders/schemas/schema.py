@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
+from streamwatch.edge.decoders.transcoding.wanted import Transcoder, Wanted
+
 
 class Version(NamedTuple):
     """A version of a subject, as registries count them."""
@@ -95,6 +97,10 @@ class ValueReader(Protocol):
             As `to_json` gives them; None where one of them may not be what the schema says, or has to be read
             by itself.
         """
+        ...
+
+    def transcoder(self, wanted: Wanted) -> Transcoder | None:
+        """Make what writes nothing but the wanted parts of ordinary values; None where nothing does."""
         ...
 
 

@@ -16,6 +16,7 @@ from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused,
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
 from streamwatch.edge.decoders.mapping import REASONS, TopicMapping
+from streamwatch.edge.decoders.scanner.contents import are_without_header
 from streamwatch.edge.decoders.schemas.cache import UNKNOWN, UNUSABLE
 from streamwatch.edge.decoders.schemas.schema import (
     HEADER,
@@ -24,6 +25,8 @@ from streamwatch.edge.decoders.schemas.schema import (
     SchemaUnusable,
     ValueReader,
 )
+from streamwatch.edge.decoders.transcoding.avro import transcode_avro
+from streamwatch.edge.decoders.transcoding.protobuf import transcode_protobuf
 from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 from tests.edge.decoders.schemas.avro_bytes import EVENT, event, framed
@@ -122,6 +125,42 @@ def test_the_schema_may_be_named_in_a_header_by_number_or_global_id() -> None:
         "1",
         "00000000-0000-0000-0000-000000000000",
     }
+
+
+class Counted:
+    """A reader that counts the values that it reads one by one."""
+
+    def __init__(self, reader: ValueReader) -> None:
+        self.reader = reader
+        self.alone = 0
+
+    def to_json(self, value: bytes, start: int, preface: bytes | None) -> bytes:
+        self.alone += 1
+        return self.reader.to_json(value, start, preface)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.reader, name)
+
+
+def test_only_headers_that_may_name_a_schema_have_their_records_read_one_by_one() -> None:
+    plain, alone = ("trace", b"1"), ("x" * len(HEADER), None)
+    headers: list[tuple[tuple[str, bytes | None], ...]] = [
+        (),
+        (plain,),
+        (plain, alone, (HEADER[:-1], b""), (HEADER + "x", framed(1, b""))),
+        ((HEADER, framed(1, b"")), plain),
+        (plain, (HEADER, framed(9, b"")), (HEADER, None)),
+        (("é", b""),),
+    ]
+    records = [FakeRecord(framed(1, event()), headers=each) for each in headers]
+    records[3] = FakeRecord(event(), headers=headers[3])
+    decoding = decoder("avro")
+    expected = list(decoding.decode_all(records, [AT_MS + i for i in range(len(records))]))
+    counted = Counted(READERS.reader(SchemaRequest(1, decoding._choice.compile)))  # type: ignore[arg-type]
+    decoding._readers = type("", (), {"reader": lambda _, wanted: counted if wanted.ref == 1 else UNKNOWN})()
+    assert decoding.decode_batch(fetched(records)).events() == expected
+    assert counted.alone == 3
+    assert {each.ref for each in decoding.wanted(fetched(records))} == {1}
 
 
 @pytest.mark.parametrize(
@@ -255,3 +294,19 @@ def mutate(kind: str, rounds: int, seed: int) -> int:
             records.append(FakeRecord(bytes(value), headers=headers))
         valid += sum(isinstance(each, Prediction) for each in both_ways(decoding, records))
     return valid
+
+
+@pytest.mark.parametrize(
+    ("kind", "compiled"),
+    [("avro", transcode_avro), ("protobuf", transcode_protobuf), ("json_schema", are_without_header)],
+)
+def test_what_a_format_compiles_beforehand_is_what_its_records_call(kind: str, compiled: Any) -> None:
+    warm_up = KINDS[kind].warm_up
+    assert warm_up is not None
+    warm_up()
+    before = list(compiled.signatures)
+    headed = FakeRecord(GOOD[kind], headers=(("trace", b"1"),))
+    source = fetched([FakeRecord(GOOD[kind])] * 2 + [headed])
+    records = source.over(source.data.copy(), source.rows)  # as the source has them, data may be written to
+    assert all(isinstance(each, Prediction) for each in decoder(kind).decode_batch(records).events())
+    assert list(compiled.signatures) == before

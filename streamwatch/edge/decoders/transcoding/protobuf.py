@@ -1,0 +1,753 @@
+"""Protocol Buffers → JSON text of what is wanted: one compiled loop finds fields, then writes them.
+
+The encoding is that of the guide ("Encoding", protobuf.dev). A message is gone through by its descriptors, so
+that whatever the library would refuse is found: text that is no UTF-8, lengths that do not fit. What the
+library reads in ways of its own is left to it: groups, messages of `google.protobuf`, a singular field that
+occurs twice, members of one `oneof`, numbers beyond their type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.jit import entry, hot, inner, without_refcount, word_at
+from streamwatch.core.records import PADDING
+from streamwatch.edge.decoders.scanner.text import (
+    ARRAY_CLOSES,
+    ARRAY_OPENS,
+    COLON,
+    COMMA,
+    OBJECT_CLOSES,
+    OBJECT_OPENS,
+    QUOTE,
+    UNUSUAL,
+)
+from streamwatch.edge.decoders.transcoding.wanted import MARGIN, Bound, Texts, Wanted, with_room
+from streamwatch.edge.decoders.transcoding.writing import (
+    is_utf8,
+    signed,
+    varint,
+    write_bool,
+    write_constant,
+    write_digits,
+    write_double,
+    write_text,
+    write_whole,
+    zigzag,
+)
+
+MAX_NODES: Final = 512
+"""Message types that a message can hold; one of more is read by others."""
+MAX_FIELDS: Final = 4_096
+MAX_OPEN: Final = 60
+"""Messages within one another."""
+
+VARINT_WIRE, EIGHT_WIRE, BYTES_WIRE, FOUR_WIRE = 0, 1, 2, 5
+"""Wire types."""
+INT64, INT32, UINT64, UINT32, SINT64, SINT32, BOOL, ENUM = range(8)
+FIXED64, SFIXED64, DOUBLE = range(8, 11)
+FIXED32, SFIXED32, FLOAT = range(11, 14)
+TEXT, BYTES, MESSAGE, REFUSED = range(14, 18)
+"""Kinds of contents, those of one wire type together: varints, eight bytes, four bytes, lengths. A field that
+is REFUSED leaves its value to others."""
+_KINDS: Final = {
+    1: DOUBLE,
+    2: FLOAT,
+    3: INT64,
+    4: UINT64,
+    5: INT32,
+    6: FIXED64,
+    7: FIXED32,
+    8: BOOL,
+    9: TEXT,
+    11: MESSAGE,
+    12: BYTES,
+    13: UINT32,
+    14: ENUM,
+    15: SFIXED32,
+    16: SFIXED64,
+    17: SINT32,
+    18: SINT64,
+}
+"""By FieldDescriptorProto.Type; groups are none."""
+
+END, CONSTANT, NAME, IF_THERE, SCALAR, LIST, MAP = range(7)
+"""Steps of writing."""
+
+
+class Layout(NamedTuple):
+    """What a compiled loop knows of a message, and what it writes."""
+
+    first: NDArray[np.int64]
+    """By node, a message at one place or a type that nobody looks into: its first field; those of a node
+    stand together by number, up to the first of the next."""
+    cost: NDArray[np.int64]
+    """By node: bytes of JSON that a message may become, whose fields are all absent."""
+    number: NDArray[np.int64]
+    """By field, like the following."""
+    kind: NDArray[np.int64]
+    repeated: NDArray[np.int64]
+    node: NDArray[np.int64]
+    """Node of a message; -1."""
+    slot: NDArray[np.int64]
+    """Number of a wanted content; -1."""
+    once: NDArray[np.int64]
+    """Number of those of which one may occur, once; -1."""
+    charge: NDArray[np.int64]
+    """Bytes of JSON that a content may become beyond those of its message and its own."""
+    steps: NDArray[np.int64]
+    """Shape (n, 6). CONSTANT: place and size in `texts`. NAME: the same, with a comma before it if it is not
+    the first. IF_THERE: slot, and the step to go on with if it is absent. SCALAR: slot, kind, first and end
+    of its names in `names`. LIST: the same and the field's number. MAP: slot, kind, and of the field its
+    number."""
+    texts: NDArray[np.uint8]
+    names: NDArray[np.int64]
+    """Shape (n, 3): number of an enum's value, place and size of its name in `texts`; in order."""
+
+
+class ProtobufTranscoder:
+    """Writes what is wanted of messages of one type as JSON text.
+
+    Parameters
+    ----------
+    layout
+        Of the message.
+    slots
+        How many contents are wanted.
+    behind
+        Bytes that each value begins with, before its message.
+    bound
+        Bytes of JSON that a value may become.
+    """
+
+    def __init__(self, layout: Layout, slots: int, behind: bytes, bound: Bound) -> None:
+        self._layout = layout
+        self._behind = np.frombuffer(behind, np.uint8)
+        self._bound = bound
+        self._found = np.zeros((max(slots, 1), 2), np.int64)
+        self._seen = np.zeros(max(int(layout.once.max(initial=-1)) + 1, 1), np.int64)
+        self._open = np.zeros((MAX_OPEN + 2, 2), np.int64)
+
+    def texts(self, data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Texts:
+        """Write the texts of values."""
+        room = self._found, self._seen, self._open, self._behind
+        scan = partial(transcode_protobuf, self._layout, *room, self._bound.free, self._bound.per_byte)
+        return with_room(scan, data, starts, stops, self._bound)
+
+
+def compile_protobuf_transcoder() -> None:
+    """Compile what reads values (seconds), or load it from the cache of compiled functions."""
+    none = np.zeros(0, np.int64)
+    columns = none, none, none, none, none, none, none
+    steps, names = np.zeros((0, 6), np.int64), np.zeros((0, 3), np.int64)
+    layout = Layout(none, none, *columns, steps, np.frombuffer(bytes(PADDING), np.uint8), names)
+    ProtobufTranscoder(layout, 0, b"", Bound(0, 0)).texts(np.zeros(PADDING, np.uint8), none, none)
+
+
+def protobuf_layout(
+    descriptor: Any, wanted: Wanted, own: Callable[[str], bool], field_text: int
+) -> tuple[Layout, int] | None:
+    """Lay out a message, with the number of its slots; None where others have to read it.
+
+    Parameters
+    ----------
+    descriptor
+        Of the message, as the library has it.
+    wanted
+        What is looked at.
+    own
+        Whether the library reads messages of this full name in a way of their own.
+    field_text
+        Bytes of JSON that count for a field beyond its name.
+    """
+    maker = _Maker(own, field_text)
+    try:
+        return maker.layout(descriptor, wanted), maker.slots
+    except _NotWrittenError:
+        return None
+
+
+_Column: TypeAlias = NDArray[np.int64]
+_Columns: TypeAlias = tuple[_Column, _Column, _Column, _Column, _Column, _Column, _Column]
+
+
+class _NotWrittenError(Exception):
+    """A message, or what is wanted of it, is left to others."""
+
+
+class _Maker:
+    """Lays out one message."""
+
+    def __init__(self, own: Callable[[str], bool], field_text: int) -> None:
+        self._own = own
+        self._field_text = field_text
+        self._nodes: list[list[tuple[int, ...]]] = []
+        self._costs: list[int] = []
+        self._passed: dict[str, int] = {}
+        """Node of each type that nobody looks into."""
+        self._waiting: list[tuple[int, Any]] = []
+        self._steps: list[list[int]] = []
+        self._texts = bytearray()
+        self._names: list[tuple[int, int, int]] = []
+        self._enums: dict[str, tuple[int, int]] = {}
+        self._once = 0
+        self.slots = 0
+        self._encoded = msgspec.json.Encoder().encode
+
+    def layout(self, descriptor: Any, wanted: Wanted) -> Layout:
+        """Lay out the whole."""
+        if wanted.whole or self._own(descriptor.full_name):
+            raise _NotWrittenError
+        self._object(descriptor, wanted)
+        self._step(END)
+        while self._waiting:
+            node, waiting = self._waiting.pop()
+            self._nodes[node] = [self._field(each, -1, -1, None) for each in self._fields(waiting)]
+        nodes = [sorted(node) for node in self._nodes]
+        fields = np.array([each for node in nodes for each in node], np.int64).reshape(-1, 7)
+        if len(fields) > MAX_FIELDS:
+            raise _NotWrittenError
+        columns = cast("_Columns", tuple(np.ascontiguousarray(column) for column in fields.T))
+        return Layout(
+            np.cumsum([0, *map(len, nodes)]).astype(np.int64),
+            np.array(self._costs, np.int64),
+            *columns,
+            np.array(self._steps, np.int64).reshape(-1, 6),
+            np.frombuffer(bytes(self._texts) + bytes(PADDING), np.uint8),
+            np.array(self._names, np.int64).reshape(-1, 3),
+        )
+
+    def _step(self, what: int, *numbers: int) -> int:
+        self._steps.append([what, *numbers, *[0] * (5 - len(numbers))])
+        return len(self._steps) - 1
+
+    def _text(self, text: bytes) -> tuple[int, int]:
+        place = len(self._texts)
+        self._texts += text
+        return place, len(text)
+
+    def _new_node(self, descriptor: Any) -> int:
+        if len(self._nodes) >= MAX_NODES:
+            raise _NotWrittenError
+        self._nodes.append([])
+        self._costs.append(sum(map(self._cost, descriptor.fields)) + self._field_text)
+        return len(self._nodes) - 1
+
+    def _cost(self, field: Any) -> int:
+        """Bytes of JSON that a field may become where it is absent."""
+        return len(field.name.encode()) + self._field_text + self._longest(field)
+
+    def _longest(self, field: Any) -> int:
+        if field.enum_type is None:
+            return 0
+        return max((len(value.name.encode()) for value in field.enum_type.values), default=0)
+
+    def _fields(self, descriptor: Any) -> Sequence[Any]:
+        if descriptor.is_extendable or any(field.is_required for field in descriptor.fields):
+            raise _NotWrittenError
+        return descriptor.fields
+
+    def _passed_over(self, descriptor: Any) -> int:
+        """Node of a type that nobody looks into."""
+        name = descriptor.full_name
+        if name not in self._passed:
+            self._passed[name] = self._new_node(descriptor)
+            self._waiting.append((self._passed[name], descriptor))
+        return self._passed[name]
+
+    def _field(self, field: Any, slot: int, once: int, node: int | None) -> tuple[int, ...]:
+        """Lay out a field; without a node, one that a message of its own type gets."""
+        kind = _KINDS.get(field.type, REFUSED)
+        if kind == MESSAGE and self._own(field.message_type.full_name):
+            kind = REFUSED
+        if kind == MESSAGE and node is None:
+            node = self._passed_over(field.message_type)
+        below = -1 if node is None else node
+        return field.number, kind, int(field.is_repeated), below, slot, once, self._longest(field)
+
+    def _object(self, descriptor: Any, wanted: Wanted) -> int:
+        """Lay out a message of which fields are wanted: its node, and the steps that write it."""
+        node, laid = self._new_node(descriptor), list[tuple[int, ...]]()
+        self._step(CONSTANT, *self._text(b"{"))
+        fields = self._fields(descriptor)
+        groups = {
+            id_: self._next_once()
+            for id_ in {each.containing_oneof.full_name for each in fields if each.containing_oneof}
+        }
+        for field in fields:
+            once = groups[field.containing_oneof.full_name] if field.containing_oneof else -1
+            inside = wanted.fields.get(field.name)
+            if inside is None:
+                laid.append(self._field(field, -1, once, None))
+                continue
+            if once < 0 and not field.is_repeated:
+                once = self._next_once()
+            laid.append(self._wanted_field(field, inside, once))
+        self._step(CONSTANT, *self._text(b"}"))
+        self._nodes[node] = laid
+        return node
+
+    def _next_once(self) -> int:
+        self._once += 1
+        return self._once - 1
+
+    def _wanted_field(self, field: Any, inside: Wanted, once: int) -> tuple[int, ...]:
+        slot, node = self.slots, None
+        self.slots += 1
+        skip = self._step(IF_THERE, slot) if field.has_presence else -1
+        self._step(NAME, *self._text(self._encoded(field.name) + b":"))
+        entry_ = field.message_type if field.is_repeated else None
+        kind = _KINDS.get(field.type, REFUSED)
+        if entry_ is not None:
+            if not entry_.GetOptions().map_entry:
+                raise _NotWrittenError
+            key, value = (entry_.fields_by_name[name] for name in ("key", "value"))
+            if _KINDS.get(key.type) != TEXT or not self._is_written(value) or value.enum_type is not None:
+                raise _NotWrittenError
+            self._step(MAP, slot, _KINDS[value.type], field.number)
+        elif kind == MESSAGE:
+            if inside.whole or self._own(field.message_type.full_name):
+                raise _NotWrittenError
+            node = self._object(field.message_type, inside)
+        elif not self._is_written(field):
+            raise _NotWrittenError
+        else:
+            self._step(
+                LIST if field.is_repeated else SCALAR, slot, kind, *self._names_of(field), field.number
+            )
+        if skip >= 0:
+            self._steps[skip][2] = len(self._steps)
+        return self._field(field, slot, once, node)
+
+    @staticmethod
+    def _is_written(field: Any) -> bool:
+        return _KINDS.get(field.type, REFUSED) not in {BYTES, MESSAGE, REFUSED}
+
+    def _names_of(self, field: Any) -> tuple[int, int]:
+        """First and end of the names of an enum's values."""
+        if field.enum_type is None:
+            return 0, 0
+        name = field.enum_type.full_name
+        if name not in self._enums:
+            first = len(self._names)
+            for number, value in sorted(field.enum_type.values_by_number.items()):
+                self._names.append((number, *self._text(self._encoded(value.name))))
+            self._enums[name] = first, len(self._names)
+        return self._enums[name]
+
+
+@hot
+def _borrowed(layout: Layout) -> Layout:
+    """The same without counted references, for as long as the caller holds it."""
+    return Layout(
+        without_refcount(layout.first),
+        without_refcount(layout.cost),
+        without_refcount(layout.number),
+        without_refcount(layout.kind),
+        without_refcount(layout.repeated),
+        without_refcount(layout.node),
+        without_refcount(layout.slot),
+        without_refcount(layout.once),
+        without_refcount(layout.charge),
+        without_refcount(layout.steps),
+        without_refcount(layout.texts),
+        without_refcount(layout.names),
+    )
+
+
+@hot
+def _field_of(number: int, node: int, layout: Layout) -> int:
+    """The field of this number in a node; -1 if there is none."""
+    low, high = layout.first[node], layout.first[node + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if layout.number[middle] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < layout.first[node + 1] and layout.number[low] == number else -1
+
+
+@hot
+def _wire_of(kind: int) -> int:
+    if kind <= ENUM:
+        return VARINT_WIRE
+    if kind <= DOUBLE:
+        return EIGHT_WIRE
+    return FOUR_WIRE if kind <= FLOAT else BYTES_WIRE
+
+
+@hot
+def _behind(data: Any, at: int, stop: int, wire: int) -> int:
+    """The position behind a content of a wire type; UNUSUAL where there is none."""
+    if wire == VARINT_WIRE:
+        _, at = varint(data, at, stop)
+        return at
+    if wire == EIGHT_WIRE:
+        return at + 8 if stop - at >= 8 else UNUSUAL
+    if wire == FOUR_WIRE:
+        return at + 4 if stop - at >= 4 else UNUSUAL
+    if wire != BYTES_WIRE:
+        return UNUSUAL
+    size, at = varint(data, at, stop)
+    if at < 0 or size > np.uint64(stop - at):
+        return UNUSUAL
+    return at + signed(size)
+
+
+@hot
+def _find(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: a way out each
+    layout: Layout, data: Any, at: int, end: int, found: Any, seen: Any, opened: Any, most: int
+) -> bool:
+    """Find the wanted contents of a message, all of which is gone through; False where others have to."""
+    for i in range(len(found)):
+        found[i, 0] = -1
+    for i in range(len(seen)):
+        seen[i] = 0
+    depth = node = 0
+    cost = layout.cost[0]
+    stop = end
+    while True:
+        if at == stop:
+            if depth == 0:
+                return cost <= most
+            stop, node = opened[depth, 0], opened[depth, 1]
+            depth -= 1
+            continue
+        begin = at
+        tag, at = varint(data, at, stop)
+        if at < 0 or tag >= np.uint64(1 << 32):
+            return False
+        wire, number = signed(tag) & 7, signed(tag) >> 3
+        if number == 0:
+            return False
+        field = _field_of(number, node, layout)
+        start = at
+        if wire == BYTES_WIRE:
+            size, start = varint(data, at, stop)
+            if start < 0 or size > np.uint64(stop - start):
+                return False
+            at = start + signed(size)
+        else:
+            at = _behind(data, at, stop, wire)
+            if at < 0:
+                return False
+        if field < 0:
+            continue
+        kind = layout.kind[field]
+        if kind == REFUSED:
+            return False
+        once = layout.once[field]
+        if once >= 0:
+            if seen[once]:
+                return False
+            seen[once] = 1
+        natural = _wire_of(kind)
+        if wire != natural:
+            if wire != BYTES_WIRE or not layout.repeated[field]:
+                return False
+            place = start
+            while place < at:  # packed
+                place = _behind(data, place, at, natural)
+                if place < 0:
+                    return False
+                cost += layout.charge[field]
+        else:
+            cost += layout.charge[field]
+        if kind == TEXT and not is_utf8(data, start, at):
+            return False
+        slot = layout.slot[field]
+        if slot >= 0:
+            if found[slot, 0] < 0 or not layout.repeated[field]:
+                found[slot, 0] = begin if layout.repeated[field] else start
+            found[slot, 1] = at
+        if kind == MESSAGE:
+            depth += 1
+            if depth > MAX_OPEN:
+                return False
+            opened[depth, 0], opened[depth, 1] = stop, node
+            stop, at, node = at, start, layout.node[field]
+            cost += layout.cost[node]
+
+
+@inner
+def _write_scalar(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a kind each
+    names: Any,
+    texts: Any,
+    data: Any,
+    at: int,
+    stop: int,
+    kind: int,
+    first: int,
+    last: int,
+    out: Any,
+    end: int,
+) -> int:
+    """Write a content; its default where `at` is negative. UNUSUAL where it is beyond its type or text."""
+    names = without_refcount(names)
+    texts = without_refcount(texts)
+    data = without_refcount(data)
+    out = without_refcount(out)
+    if kind == TEXT:
+        if at < 0:
+            out[end] = out[end + 1] = QUOTE
+            return end + 2
+        if end + stop - at > len(out) - MARGIN:
+            return _FULL
+        return write_text(data, at, stop, out, end)
+    if kind <= ENUM:
+        raw = np.uint64(0)
+        if at >= 0:
+            raw, _ = varint(data, at, stop)
+        if kind == BOOL:
+            return write_bool(raw == np.uint64(1), out, end) if raw <= np.uint64(1) else UNUSUAL
+        if kind == UINT64 or kind == UINT32:  # noqa: PLR1714, SIM109 - compiled
+            if kind == UINT32 and raw >= np.uint64(1 << 32):
+                return UNUSUAL
+            return write_digits(raw, out, end)
+        if kind == SINT64 or kind == SINT32:  # noqa: PLR1714, SIM109 - compiled
+            if kind == SINT32 and raw >= np.uint64(1 << 32):
+                return UNUSUAL
+            return write_whole(zigzag(raw), out, end)
+        whole = signed(raw)
+        if kind != INT64 and not -2147483648 <= whole <= 2147483647:
+            return UNUSUAL
+        if kind != ENUM:
+            return write_whole(whole, out, end)
+        while first < last:
+            middle = (first + last) >> 1
+            known = names[middle, 0]
+            if known == whole:
+                if end + names[middle, 2] > len(out) - MARGIN:
+                    return _FULL
+                return write_constant(texts, names[middle, 1], names[middle, 2], out, end)
+            if known < whole:
+                first = middle + 1
+            else:
+                last = middle
+        return UNUSUAL
+    word = word_at(data, at) if at >= 0 else np.uint64(0)
+    if kind == FIXED64:
+        return write_digits(word, out, end)
+    if kind == SFIXED64:
+        return write_whole(signed(word), out, end)
+    if kind == DOUBLE:
+        return write_double(np.uint64(word).view(np.float64), out, end)
+    low = np.uint32(word & np.uint64(0xFFFFFFFF))
+    if kind == FIXED32:
+        return write_digits(np.uint64(low), out, end)
+    if kind == SFIXED32:
+        return write_whole(signed(low.view(np.int32)), out, end)
+    return write_double(np.float64(low.view(np.float32)), out, end)
+
+
+_FULL: Final = -2
+
+
+@hot
+def _write_list(layout: Layout, data: Any, at: int, stop: int, step: Any, out: Any, end: int) -> int:
+    """Write a repeated field, whose contents are between two positions with others among them."""
+    kind, wanted = step[2], step[5]
+    natural = _wire_of(kind)
+    out[end] = ARRAY_OPENS
+    end += 1
+    is_first = True
+    while 0 <= at < stop:
+        tag, at = varint(data, at, stop)
+        wire, begin = signed(tag) & 7, at
+        at = _behind(data, at, stop, wire)
+        if signed(tag) >> 3 != wanted:
+            continue
+        if wire == BYTES_WIRE:
+            _, begin = varint(data, begin, stop)
+        while True:
+            behind = at
+            if wire != natural:  # packed
+                if begin == at:
+                    break
+                behind = _behind(data, begin, at, natural)
+            if end > len(out) - MARGIN:
+                return _FULL
+            if not is_first:
+                out[end] = COMMA
+                end += 1
+            is_first = False
+            end = _write_scalar(
+                layout.names, layout.texts, data, begin, behind, kind, step[3], step[4], out, end
+            )
+            if end < 0:
+                return end
+            if wire == natural:
+                break
+            begin = behind
+    if end > len(out) - MARGIN:
+        return _FULL
+    out[end] = ARRAY_CLOSES
+    return end + 1
+
+
+@hot
+def _write_map(  # noqa: C901, PLR0911, PLR0912 - compiled: scalars
+    layout: Layout, data: Any, at: int, stop: int, step: Any, out: Any, end: int
+) -> int:
+    """Write a map by text, whose entries are between two positions with other fields among them."""
+    kind, wanted = step[2], step[3]
+    out[end] = OBJECT_OPENS
+    end += 1
+    is_first = True
+    while 0 <= at < stop:
+        tag, at = varint(data, at, stop)
+        begin = at
+        at = _behind(data, at, stop, signed(tag) & 7)
+        if signed(tag) >> 3 != wanted:
+            continue
+        _, begin = varint(data, begin, stop)
+        key = key_stop = value = value_stop = -1
+        while begin < at:
+            part, begin = varint(data, begin, at)
+            start = begin
+            begin = _behind(data, start, at, signed(part) & 7)
+            number = signed(part) >> 3
+            if signed(part) & 7 == BYTES_WIRE:
+                _, start = varint(data, start, at)
+            if number == 1:
+                if key >= 0:
+                    return UNUSUAL
+                key, key_stop = start, begin
+            elif number == 2:
+                if value >= 0:
+                    return UNUSUAL
+                value, value_stop = start, begin
+            else:
+                return UNUSUAL  # the library has such an entry for none
+        if end > len(out) - MARGIN:
+            return _FULL
+        if not is_first:
+            out[end] = COMMA
+            end += 1
+        is_first = False
+        end = _write_scalar(layout.names, layout.texts, data, key, key_stop, TEXT, 0, 0, out, end)
+        if end < 0:
+            return end
+        out[end] = COLON
+        end += 1
+        if end > len(out) - MARGIN:
+            return _FULL
+        end = _write_scalar(layout.names, layout.texts, data, value, value_stop, kind, 0, 0, out, end)
+        if end < 0:
+            return end
+    if end > len(out) - MARGIN:
+        return _FULL
+    out[end] = OBJECT_CLOSES
+    return end + 1
+
+
+@hot
+def _written(layout: Layout, data: Any, found: Any, out: Any, end: int) -> int:
+    """Write the wanted contents that were found: the position behind, UNUSUAL, or `_FULL`."""
+    i = 0
+    while True:
+        step = without_refcount(layout.steps[i])
+        what = step[0]
+        i += 1
+        if end > len(out) - MARGIN:
+            return _FULL
+        if what == END:
+            return end
+        if what == CONSTANT or what == NAME:  # noqa: PLR1714, SIM109 - compiled
+            if what == NAME and out[end - 1] != OBJECT_OPENS:
+                out[end] = COMMA
+                end += 1
+            if end + step[2] > len(out) - MARGIN:
+                return _FULL
+            end = write_constant(layout.texts, step[1], step[2], out, end)
+            continue
+        slot = step[1]
+        if what == IF_THERE:
+            if found[slot, 0] < 0:
+                i = step[2]
+            continue
+        at, stop = found[slot, 0], found[slot, 1]
+        if what == SCALAR:
+            end = _write_scalar(
+                layout.names, layout.texts, data, at, stop, step[2], step[3], step[4], out, end
+            )
+        elif what == LIST:
+            end = _write_list(layout, data, at, stop, step, out, end)
+        else:
+            end = _write_map(layout, data, at, stop, step, out, end)
+        if end < 0:
+            return end
+
+
+@entry
+def transcode_protobuf(  # noqa: PLR0913, PLR0917 - compiled: arrays
+    layout: Layout,
+    found: Any,
+    seen: Any,
+    opened: Any,
+    behind: Any,
+    free: int,
+    per_byte: int,
+    data: Any,
+    starts: Any,
+    stops: Any,
+    out: Any,
+    begins: Any,
+    sizes: Any,
+    progress: Any,
+) -> None:
+    """Write what is wanted of values; what is left to others has the size -1.
+
+    Parameters
+    ----------
+    layout
+        Of the message.
+    found, seen, opened
+        Room: int64 (slots, 2), where each wanted content is; what may occur once and did; messages that are
+        open, each with its end and node.
+    behind
+        Bytes that each value begins with, before its message.
+    free, per_byte
+        Bytes of JSON that a value may become.
+    data, starts, stops
+        Bytes, with `PADDING` others behind, and where values begin and end.
+    out, begins, sizes, progress
+        As of `with_room`.
+    """
+    data = without_refcount(data)
+    starts = without_refcount(starts)
+    stops = without_refcount(stops)
+    out = without_refcount(out)
+    begins = without_refcount(begins)
+    sizes = without_refcount(sizes)
+    found = without_refcount(found)
+    seen = without_refcount(seen)
+    opened = without_refcount(opened)
+    layout = _borrowed(layout)
+    used = progress[1]
+    i = progress[0]
+    while i < len(starts):
+        at, stop = starts[i], stops[i]
+        good = stop - at >= len(behind)
+        if good:
+            for place in range(len(behind)):
+                good = good and data[at + place] == behind[place]
+        most = free + per_byte * (stop - at)
+        if good and _find(layout, data, at + len(behind), stop, found, seen, opened, most):
+            end = _written(layout, data, found, out, used)
+            if end == _FULL:
+                break
+            if end >= 0:
+                begins[i] = used
+                sizes[i] = end - used
+                used = end
+        i += 1
+    progress[0] = i
+    progress[1] = used
