@@ -233,7 +233,7 @@ def check_ids(events: Iterable[Event]) -> CheckResult | None:
     if affix is None:
         told = "they may be of another time; streamwatch inspect compares more of them"
         return CheckResult(what, good=True, details=(f"{shown}: {told}",))
-    details = (affix.said, shown, "streamwatch inspect proposes a mapping")
+    details = (affix.note, shown, "streamwatch inspect proposes a mapping")
     return CheckResult(what, good=False, details=details)
 
 
