@@ -365,7 +365,28 @@ def borrowed_room(room: ScoreRoom) -> ScoreRoom:
 
 
 @inner
-def scores_after(data: Any, at: int, room: Any) -> int:  # noqa: PLR0911 - compiled
+def _name_after(data: Any, at: int, before: Any) -> int:
+    """Read the name of a class and the colon behind it: the position after them, or UNUSUAL.
+
+    What is to be remembered of the name is written to `before`, a row of `ScoreRoom.before`.
+    """
+    if data[at] != QUOTE:
+        return UNUSUAL
+    start = at
+    stop, kind = text_after(data, at + 1)
+    if stop < 0 or kind == ODD:
+        return UNUSUAL
+    at = after_space(data, stop + 1)
+    if data[at] != COLON:
+        return UNUSUAL
+    at = after_space(data, at + 1)
+    before[0], before[1], before[2] = start, at - start, stop + 1 - start
+    before[3] = _UNKNOWN
+    return at
+
+
+@inner
+def scores_after(data: Any, at: int, room: Any) -> int:
     """Read scores from the brace or bracket at `at` on: the position after them, or UNUSUAL.
 
     Names of classes are left to `judged_scores`. None at all, and more than a record may have, are unusual.
@@ -381,18 +402,9 @@ def scores_after(data: Any, at: int, room: Any) -> int:  # noqa: PLR0911 - compi
             if count < room.state[2] and same(data, at, data, before[0], before[1]):
                 at += before[1]
             else:
-                if data[at] != QUOTE:
+                at = _name_after(data, at, before)
+                if at < 0:
                     return UNUSUAL
-                start = at
-                stop, kind = text_after(data, at + 1)
-                if stop < 0 or kind == ODD:
-                    return UNUSUAL
-                at = after_space(data, stop + 1)
-                if data[at] != COLON:
-                    return UNUSUAL
-                at = after_space(data, at + 1)
-                before[0], before[1], before[2] = start, at - start, stop + 1 - start
-                before[3] = _UNKNOWN
                 room.state[2] = count + 1
             number = before[3]
             if number < 0:
