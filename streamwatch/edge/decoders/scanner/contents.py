@@ -21,7 +21,6 @@ from streamwatch.edge.decoders.scanner.text import (
     NUMBER,
     OBJECT_CLOSES,
     OBJECT_OPENS,
-    ODD,
     PLUS,
     POINT,
     QUOTE,
@@ -35,8 +34,8 @@ from streamwatch.edge.decoders.scanner.text import (
     after_space,
     digits,
     number_at,
+    plain_text,
     same,
-    text_after,
 )
 from streamwatch.edge.decoders.scanner.tokens import number_of
 
@@ -364,29 +363,8 @@ def borrowed_room(room: ScoreRoom) -> ScoreRoom:
     )
 
 
-@inner
-def _name_after(data: Any, at: int, before: Any) -> int:
-    """Read the name of a class and the colon behind it: the position after them, or UNUSUAL.
-
-    What is to be remembered of the name is written to `before`, a row of `ScoreRoom.before`.
-    """
-    if data[at] != QUOTE:
-        return UNUSUAL
-    start = at
-    stop, kind = text_after(data, at + 1)
-    if stop < 0 or kind == ODD:
-        return UNUSUAL
-    at = after_space(data, stop + 1)
-    if data[at] != COLON:
-        return UNUSUAL
-    at = after_space(data, at + 1)
-    before[0], before[1], before[2] = start, at - start, stop + 1 - start
-    before[3] = _UNKNOWN
-    return at
-
-
-@inner
-def scores_after(data: Any, at: int, room: Any) -> int:
+@hot
+def scores_after(data: Any, at: int, room: Any) -> int:  # noqa: PLR0911 - compiled
     """Read scores from the brace or bracket at `at` on: the position after them, or UNUSUAL.
 
     Names of classes are left to `judged_scores`. None at all, and more than a record may have, are unusual.
@@ -402,9 +380,18 @@ def scores_after(data: Any, at: int, room: Any) -> int:
             if count < room.state[2] and same(data, at, data, before[0], before[1]):
                 at += before[1]
             else:
-                at = _name_after(data, at, before)
-                if at < 0:
+                if data[at] != QUOTE:
                     return UNUSUAL
+                start = at
+                stop = plain_text(data, at + 1)
+                if stop < 0:
+                    return UNUSUAL
+                at = after_space(data, stop + 1)
+                if data[at] != COLON:
+                    return UNUSUAL
+                at = after_space(data, at + 1)
+                before[0], before[1], before[2] = start, at - start, stop + 1 - start
+                before[3] = _UNKNOWN
                 room.state[2] = count + 1
             number = before[3]
             if number < 0:
@@ -424,7 +411,7 @@ def scores_after(data: Any, at: int, room: Any) -> int:
     return UNUSUAL
 
 
-@inner
+@hot
 def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a reason each
     data: Any, rule: Any, of: Any, scored: Any, names: Any, of_array: Any, marks: Any, room: Any
 ) -> int:

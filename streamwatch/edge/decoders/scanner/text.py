@@ -53,6 +53,17 @@ _ESCAPES = np.uint64(sum(1 << (ord(sign) - 64) for sign in "\\bfnrt"))
 
 
 @hot
+def plain_text(data: Any, at: int) -> int:
+    """From the byte after an opening quote to the closing one; UNUSUAL where the text is not plain ASCII."""
+    stops = text_stops(data, at)
+    while stops == 0:
+        at += 32
+        stops = text_stops(data, at)
+    at += trailing_zeros(stops)
+    return at if data[at] == QUOTE else UNUSUAL
+
+
+@hot
 def text_after(data: Any, at: int) -> tuple[int, int]:
     """From the byte after an opening quote to the closing one, and the kind of text; UNUSUAL for none."""
     stops = text_stops(data, at)
