@@ -31,7 +31,7 @@ class JsonReader:
         return contents
 
     def transcoder(self, wanted: Wanted) -> Transcoder:
-        """What finds the texts where they are."""
+        """Give the one that finds texts where they are."""
         del wanted
         return InPlace()
 

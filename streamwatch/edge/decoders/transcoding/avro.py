@@ -49,7 +49,7 @@ LONG, TEXT, BYTES, ENUM, UNION = range(11, 16)
 
 
 class Program(NamedTuple):
-    """What a compiled loop does for each value of a schema."""
+    """Steps that a compiled loop goes through for each value of a schema."""
 
     steps: NDArray[np.int64]
     """Shape (n, 4): what is done, and three numbers that say it in full.

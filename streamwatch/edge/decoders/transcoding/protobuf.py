@@ -82,7 +82,7 @@ END, CONSTANT, NAME, IF_THERE, SCALAR, LIST, MAP = range(7)
 
 
 class Layout(NamedTuple):
-    """What a compiled loop knows of a message, and what it writes."""
+    """Fields of a message as a compiled loop knows them, and steps that write what is wanted."""
 
     first: NDArray[np.int64]
     """By node, a message at one place or a type that nobody looks into: its first field; those of a node
