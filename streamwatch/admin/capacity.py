@@ -361,7 +361,7 @@ def _what_goes(spec: MonitorsSpec, each: ModelSeries, compared: int) -> list[str
     """Say what a model keeps if all models have all series."""
     room = int(spec.max_series * (1 - RESERVE)) - OF_NO_MODEL - compared
     left = max(0, room // spec.max_models - each.needed)
-    said: list[str] = []
+    text: list[str] = []
     for what, count, size in (
         ("further series", each.other, 1),
         ("series under further forgettings", each.forgetting, 1),
@@ -371,10 +371,10 @@ def _what_goes(spec: MonitorsSpec, each: ModelSeries, compared: int) -> list[str
         kept = min(count, left // size) if size else 0
         left -= kept * size
         if kept < count:
-            said.append(f"then each model keeps {kept:,} of {count:,} {what}")
+            text.append(f"then each model keeps {kept:,} of {count:,} {what}")
     beside = each.needed + each.other + each.forgetting + each.segment
     fitting = (spec.max_series - OF_NO_MODEL - compared) // (beside + 20 * each.of_class)
-    return [*said, f"{fitting:,} models of 20 classes have all their series"]
+    return [*text, f"{fitting:,} models of 20 classes have all their series"]
 
 
 PROCESS_BYTES = 270_000_000
@@ -586,14 +586,14 @@ def check_state(limits: Limits) -> Sequence[CheckResult]:
         details.append(
             f"less than the worst case: reading would pause when the state takes {size_text(room)}"
         )
-    return [CheckResult(f"state in {directory}: {found.said}", good=True, details=tuple(details)), worst]
+    return [CheckResult(f"state in {directory}: {found.text}", good=True, details=tuple(details)), worst]
 
 
 @dataclass(frozen=True, slots=True)
 class StateDirStatus:
     """State of a state directory before a start."""
 
-    said: str
+    text: str
     bytes: int = 0
 
 
@@ -620,8 +620,8 @@ def state_dir_status(directory: Path) -> StateDirStatus:
     except StateRefused as error:
         raise StateRefused(f"state.directory: {error}") from error
     size = size_on_disk(directory)
-    said = f"goes on from {written.identity}, {size_text(size)}"
+    text = f"goes on from {written.identity}, {size_text(size)}"
     process = holder(directory)
     if process is not None:
-        said += f"; in use by process {process} now" if process else "; in use now"
-    return StateDirStatus(said, size)
+        text += f"; in use by process {process} now" if process else "; in use now"
+    return StateDirStatus(text, size)

@@ -178,7 +178,7 @@ def check_payload(
         "invalid": reasons.total(),
         "records skipped": sum(isinstance(each, EventGroup) and not each.events for each in decoded),
     }
-    told = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "only null records"
+    listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "only null records"
     scores = are_scores(list(classes), FEWEST_SCORES)
     if scores:
         shown = ", ".join(list(classes)[:SHOWN])
@@ -189,7 +189,7 @@ def check_payload(
     repeated = repeated_of(events, revised=revised)
     details += repeated
     good = not scores and not repeated and (not events or reasons.total() < len(events))
-    what = f"topic {topic}: {told} in the first {len(records)} records"
+    what = f"topic {topic}: {listed} in the first {len(records)} records"
     return CheckResult(what, good=good, details=tuple(details))
 
 

@@ -17,7 +17,7 @@ _PRIVATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 """How an export is opened: as a new file, which only its owner reads, as they alone enter the directory."""
 
 
-def export_to(file: Path, directory: Path, told: Callable[[int, int], None]) -> tuple[int, int]:
+def export_to(file: Path, directory: Path, report: Callable[[int, int], None]) -> tuple[int, int]:
     """Write a closed state; entries and bytes. The file has its name once it is whole and on the disk.
 
     Raises
@@ -31,7 +31,7 @@ def export_to(file: Path, directory: Path, told: Callable[[int, int], None]) -> 
     try:
 
         def show(done: int) -> None:
-            told(done, 0)
+            report(done, 0)
 
         if file == STREAM:
             return export_state(state, sys.stdout.buffer, show)
@@ -50,7 +50,7 @@ def export_to(file: Path, directory: Path, told: Callable[[int, int], None]) -> 
         state.close()
 
 
-def import_from(file: Path, directory: Path, told: Callable[[int, int], None]) -> str:
+def import_from(file: Path, directory: Path, report: Callable[[int, int], None]) -> str:
     """Make a state of an export; its identity.
 
     Raises
@@ -62,7 +62,7 @@ def import_from(file: Path, directory: Path, told: Callable[[int, int], None]) -
     """
 
     def show(done: int) -> None:
-        told(done, 0)
+        report(done, 0)
 
     if file == STREAM:
         return import_state(sys.stdin.buffer, directory, show).identity

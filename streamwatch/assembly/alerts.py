@@ -42,25 +42,25 @@ def build_receivers(settings: Settings) -> list[HttpReceiver]:
 
 
 def _receiver(section: ReceiverSection, index: int, external_url: str) -> HttpReceiver:
-    place = f"alerts.receivers[{index}]"
+    path = f"alerts.receivers[{index}]"
     kind = KINDS.get(section.type)
     if kind is None:
-        raise SettingsError(f"{place}.type: expected one of {', '.join(KINDS)}, got {section.type!r}")
+        raise SettingsError(f"{path}.type: expected one of {', '.join(KINDS)}, got {section.type!r}")
     spec = EndpointSpec(
         name=section.name,
-        url=_url(section, kind, place),
+        url=_url(section, kind, path),
         timeout_seconds=section.timeout / 1000,
         severities=None if section.severities is None else frozenset(section.severities),
-        ca_file=_authorities(section, place),
+        ca_file=_authorities(section, path),
     )
     try:
         own = {key.name: section.read_own(key) for key in kind.keys}
     except UnusableSecretError as error:
-        raise SettingsError(f"{place}.{error}") from None
+        raise SettingsError(f"{path}.{error}") from None
     return HttpReceiver(*kind.configure(spec, ReceiverOptions(external_url, own)))
 
 
-def _url(section: ReceiverSection, kind: ReceiverKind, place: str) -> str:
+def _url(section: ReceiverSection, kind: ReceiverKind, path: str) -> str:
     text = section.read_url() or kind.default_url
     key = "url_file" if section.url_file else "url"
     try:
@@ -69,21 +69,21 @@ def _url(section: ReceiverSection, kind: ReceiverKind, place: str) -> str:
     except ValueError:
         good = False
     if not good:
-        raise SettingsError(f"{place}.{key}: expected http://… or https://… with a host (not shown)")
+        raise SettingsError(f"{path}.{key}: expected http://… or https://… with a host (not shown)")
     if refused(URL(text).host or ""):
         raise SettingsError(
-            f"{place}.{key}: {URL(text).host} is a link-local address, which is never spoken to"
+            f"{path}.{key}: {URL(text).host} is a link-local address, which is never spoken to"
         )
     return text
 
 
-def _authorities(section: ReceiverSection, place: str) -> str | None:
+def _authorities(section: ReceiverSection, path: str) -> str | None:
     if section.ca_file is None:
         return None
     try:
         ssl.create_default_context(cafile=section.ca_file)
     except ssl.SSLError:
-        raise SettingsError(f"{place}.ca_file: expected PEM certificates in {section.ca_file}") from None
+        raise SettingsError(f"{path}.ca_file: expected PEM certificates in {section.ca_file}") from None
     return str(section.ca_file)
 
 

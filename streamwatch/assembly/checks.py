@@ -41,8 +41,8 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
     """Everything that can be known before starting; creates nothing, reads one batch of each topic."""
     try:
         monitors = specs.monitors_spec(settings)
-        told: list[InternalEvent] = []
-        cache = _schema_cache(settings, told.append)
+        events: list[InternalEvent] = []
+        cache = _schema_cache(settings, events.append)
         topics = build_topics(settings, cache)
     except SettingsError as error:
         return [CheckResult(str(error), good=False)]
@@ -57,7 +57,7 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
         *(await _check_samples(settings, topics, cache) if all(result.good for result in of_source) else ()),
         *(
             CheckResult(f"schema {event.schema}: {event.error}", good=False)
-            for event in told
+            for event in events
             if isinstance(event, SchemaRejected)
         ),
         *check_state(limits),
@@ -150,10 +150,10 @@ def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
     spaces = sorted(set(topic_properties.namespaces_by_topic(settings.topics).values()))
     if len(spaces) == 1:
         return []
-    told = ["models are named across namespaces: records of one name are evaluated as one model"]
+    events = ["models are named across namespaces: records of one name are evaluated as one model"]
     for model, found in topic_properties.shared_models(settings.topics).items():
-        told.append(f"{model} is one model in {', '.join(map(repr, found))}")
-    return [CheckResult(f"namespaces: {', '.join(map(repr, spaces))}", good=True, details=tuple(told))]
+        events.append(f"{model} is one model in {', '.join(map(repr, found))}")
+    return [CheckResult(f"namespaces: {', '.join(map(repr, spaces))}", good=True, details=tuple(events))]
 
 
 def capacity_limits(settings: Settings) -> Limits:

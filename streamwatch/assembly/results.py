@@ -67,14 +67,14 @@ def build_results_daemon(
         Settings that contradict each other.
     """
     monitors = specs.shown_monitors(settings)
-    told = deliveries or build_deliveries(settings, telemetry)
+    outgoing = deliveries or build_deliveries(settings, telemetry)
     spec = buckets_spec(settings)
-    reading = _reading(settings, spec, telemetry, told)
+    reading = _reading(settings, spec, telemetry, outgoing)
     topics = [settings.spark.results_topic]
     source = build_results_source(settings, topics, telemetry.emit, reading.offset_metadata, _MOST_BYTES)
-    status = DaemonStatus(source, telemetry, (told,))
+    status = DaemonStatus(source, telemetry, (outgoing,))
     server = build_server(settings.http, status, telemetry, monitors)
-    attachments = Attachments(tuple(sinks), told, Supervisor.from_environment(os.environ))
+    attachments = Attachments(tuple(sinks), outgoing, Supervisor.from_environment(os.environ))
 
     def prepare() -> None:
         warm_up(spec.monitors)
@@ -83,11 +83,11 @@ def build_results_daemon(
 
 
 def _reading(
-    settings: Settings, spec: BucketsSpec, telemetry: Telemetry, told: Deliveries
+    settings: Settings, spec: BucketsSpec, telemetry: Telemetry, outgoing: Deliveries
 ) -> ConsumeLoopSpec:
     section = settings.state
     commits = CommitSpec(section.commit_interval / 1_000, section.commit_events)
-    opening = results_opening(settings, spec, telemetry, told)
+    opening = results_opening(settings, spec, telemetry, outgoing)
     if not specs.store_kind(settings).durable:
         return ConsumeLoopSpec(opening, commits)
     space = FreeSpace(section.directory, section.min_free_megabytes * 1_000_000)
@@ -96,7 +96,7 @@ def _reading(
 
 
 def results_opening(
-    settings: Settings, spec: BucketsSpec, telemetry: Telemetry, told: Deliveries
+    settings: Settings, spec: BucketsSpec, telemetry: Telemetry, outgoing: Deliveries
 ) -> Callable[[], State]:
     """A function that opens the state: who was told of what, and up to which batch."""
 
@@ -122,7 +122,7 @@ def results_opening(
         except BaseException:
             store.close()
             raise
-        alerting = Alerting(book, told, lambda: processor.view.monitors.facts, _now_ms, saved.outbox)
+        alerting = Alerting(book, outgoing, lambda: processor.view.monitors.facts, _now_ms, saved.outbox)
         # Positions are not gone on from: the topic is read from its beginning.
         return State(store, checkpoint, processor, SourcePositions(counts=counts), RestoreReport(), alerting)
 

@@ -85,7 +85,7 @@ def schema_formats(section: TopicsSection) -> dict[str, str]:
         name: values.type if keys[name].type == "json" else f"{values.type} with keys of {keys[name].type}"
         for name, values in formats_by_topic(section).items()
     }
-    return {name: said for name, said in named.items() if said != "json"}
+    return {name: given for name, given in named.items() if given != "json"}
 
 
 # Mappings and envelopes of the settings → what decoders are told.
@@ -147,9 +147,9 @@ def topic_mapping(section: MappingSection, envelope: str | None = None) -> Topic
         when=dict(section.when),
         optional=section.optional,
     )
-    said = section.model_fields_set
-    unsaid: dict[str, Any] = {field: place for field, place in defaults.items() if field not in said}
-    return replace(mapping, **unsaid)
+    given = section.model_fields_set
+    not_given: dict[str, Any] = {field: place for field, place in defaults.items() if field not in given}
+    return replace(mapping, **not_given)
 
 
 def _scored(section: ScoreSection) -> ClassOfScore:

@@ -97,6 +97,6 @@ def show(trial: Trial) -> Trial:
     """One line with a tick or a cross."""
     good = trial.problem is None
     sign, color = ("✓", typer.colors.GREEN) if good else ("✗", typer.colors.RED)
-    told = f"delivered in {trial.milliseconds} ms" if good else f"not delivered: {trial.problem}"
-    typer.echo(f"{typer.style(sign, fg=color)} {trial.receiver} at {trial.host}: {told}")
+    result = f"delivered in {trial.milliseconds} ms" if good else f"not delivered: {trial.problem}"
+    typer.echo(f"{typer.style(sign, fg=color)} {trial.receiver} at {trial.host}: {result}")
     return trial

@@ -21,9 +21,9 @@ def build(package: Path = _PACKAGE) -> str:
     The hash is of names and contents of the package's Python files, 12 hexadecimal digits: equal for equal
     code, however it was installed.
     """
-    told = os.environ.get("STREAMWATCH_BUILD")
-    if told:
-        return told
+    given = os.environ.get("STREAMWATCH_BUILD")
+    if given:
+        return given
     digest = hashlib.blake2b(digest_size=6)
     for file in sorted(package.rglob("*.py")):
         content = file.read_bytes()

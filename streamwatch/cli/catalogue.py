@@ -105,7 +105,7 @@ def _choice(parameter: Line) -> str:
     )
 
 
-def _fact(label: str, said: str, console: Console) -> None:
+def _fact(label: str, content: str, console: Console) -> None:
     """One fact under its label; what does not fit the terminal goes on below itself."""
     import textwrap
 
@@ -113,7 +113,7 @@ def _fact(label: str, said: str, console: Console) -> None:
 
     before = f"    {label:<{_LABEL}}" if label else "    "
     width = max(console.width - len(before) - 1, 30)
-    rows = textwrap.wrap(said, width, break_long_words=False) if console.is_terminal else [said]
+    rows = textwrap.wrap(content, width, break_long_words=False) if console.is_terminal else [content]
     for number, row in enumerate(rows):
         head = before if number == 0 else " " * len(before)
         console.print(Text.assemble((head, "dim"), row), soft_wrap=True)

@@ -146,10 +146,10 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     except SettingsError as error:
         refuse(str(error))
     warmth = replace(warmth, compiled=compiled())
-    said = told(warmth, time.monotonic() - began)
+    text = described(warmth, time.monotonic() - began)
     if warmth.compiled and not kept(warmth):
-        refuse(said)
-    typer.echo(said)
+        refuse(text)
+    typer.echo(text)
 
 
 def kept(warmth: WarmUpResult) -> bool:
@@ -157,7 +157,7 @@ def kept(warmth: WarmUpResult) -> bool:
     return warmth.cache_directory is not None and os.access(warmth.cache_directory, os.W_OK)
 
 
-def told(warmth: WarmUpResult, seconds: float) -> str:
+def described(warmth: WarmUpResult, seconds: float) -> str:
     """Say what became of it, and where it is."""
     where, processor = warmth.cache_directory, os.environ.get("NUMBA_CPU_NAME", "this processor")
     if not warmth.compiled:

@@ -40,8 +40,8 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
         shown = [duration_text(quantile_ms(sample.delays_ms, share)) for share in (0.5, 0.9)]
         longest = duration_text(sample.delays_ms[-1])
         console.print(f"label delay: median {shown[0]}, 90 % within {shown[1]}, longest {longest}")
-    for told, counts in (("predicted", sample.predicted_classes), ("true", sample.true_classes)):
-        console.print(f"{told} classes: {escape(_shares(counts))}")
+    for kind, counts in (("predicted", sample.predicted_classes), ("true", sample.true_classes)):
+        console.print(f"{kind} classes: {escape(_shares(counts))}")
     for (topic, reason), count in sample.invalid.most_common():
         console.print(f"[red]{count:,} records of {escape(topic)} would be invalid: {reason}[/red]")
     for each in sample.repeats.many():

@@ -111,8 +111,8 @@ def _of_daemon(url: str, token_file: Path | None, config: Path | None, overrides
         token = None if token_file is None else token_file.read_text(encoding="utf-8").strip()
     except OSError as error:
         refuse(f"--token-file: {token_file} cannot be read: {error.strerror or error}")
-    told = None if config is None else _yaml(read_used_settings(config, overrides, USED, NO_KAFKA))
-    return from_daemon(url, _versions(), token, told)
+    shown = None if config is None else _yaml(read_used_settings(config, overrides, USED, NO_KAFKA))
+    return from_daemon(url, _versions(), token, shown)
 
 
 def _of_replay(read: ReplaySpec, settings: Settings) -> Source:

@@ -137,8 +137,8 @@ def export(
     place = _directory(directory, config, overrides)
     if file.exists():
         refuse(f"{file} already exists: choose another name")
-    with _refusing(), _progress("writing entries") as told:
-        entries, size = export_to(file, place, told)
+    with _refusing(), _progress("writing entries") as report:
+        entries, size = export_to(file, place, report)
     typer.echo(f"exported {entries:,} entries of {place} to {file}: {size / 1e6:,.1f} MB", err=True)
 
 
@@ -163,8 +163,8 @@ def import_(
     from streamwatch.admin.state_transfer import import_from
 
     place = _directory(directory, config, overrides)
-    with _refusing(), _progress("reading entries") as told:
-        identity = import_from(file, place, told)
+    with _refusing(), _progress("reading entries") as report:
+        identity = import_from(file, place, report)
     typer.echo(f"imported state {identity} into {place}", err=True)
 
 
@@ -265,10 +265,10 @@ def _progress(what: str) -> Generator[Told]:
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=None, visible=False)
 
-        def told(done: int, about: int) -> None:
+        def report(done: int, about: int) -> None:
             bar.update(task, completed=done, total=about or None, visible=True)
 
-        yield told
+        yield report
 
 
 def _tell(check: Check) -> None:

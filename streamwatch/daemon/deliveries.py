@@ -296,9 +296,9 @@ class Deliveries:
         queue.reminded = True
         queue.remind = asyncio.get_running_loop().time() + wait
         open_incidents = [n for n in self._open_incidents if queue.receiver.wants(n)]
-        told = [n for n in open_incidents if not self.outbox.owes(name, n.series)]
-        if told:
-            answer = await queue.receiver.remind(told, self._clock_ms())
+        repeated = [n for n in open_incidents if not self.outbox.owes(name, n.series)]
+        if repeated:
+            answer = await queue.receiver.remind(repeated, self._clock_ms())
             if isinstance(answer, Delivered):
                 queue.failures = 0
                 return

@@ -324,7 +324,7 @@ class MismatchReporter:
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
 
     def tell(self, found: Sequence[Mismatch]) -> None:
         """Emit what is new among everything that is wrong now."""
@@ -332,15 +332,15 @@ class MismatchReporter:
         for each in found:
             if each.disjoint is not None:
                 now.add(("classes", each.model))
-                if ("classes", each.model) not in self._told:
+                if ("classes", each.model) not in self._reported:
                     predicted_class, true = each.disjoint
                     self._telemetry.emit(ClassesDisjoint(each.model, tuple(predicted_class), tuple(true)))
             if each.scores is not None:
                 now.add(("scores", each.model))
-                if ("scores", each.model) not in self._told:
+                if ("scores", each.model) not in self._reported:
                     self._telemetry.emit(ScoresAsClasses(each.model, tuple(each.scores)))
             if each.predictions is not None:
                 now.add(("joins", each.model))
-                if ("joins", each.model) not in self._told:
+                if ("joins", each.model) not in self._reported:
                     self._telemetry.emit(NothingJoins(each.model, each.predictions))
-        self._told = now
+        self._reported = now

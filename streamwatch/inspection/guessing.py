@@ -50,9 +50,10 @@ def no_ids_meet(streams: Mapping[str, Sequence[Stream]]) -> list[str]:
             )
     if notes:
         return notes
-    told = [f"{stream.topic}: {_shown(stream)}" for stream in wholes]
+    candidates = [f"{stream.topic}: {_shown(stream)}" for stream in wholes]
     return [
-        "id: no field of one topic has contents in common with one of another; candidates: " + "; ".join(told)
+        "id: no field of one topic has contents in common with one of another; candidates: "
+        + "; ".join(candidates)
     ]
 
 

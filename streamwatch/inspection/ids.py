@@ -165,7 +165,9 @@ def affix_of(a: Column, b: Column) -> Affix | None:
         for core_b in (cut_b, ("", "", frozenset(b.counts))):
             shared = len(core_a[2] & core_b[2])
             if shared >= least and core_a[:2] != core_b[:2]:
-                return Affix(a.location, b.location, _told(a.location, core_a, b.location, core_b), shared)
+                return Affix(
+                    a.location, b.location, _describe(a.location, core_a, b.location, core_b), shared
+                )
     for one, other, swapped in ((a, b, False), (b, a, True)):
         for sign in ("|", ":", "/", "-", "_", "#", "."):
             parts = Counter(part for text in one.counts for part in text.split(sign) if sign in text)
@@ -197,7 +199,7 @@ def _common_start(texts: Sequence[str]) -> str:
     return first[:length]
 
 
-def _told(
+def _describe(
     a: str, left: tuple[str, str, frozenset[str]], b: str, right: tuple[str, str, frozenset[str]]
 ) -> str:
     note: list[str] = []

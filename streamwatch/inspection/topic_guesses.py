@@ -95,9 +95,9 @@ def both_guess(pairing: Pairing) -> list[TopicGuess]:
     kinds = (pairing.predictions.kind, pairing.labels.kind)
     assert kinds[0] is not None  # noqa: S101 - whoever calls has looked
     assert kinds[1] is not None  # noqa: S101
-    told = (kinds[0][0], kinds[0][1], kinds[1][1])
+    of_kind = (kinds[0][0], kinds[0][1], kinds[1][1])
     if of_predictions.id.location != of_labels.id.location:
-        return [replace(of_predictions, kind=told), replace(of_labels, kind=told)]
+        return [replace(of_predictions, kind=of_kind), replace(of_labels, kind=of_kind)]
     one_time = (
         of_labels.timestamp is not None
         and of_predictions.timestamp is not None
@@ -117,7 +117,7 @@ def both_guess(pairing: Pairing) -> list[TopicGuess]:
             of_predictions.timestamp_unit if one_time else "ms",
             of_predictions.scores,
             of_labels.classes,
-            told,
+            of_kind,
             of_predictions.has_fold_field,
             largest=of_predictions.largest,
         )

@@ -106,18 +106,18 @@ def _head(topic: TopicGuess) -> dict[str, Any]:
 
 def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
     """Key, value and reason of each line of a mapping."""
-    yield "id", topic.id.location, _said(topic.id)
+    yield "id", topic.id.location, _reason(topic.id)
     if topic.model is not None:
         locations = topic.model.locations
-        yield "model", locations if isinstance(locations, str) else list(locations), _said(topic.model)
+        yield "model", locations if isinstance(locations, str) else list(locations), _reason(topic.model)
     else:
         yield "model", None, "a label is for every model that predicted its id"
     if topic.prediction is not None:
-        yield "prediction", _predicted(topic, topic.prediction), _said(topic.prediction)
+        yield "prediction", _predicted(topic, topic.prediction), _reason(topic.prediction)
     if topic.label is not None:
-        yield "label", topic.label.location, _said(topic.label)
+        yield "label", topic.label.location, _reason(topic.label)
     if topic.timestamp is not None:
-        yield "timestamp", topic.timestamp.location, _said(topic.timestamp)
+        yield "timestamp", topic.timestamp.location, _reason(topic.timestamp)
         yield "timestamp_unit", topic.timestamp_unit, ""
     else:
         yield "timestamp", None, "the record's time counts"
@@ -160,7 +160,7 @@ def _numbers(key: str, numbers: Numbers) -> dict[str, Any]:
     return {key: numbers.location} | ordered
 
 
-def _said(choice: Choice) -> str:
+def _reason(choice: Choice) -> str:
     note = choice.why
     if choice.is_close:
         note += f"{'; ' if note else ''}{choice.confidence:.0%} sure, else {choice.runner_up}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.cli.compile import kept, told
+from streamwatch.cli.compile import described, kept
 from streamwatch.core.estimators.warming import WarmUpResult
 from tests.deploy.repository import DEPLOY
 
@@ -129,4 +129,4 @@ def test_other_estimators_are_compiled_for_this_start_alone_and_that_is_said(ker
 def test_no_place_at_all_is_said() -> None:
     nowhere = WarmUpResult(compiled=6, loaded=0, cache_directory=None)
     assert not kept(nowhere)
-    assert "every start compiles them: set NUMBA_CACHE_DIR" in told(nowhere, 24.0)
+    assert "every start compiles them: set NUMBA_CACHE_DIR" in described(nowhere, 24.0)

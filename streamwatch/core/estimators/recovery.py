@@ -318,19 +318,19 @@ def recovery_document(forgetting: str, error: float, record: np.void) -> dict[st
     record
         Of `RECOVERY`, shape ().
     """
-    said = read_recoveries(np.array([record], RECOVERY))
+    read = read_recoveries(np.array([record], RECOVERY))
     document: dict[str, object] = {"forgetting": forgetting}
-    if said.recovering[0]:
+    if read.recovering[0]:
         document["under_way"] = {
             "since_outcome": int(record["since"]) + 1,
             "alarm_timestamp_seconds": float(record["alarm_ms"]) / 1000.0,
             "error_before_ratio": float(record["before"]),
             "error_now_ratio": error,
         }
-    if said.recovered[0] + said.not_recovered[0] > 0:
-        outcomes = float(said.outcomes[0])
+    if read.recovered[0] + read.not_recovered[0] > 0:
+        outcomes = float(read.outcomes[0])
         document["last"] = {
-            "depth": float(said.depth[0]),
+            "depth": float(read.depth[0]),
             "outcomes": outcomes if outcomes == outcomes else None,  # noqa: PLR0124 - NaN is not itself
         }
     return document

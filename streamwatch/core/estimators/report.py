@@ -180,18 +180,18 @@ class SeriesReport:
         records = table.recoveries(rows)
         if not len(records):
             return
-        said = read_recoveries(records)
+        found = read_recoveries(records)
         for stage, counts in (
-            ("begun", said.begun),
-            ("recovered", said.recovered),
-            ("not_recovered", said.not_recovered),
+            ("begun", found.begun),
+            ("recovered", found.recovered),
+            ("not_recovered", found.not_recovered),
         ):
             self._put("drifts_total", [(model, stage) for model in models], counts)
         keys = _keys(models)
-        self._put("recovering", keys, said.recovering)
-        self._put("recovery_depth", keys, said.depth)
-        self._put("recovery_outcomes", keys, said.outcomes)
-        drifted = np.flatnonzero(said.begun > 0)
+        self._put("recovering", keys, found.recovering)
+        self._put("recovery_depth", keys, found.depth)
+        self._put("recovery_outcomes", keys, found.outcomes)
+        drifted = np.flatnonzero(found.begun > 0)
         depths, lengths = read_histograms(records[drifted])
         drifted_keys = [keys[i] for i in drifted.tolist()]
         self._samples["drift_depth"] += zip(drifted_keys, depths, strict=True)
@@ -205,17 +205,17 @@ class SeriesReport:
         if model not in self._plain:
             self._add_verdicts([model], table.fold_verdicts(rows), table.layout.opponents)
 
-    def _add_verdicts(self, models: list[str], said: Verdicts, opponents: Sequence[str]) -> None:
+    def _add_verdicts(self, models: list[str], found: Verdicts, opponents: Sequence[str]) -> None:
         for index, opponent in enumerate(opponents):
             keys = [(m, opponent) for m in models]
-            self._put("verdict", keys, said.verdict[index])
-            self._put("verdict_since_timestamp_seconds", keys, said.since_seconds[index])
-            self._put("verdict_since_outcome", keys, said.since[index])
-            self._put("lead", keys, said.lead[index])
-            self._put("lead_lower", keys, said.lower[index])
-            self._put("lead_upper", keys, said.upper[index])
-            self._put("lead_dispersion", keys, said.dispersion[index])
-            for side, values in (("better", said.better), ("worse", said.worse)):
+            self._put("verdict", keys, found.verdict[index])
+            self._put("verdict_since_timestamp_seconds", keys, found.since_seconds[index])
+            self._put("verdict_since_outcome", keys, found.since[index])
+            self._put("lead", keys, found.lead[index])
+            self._put("lead_lower", keys, found.lower[index])
+            self._put("lead_upper", keys, found.upper[index])
+            self._put("lead_dispersion", keys, found.dispersion[index])
+            for side, values in (("better", found.better), ("worse", found.worse)):
                 self._put("verdict_evidence", [(*key, side) for key in keys], values[index])
 
 

@@ -321,8 +321,8 @@ class EstimatorSet:
             changes = self._naming.changes(batch, traced.alarms)
             late = self._observe_labels(batch, tracing=True)
             alarms += self._recorded(self._naming.named(batch, traced.alarms, changes))
-            said = self._table.verdicts_traced(traced)
-            rows += columns.rows(batch.outcomes, batch.ordinals(counted), traced, said, late)
+            verdicts = self._table.verdicts_traced(traced)
+            rows += columns.rows(batch.outcomes, batch.ordinals(counted), traced, verdicts, late)
         return TraceChunk(columns.names, rows, alarms)
 
     def retire(self, model: str) -> None:

@@ -78,7 +78,7 @@ class TraceColumns:
         outcomes: Sequence[Outcome],
         ordinals: Sequence[int],
         traced: Trace,
-        said: Verdicts,
+        judged: Verdicts,
         others: Sequence[Sequence[Cell]],
     ) -> list[list[Cell]]:
         """Build one row per outcome, in order.
@@ -114,7 +114,7 @@ class TraceColumns:
                 _cells(recovered.outcomes),
             ]
         for index in range(len(self._opponents)):
-            columns += [_cells(values[index]) for values in said]
+            columns += [_cells(values[index]) for values in judged]
         columns += others
         return [list(row) for row in zip(*columns, strict=True)]
 

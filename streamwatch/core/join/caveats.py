@@ -317,16 +317,16 @@ def details_with(
     details: Mapping[str, Mapping[str, object]], found: Sequence[Mismatch]
 ) -> dict[str, dict[str, object]]:
     """Add the mismatch of each model to the details that the API shows of it."""
-    shown = {model: dict(told) for model, told in details.items()}
+    shown = {model: dict(document) for model, document in details.items()}
     for each in found:
-        told = shown.setdefault(each.model, {})
+        document = shown.setdefault(each.model, {})
         if each.disjoint is not None:
             predicted_class, true = each.disjoint
-            told["classes_disjoint"] = {"predicted_class": list(predicted_class), "true": list(true)}
+            document["classes_disjoint"] = {"predicted_class": list(predicted_class), "true": list(true)}
         if each.predictions is not None:
-            told["nothing_joins"] = {"predictions": each.predictions}
+            document["nothing_joins"] = {"predictions": each.predictions}
         if each.scores is not None:
-            told["scores_as_classes"] = {"predicted_class": list(each.scores)}
+            document["scores_as_classes"] = {"predicted_class": list(each.scores)}
     return shown
 
 

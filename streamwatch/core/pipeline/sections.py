@@ -239,17 +239,17 @@ def details_with_beginnings(
 
     Models without any details have none of these.
     """
-    return {model: {**told, **_fields(model, told, beginnings)} for model, told in details.items()}
+    return {model: {**shown, **_fields(model, shown, beginnings)} for model, shown in details.items()}
 
 
-def _fields(model: str, told: Mapping[str, object], beginnings: Beginnings) -> dict[str, object]:
+def _fields(model: str, shown: Mapping[str, object], beginnings: Beginnings) -> dict[str, object]:
     fields: dict[str, object] = {}
     if (epoch := beginnings.epochs.get(model)) is not None:
         fields["evaluation_since_timestamp_seconds"] = epoch.since_ms / 1000.0
         fields["evaluation_changed"] = ", ".join(epoch.changed)
         fields["evaluation_outcomes_before"] = epoch.outcomes
         fields["evaluation_began_anew"] = epoch.anew
-    first = told.get("first_seen_timestamp_seconds")
+    first = shown.get("first_seen_timestamp_seconds")
     begun = {
         part: since_ms / 1000.0
         for part, since_ms in sorted(beginnings.parts.items())

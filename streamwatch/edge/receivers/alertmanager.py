@@ -87,9 +87,9 @@ class Alertmanager:
         )
 
     def _hint(self, notification: Notification, hint: ToldHint, now_ms: int) -> dict[str, Any]:
-        said = hint.as_told
-        figures = {"event_time": iso(said.given_ms), "ordinal": str(said.ordinal)}
-        figures |= {"before": f"{said.before:.6g}", "after": f"{said.now:.6g}"}
+        active = hint.as_told
+        figures = {"event_time": iso(active.given_ms), "ordinal": str(active.ordinal)}
+        figures |= {"before": f"{active.before:.6g}", "after": f"{active.now:.6g}"}
         return self._written_alert(
             notification,
             {
@@ -101,7 +101,7 @@ class Alertmanager:
                     "detector": EARLY_HINT,
                 },
                 "annotations": _annotations(notification, self.external_url) | figures,
-                **self._span(said.given_ms, hint.ended_at_ms, now_ms),
+                **self._span(active.given_ms, hint.ended_at_ms, now_ms),
             },
         )
 

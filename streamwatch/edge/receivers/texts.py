@@ -165,12 +165,12 @@ REASONS = {
 def judged(judgement: Judgement) -> str:
     """Say a verdict on a model, as the rest of a sentence."""
     whom = _opponent(judgement)
-    said = {
+    sentences = {
         1: f"is better than {whom}",
         -1: f"is worse than {whom}",
         0: f"is no longer shown to be better or worse than {whom}",
     }
-    return f"{said[judgement.verdict]} since {iso(judgement.since_ms)}, outcome {judgement.since:,}"
+    return f"{sentences[judgement.verdict]} since {iso(judgement.since_ms)}, outcome {judgement.since:,}"
 
 
 def _opponent(judgement: Judgement) -> str:
@@ -179,17 +179,17 @@ def _opponent(judgement: Judgement) -> str:
 
 def _alternates(alternation: Alternation, judgement: Judgement) -> str:
     """Say how a verdict alternates, as the rest of a sentence."""
-    said = f"alternates between worse than {_opponent(judgement)} and not worse"
+    sentences = f"alternates between worse than {_opponent(judgement)} and not worse"
     if (period_ms := alternation.period_ms) is None:
-        return said
+        return sentences
     if alternation.is_weekly:
-        return f"{said}, about once a week"
+        return f"{sentences}, about once a week"
     if not alternation.is_daily:
-        return f"{said}, about every {period_ms / HOUR_MS:.0f} hours"
+        return f"{sentences}, about every {period_ms / HOUR_MS:.0f} hours"
     start, end = alternation.worse_from_hour, alternation.worse_until_hour
     if start is None or end is None:
-        return f"{said}, about once a day"
-    return f"{said}, about once a day: worse from {start:02d}:00 to {end:02d}:00 UTC"
+        return f"{sentences}, about once a day"
+    return f"{sentences}, about once a day: worse from {start:02d}:00 to {end:02d}:00 UTC"
 
 
 def title(notification: Notification) -> str:
@@ -251,14 +251,14 @@ def _found(notification: Notification) -> str:
         return hint_sentences(notification.hint)
     fresh = [part for part in notification.parts if part.alarm.detector in notification.news]
     others = [part for part in notification.parts if part.is_open and part not in fresh]
-    said = [_sentence(part) for part in fresh]
+    sentences = [_sentence(part) for part in fresh]
     if notification.shift is not None and any(part.is_open for part in fresh):
-        said.append(looks_like(notification.shift))
+        sentences.append(looks_like(notification.shift))
     if notification.segment is not None and any(part.is_open for part in fresh):
-        said.append(sits_in(notification.segment))
+        sentences.append(sits_in(notification.segment))
     if others:
-        said.append(f"Also open: {', '.join(_mention(part) for part in others)}.")
-    return " ".join(said)
+        sentences.append(f"Also open: {', '.join(_mention(part) for part in others)}.")
+    return " ".join(sentences)
 
 
 def link(external_url: str, notification: Notification) -> str:
@@ -278,7 +278,7 @@ def _state(notification: Notification) -> str:
     ]
     if not parts:
         return f"Drift of {model} resolved ({', '.join(notification.detectors)})"
-    said = [
+    sentences = [
         (
             judged(part.alarm.judgement)
             if part.alternation is None
@@ -293,8 +293,8 @@ def _state(notification: Notification) -> str:
         newest = max(drifts, key=lambda part: part.alarm.outcome)
         verb = "errs less" if newest.alarm.after < newest.before else "errs more"
         found_by = ", ".join(part.alarm.detector for part in drifts)
-        said.append(f"{verb}: {share(newest.before)} → {share(newest.alarm.after)} ({found_by})")
-    return f"{model} {'; '.join(said)}"
+        sentences.append(f"{verb}: {share(newest.before)} → {share(newest.alarm.after)} ({found_by})")
+    return f"{model} {'; '.join(sentences)}"
 
 
 def _sentence(part: IncidentAlarm) -> str:

@@ -120,19 +120,19 @@ def body_of(notification: Notification, external_url: str) -> bytes:
 def _cut(notification: Notification, external_url: str) -> str:
     """The description, in 2,000 characters: what to look at is kept whole."""
     look = look_first(notification, external_url)
-    said = description(notification, external_url).removesuffix(look)
-    return said[: max(0, 2_000 - len(look))] + look
+    text = description(notification, external_url).removesuffix(look)
+    return text[: max(0, 2_000 - len(look))] + look
 
 
 def _hint(hint: ToldHint) -> dict[str, Any]:
     """What changed among predictions; `predicted_class` is null where their mean score did."""
-    said = hint.as_told
+    text = hint.as_told
     return {
-        "predicted_class": said.predicted_class,
-        "more": said.more,
-        "before": said.before,
-        "now": said.now,
-        "ordinal": said.ordinal,
+        "predicted_class": text.predicted_class,
+        "more": text.more,
+        "before": text.before,
+        "now": text.now,
+        "ordinal": text.ordinal,
         "reason": hint.reason,
     }
 

@@ -52,7 +52,7 @@ class Listener:
         self._request = request
         self._buffers = buffers
         self._unsent: asyncio.Queue[bytes | None] = asyncio.Queue(MAX_UNSENT)
-        self.told = False
+        self.has_overview = False
         """Whether it has been given the whole picture, so that changes mean something to it."""
 
     def tell(self, events: bytes | None) -> None:
@@ -109,17 +109,17 @@ class Listeners:
         self._open.discard(listener)
 
     @property
-    def untold(self) -> bool:
+    def lacks_overview(self) -> bool:
         """Tell whether somebody waits for the whole picture."""
-        return any(not listener.told for listener in self._open)
+        return any(not listener.has_overview for listener in self._open)
 
     def tell(self, whole: bytes, changes: bytes) -> None:
         """Newcomers get the whole picture, the others what changed."""
         for listener in self:
-            if listener.told:
+            if listener.has_overview:
                 listener.tell(changes)
             elif whole:
-                listener.told = True
+                listener.has_overview = True
                 listener.tell(whole)
 
     def dismiss(self) -> None:
@@ -200,7 +200,7 @@ class HttpServer:
         self._waiting = 0
         self._listeners = Listeners(self._buffers)
         self._news = asyncio.Event()
-        self._telling: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None
         self._switch_seconds = sys.getswitchinterval()
 
     @property
@@ -215,8 +215,8 @@ class HttpServer:
         """Show this report from now on, and tell whoever listens."""
         self._report = report
         self._news.set()
-        if self._telling is not None and self._telling.done() and not self._telling.cancelled():
-            self._telling.result()  # a bug in an observer is the daemon's, not one to go on without
+        if self._sending is not None and self._sending.done() and not self._sending.cancelled():
+            self._sending.result()  # a bug in an observer is the daemon's, not one to go on without
 
     async def start(self) -> None:
         """Listen and serve.
@@ -246,7 +246,7 @@ class HttpServer:
             await runner.cleanup()
             raise ListenError(advice(self._host, self._port, error)) from error
         self._acceptor = acceptor
-        self._telling = asyncio.create_task(self._tell_everybody(), name="http-stream")
+        self._sending = asyncio.create_task(self._send_to_listeners(), name="http-stream")
         self._switch_seconds = sys.getswitchinterval()
         sys.setswitchinterval(min(SWITCH_SECONDS, self._switch_seconds))
 
@@ -255,8 +255,8 @@ class HttpServer:
         runner, self._runner = self._runner, None
         if runner is not None:
             self._listeners.dismiss()
-            if self._telling is not None:
-                self._telling.cancel()
+            if self._sending is not None:
+                self._sending.cancel()
             if self._acceptor is not None:
                 await self._acceptor.stop()
             with suppress(TimeoutError):  # what is open then is cut off
@@ -339,12 +339,12 @@ class HttpServer:
         finally:
             self._listeners.remove(listener)
 
-    async def _tell_everybody(self) -> None:
+    async def _send_to_listeners(self) -> None:
         """One rendering for each report, or for the latest of those that came meanwhile."""
         while True:
             await self._news.wait()
             self._news.clear()
-            report, whole, anybody = self._report, self._listeners.untold, len(self._listeners) > 0
+            report, whole, anybody = self._report, self._listeners.lacks_overview, len(self._listeners) > 0
             if report is not None and report is not self._observed:
                 self._observed = report
                 for observer in self._observers:

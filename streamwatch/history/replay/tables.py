@@ -63,18 +63,18 @@ def leftovers(result: ReplayResult) -> list[str]:
     took = f"in {result.seconds:.1f} s ({rate:,.0f} lines/s)"
     if result.compile_seconds >= _WORTH_TELLING_SECONDS:
         took += f", after {result.compile_seconds:.0f} s of preparing the estimators"
-    said = [f"{result.lines:,} lines, {result.outcomes:,} outcomes {took}."]
+    parts = [f"{result.lines:,} lines, {result.outcomes:,} outcomes {took}."]
     if result.pending:
-        said.append(f"{result.pending:,} predictions still waited for their label at the end.")
+        parts.append(f"{result.pending:,} predictions still waited for their label at the end.")
     if result.trace_rows:
-        said.append(f"{result.trace_rows:,} rows of trace written.")
+        parts.append(f"{result.trace_rows:,} rows of trace written.")
     if result.bad:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.bad.most_common())
-        said.append(f"{result.bad.total():,} lines could not be used: {reasons}.")
-        said += [f"  {_where(bad, result)}: {bad.reason}" for bad in result.first_bad]
+        parts.append(f"{result.bad.total():,} lines could not be used: {reasons}.")
+        parts += [f"  {_where(bad, result)}: {bad.reason}" for bad in result.first_bad]
         if result.bad.total() > len(result.first_bad):
-            said.append("  …")
-    return said
+            parts.append("  …")
+    return parts
 
 
 def unusable(result: ReplayResult) -> str | None:
@@ -85,8 +85,8 @@ def unusable(result: ReplayResult) -> str | None:
         return f"{result.source} holds no lines"
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.bad.most_common())
     example = next((bad for bad in result.first_bad if bad.reason == result.bad.most_common(1)[0][0]), None)
-    said = f"none of {result.lines:,} lines could be used: {reasons}"
-    return said if example is None else f"{said}\n{_where(example, result)}: {example.sample}"
+    text = f"none of {result.lines:,} lines could be used: {reasons}"
+    return text if example is None else f"{text}\n{_where(example, result)}: {example.sample}"
 
 
 def to_json(result: ReplayResult) -> bytes:
@@ -269,11 +269,11 @@ def _alarms(result: ReplayResult) -> Table:
 
 def _change(alarm: Alarm) -> tuple[str, str]:
     """Error before and after, or the verdict and since which outcome."""
-    said = alarm.judgement
-    if said is None:
+    judgement = alarm.judgement
+    if judgement is None:
         return _number(alarm.before), _number(alarm.after)
     words = {1: "better", -1: "worse", 0: "open"}
-    return words[said.verdict], f"since {said.since:,}"
+    return words[judgement.verdict], f"since {judgement.since:,}"
 
 
 def _moment(event_ms: int) -> str:

@@ -147,7 +147,7 @@ def _alarms(alarms: list[Document]) -> Iterator[Block]:
             alarm["detector"],
             count(alarm["outcome"]),
             moment(alarm.get("timestamp_seconds")),
-            *_said(alarm),
+            *_described(alarm),
             *(ratio(alarm.get(name)) for name in ("statistic", "threshold")),
         )
         for alarm in alarms[:MOST_ALARMS]
@@ -155,7 +155,7 @@ def _alarms(alarms: list[Document]) -> Iterator[Block]:
     yield Grid(title, ("detector", "outcome", "time", "before", "after", "statistic", "threshold"), rows)
 
 
-def _said(alarm: Document) -> tuple[str, str]:
+def _described(alarm: Document) -> tuple[str, str]:
     """Errors before and after, or what a verdict says."""
     judgement = alarm.get("judgement")
     if judgement is None:

@@ -174,8 +174,8 @@ def curves(model: str, history: Document, alarms: Sequence[Document]) -> Picture
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize=8, loc="best")
     marked = "1 alarm" if len(drawn) == 1 else f"{len(drawn)} alarms"
-    said = f"{model}: accuracy and lead over no change by outcome, {marked} marked"
-    return _picture(canvas, f"curves-{slug(model)}", said)
+    caption = f"{model}: accuracy and lead over no change by outcome, {marked} marked"
+    return _picture(canvas, f"curves-{slug(model)}", caption)
 
 
 def reliability(model: str, probabilities: Document) -> Picture | None:

@@ -123,11 +123,13 @@ def document(best: Best, every: str) -> str:
     }
     entry = {advice.kind: changed} if changed else advice.kind
     settings = block({"monitors": {"detectors": [entry]}})
-    told = f"one in {1 / advice.high:,.0f} or more outcomes; none was seen in {advice.simulated:,}"
+    promised = f"one in {1 / advice.high:,.0f} or more outcomes; none was seen in {advice.simulated:,}"
     if advice.low > 0.0:
-        told = f"one in {1 / advice.high:,.0f} to {1 / advice.low:,.0f} outcomes ({CONFIDENCE:.0%} interval)"
+        promised = (
+            f"one in {1 / advice.high:,.0f} to {1 / advice.low:,.0f} outcomes ({CONFIDENCE:.0%} interval)"
+        )
     models = ", ".join(best.models)
-    return f"# At most one false alarm of a model in {every} ({models}):\n# {told}.\n{settings}"
+    return f"# At most one false alarm of a model in {every} ({models}):\n# {promised}.\n{settings}"
 
 
 # What was tuned, as tables for a person.

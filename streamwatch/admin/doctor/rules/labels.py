@@ -159,7 +159,7 @@ def _nothing_joins(facts: Facts) -> Iterator[Finding]:
             continue
         predictions = facts.now.by("model_predictions_total", "model").get(model, 0.0)
         labels = facts.now.value("labels_accepted_total") or 0.0
-        said = f"has no label for any of {predictions:,.0f} predictions"
+        observed = f"has no label for any of {predictions:,.0f} predictions"
         if labels < MANY_LABELS:
             cause, change = (
                 f"only {labels:,.0f} labels were read at all",
@@ -175,7 +175,7 @@ def _nothing_joins(facts: Facts) -> Iterator[Finding]:
             change = (
                 "compare ids with streamwatch inspect, or this command with -c; then topics … mapping: id"
             )
-        yield Finding(Weight.NOTHING_TRUE, f"model {model}", said, cause, change)
+        yield Finding(Weight.NOTHING_TRUE, f"model {model}", observed, cause, change)
 
 
 NOTHING_JOINS = Rule("nothing_joins", _nothing_joins)
@@ -194,7 +194,7 @@ def _classes_disjoint(facts: Facts) -> Iterator[Finding]:
 
 def _finding(model: str, predicted: Sequence[str], true: Sequence[str]) -> Finding:
     ours, theirs = ", ".join(map(repr, predicted)), ", ".join(map(repr, true))
-    said = f"is right in no outcome: it predicts {ours}, but labels say {theirs}"
+    observed = f"is right in no outcome: it predicts {ours}, but labels say {theirs}"
     aliases = matched(predicted, true)
     if aliases:
         shown = ", ".join(f"{written!r}: {meant!r}" for written, meant in aliases.items())
@@ -205,12 +205,12 @@ def _finding(model: str, predicted: Sequence[str], true: Sequence[str]) -> Findi
         return Finding(
             Weight.NOTHING_TRUE,
             f"model {model}",
-            said,
+            observed,
             "the mapped field holds a score instead of a class",
             "map the field with the class that the score led to: topics.predictions … mapping: prediction",
         )
     return Finding(
-        Weight.NOTHING_TRUE, f"model {model}", said, "the two sides write classes differently", change
+        Weight.NOTHING_TRUE, f"model {model}", observed, "the two sides write classes differently", change
     )
 
 

@@ -43,7 +43,7 @@ def report(pairs: Sequence[Pair], rows: NDArray[np.int64], table: ComparisonTabl
     table
         State of the comparisons.
     """
-    said = table.verdicts(rows)
+    current = table.verdicts(rows)
     per_forgetting = [(f.name, table.sums(rows, index)) for index, f in enumerate(table.forgetting)]
     families = [
         family("comparison_pairs_total", _defined(pairs, table.pairs(rows))),
@@ -56,16 +56,16 @@ def report(pairs: Sequence[Pair], rows: NDArray[np.int64], table: ComparisonTabl
     worth = [sample for name, sums in per_forgetting for sample in _defined(pairs, sums.n_eff, name)]
     families.append(family("comparison_effective_sample_size", worth))
     for name, values in (
-        ("comparison_verdict", said.verdict),
-        ("comparison_verdict_since_timestamp_seconds", said.since_seconds),
-        ("comparison_verdict_since_pair", said.since),
-        ("comparison_lead", said.lead),
-        ("comparison_lead_lower", said.lower),
-        ("comparison_lead_upper", said.upper),
-        ("comparison_lead_dispersion", said.dispersion),
+        ("comparison_verdict", current.verdict),
+        ("comparison_verdict_since_timestamp_seconds", current.since_seconds),
+        ("comparison_verdict_since_pair", current.since),
+        ("comparison_lead", current.lead),
+        ("comparison_lead_lower", current.lower),
+        ("comparison_lead_upper", current.upper),
+        ("comparison_lead_dispersion", current.dispersion),
     ):
         families.append(family(name, _defined(pairs, values[0])))
-    evidence = [*_defined(pairs, said.better[0], "better"), *_defined(pairs, said.worse[0], "worse")]
+    evidence = [*_defined(pairs, current.better[0], "better"), *_defined(pairs, current.worse[0], "worse")]
     families.append(family("comparison_verdict_evidence", evidence))
     return families
 
@@ -99,7 +99,7 @@ def traced(row: NDArray[np.int64], table: ComparisonTable) -> list[float | None]
         sums = table.sums(row, index)
         values += [float(measure.of(sums)[0]) for measure in MEASURES]
         values.append(float(sums.n_eff[0]))
-    values += [float(said[0, 0]) for said in table.verdicts(row)]
+    values += [float(current[0, 0]) for current in table.verdicts(row)]
     return [None if math.isnan(value) else value for value in values]
 
 

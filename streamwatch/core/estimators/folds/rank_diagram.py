@@ -54,8 +54,8 @@ def rank_diagram(ranks: Mapping[str, float], critical_difference: float) -> str:
         better = i < half
         y = below + _LINE * (i if better else len(named) - 1 - i) + 8
         shapes.append(_pointer(name, rank, _x(rank, len(named)), y, left=better))
-    said = ", ".join(f"{name} {rank:.2f}" for name, rank in named)
-    title = f"Mean ranks: {said}; critical difference {critical_difference:.2f}"
+    caption = ", ".join(f"{name} {rank:.2f}" for name, rank in named)
+    title = f"Mean ranks: {caption}; critical difference {critical_difference:.2f}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
         f'font-family="sans-serif" font-size="13" fill="currentColor" stroke="none">'

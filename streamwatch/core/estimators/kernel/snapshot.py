@@ -67,9 +67,9 @@ def shadow_state(pools: Pools, model: Any) -> State | None:
     block, rows = _rows(pools, shadow, classes)
     counts = block[rows, :classes]
     leaders = block[rows, int(shadow["span"])]
-    said = np.flatnonzero((counts != 0.0).any(axis=1) | (leaders != _first_leaders(classes)))
-    body = np.column_stack([counts[said], leaders[said]])
-    return float(shadow["unit"]), first, said.astype(np.int32).tobytes(), body.tobytes()
+    written = np.flatnonzero((counts != 0.0).any(axis=1) | (leaders != _first_leaders(classes)))
+    body = np.column_stack([counts[written], leaders[written]])
+    return float(shadow["unit"]), first, written.astype(np.int32).tobytes(), body.tobytes()
 
 
 def resume_shadow(pools: Pools, model: Any, most: int, state: State | None) -> None:
@@ -78,9 +78,9 @@ def resume_shadow(pools: Pools, model: Any, most: int, state: State | None) -> N
     if classes > most:
         shadow["stopped"] = 1
     elif state is not None and classes:
-        unit, first, said, body = state
+        unit, first, written, body = state
         block, rows = _rows(pools, shadow, classes)
-        chosen = rows[np.frombuffer(said, np.int32)]
+        chosen = rows[np.frombuffer(written, np.int32)]
         values = np.frombuffer(body).reshape(-1, classes + 1)
         block[chosen, :classes] = values[:, :classes]
         block[chosen, int(shadow["span"])] = values[:, classes]

@@ -218,7 +218,7 @@ class Connection:
         """Tell the group's lag tools how far reading has come, and leave a text with it."""
         offsets = {TopicPartition(*p): (position, text) for p, position in positions.items()}
         assigned = self._consumer.assignment()
-        if offsets := {tp: told for tp, told in offsets.items() if tp in assigned}:
+        if offsets := {tp: committed for tp, committed in offsets.items() if tp in assigned}:
             await self._bounded(self._consumer.commit(offsets))
 
     async def texts(self, partitions: Iterable[Partition]) -> list[str]:
@@ -227,7 +227,7 @@ class Connection:
         found = await self._bounded(
             coordinator.fetch_committed_offsets([TopicPartition(*p) for p in partitions])
         )
-        return [told.metadata for told in found.values()]
+        return [committed.metadata for committed in found.values()]
 
     async def close(self, timeout_seconds: float) -> None:
         """Leave in bounded time, whatever state the brokers are in."""

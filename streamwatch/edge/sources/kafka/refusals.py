@@ -24,7 +24,7 @@ REMEDIES: Final = (
 """What to look at, by what the client or the brokers said."""
 
 
-def not_let_in(said: str, spec: KafkaSpec) -> str | None:
+def not_let_in(message: str, spec: KafkaSpec) -> str | None:
     """Say what to change where brokers do not let this client in; None if waiting may help.
 
     Parameters
@@ -35,8 +35,10 @@ def not_let_in(said: str, spec: KafkaSpec) -> str | None:
         Where the brokers are.
     """
     for pattern, remedy in REMEDIES:
-        if re.search(pattern, said):
-            return f"Kafka at {spec.bootstrap_servers} does not let this client in: check {remedy} ({said})"
+        if re.search(pattern, message):
+            return (
+                f"Kafka at {spec.bootstrap_servers} does not let this client in: check {remedy} ({message})"
+            )
     return None
 
 

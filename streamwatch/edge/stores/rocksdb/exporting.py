@@ -56,7 +56,7 @@ _body = msgspec.msgpack.Decoder(tuple[str, list[bytes]] | Tail).decode
 
 
 def export_state(
-    state: Inspection, file: BinaryIO, told: Callable[[int], None] = lambda _: None
+    state: Inspection, file: BinaryIO, report: Callable[[int], None] = lambda _: None
 ) -> tuple[int, int]:
     """Write everything of a state; how many entries and bytes that are.
 
@@ -87,18 +87,18 @@ def export_state(
             if gathered >= FRAME_BYTES:
                 put((family, entries))
                 done += len(entries) // 2
-                told(done)
+                report(done)
                 entries, gathered = [], 0
         if entries:
             put((family, entries))
             done += len(entries) // 2
     put(Tail(counts, digest.digest()))
     file.flush()
-    told(done)
+    report(done)
     return done, size
 
 
-def import_state(file: BinaryIO, directory: Path, told: Callable[[int], None] = lambda _: None) -> Head:
+def import_state(file: BinaryIO, directory: Path, report: Callable[[int], None] = lambda _: None) -> Head:
     """Make a state of what was exported, in a directory that is empty or absent.
 
     Raises
@@ -123,7 +123,7 @@ def import_state(file: BinaryIO, directory: Path, told: Callable[[int], None] = 
             "what is there; nothing was changed"
         )
     try:
-        _fill(directory, frames, told)
+        _fill(directory, frames, report)
         _date(directory, head.created_s)
         write_format(directory, Format(head.schema, head.identity))
     except BaseException:
@@ -135,7 +135,7 @@ def import_state(file: BinaryIO, directory: Path, told: Callable[[int], None] = 
     return head
 
 
-def _fill(directory: Path, frames: Iterator[tuple[bytes, bytes]], told: Callable[[int], None]) -> None:
+def _fill(directory: Path, frames: Iterator[tuple[bytes, bytes]], report: Callable[[int], None]) -> None:
     counts = dict.fromkeys(ORDER, 0)
     database = Database(directory, 8 * MEBIBYTE, 48 * MEBIBYTE)
     try:
@@ -153,7 +153,7 @@ def _fill(directory: Path, frames: Iterator[tuple[bytes, bytes]], told: Callable
                 for key, value in zip(entries[::2], entries[1::2], strict=True):
                     batch[key] = value
             counts[family] += len(entries) // 2
-            told(sum(counts.values()))
+            report(sum(counts.values()))
         else:
             raise StateRefused(f"the export has no end: {_ENDING}")
         database.flush()

@@ -179,13 +179,13 @@ def paths() -> Schema:
 
 def errors() -> Schema:
     """Answers that several routes share."""
-    said = {
+    descriptions = {
         "BadRequest": "A query parameter is none",
         "NotFound": "No such model",
         "TooMany": "Too many are served already; Retry-After says when to come back",
         "Unauthorized": "A bearer token is needed",
     }
-    return {name: _json(text, ref("Error")) for name, text in said.items()}
+    return {name: _json(text, ref("Error")) for name, text in descriptions.items()}
 
 
 def _get(

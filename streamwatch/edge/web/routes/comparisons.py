@@ -87,11 +87,11 @@ def comparisons_of(families: Iterable[Family]) -> list[dict[str, object]]:
             else:
                 branch.setdefault(more[0], {})[name] = number(value)
     for document in found.values():
-        said = document.get("verdict", 0)
-        document["verdict"] = VERDICTS[int(said) if isinstance(said, int | float) else 0]
+        verdict = document.get("verdict", 0)
+        document["verdict"] = VERDICTS[int(verdict) if isinstance(verdict, int | float) else 0]
         document.setdefault("measures", {})
         document.setdefault("evidence", {})
-    return sorted(found.values(), key=_place)
+    return sorted(found.values(), key=_order)
 
 
 def shown_forgetting(families: Iterable[Family]) -> str | None:
@@ -100,7 +100,7 @@ def shown_forgetting(families: Iterable[Family]) -> str | None:
     return main_forgetting(errors)
 
 
-def _place(document: Mapping[str, object]) -> tuple[str, float, str]:
+def _order(document: Mapping[str, object]) -> tuple[str, float, str]:
     lead = document.get("lead")
     least = -lead if isinstance(lead, int | float) else 2.0  # those without a lead after all others
     return str(document["champion"]), least, str(document["challenger"])

@@ -186,33 +186,35 @@ def trouble_of(row: Mapping[str, float | str]) -> Trouble:
 
 def warning_of(details: Mapping[str, object]) -> str:
     """Say what is silently wrong with a model; empty if nothing is."""
-    said: list[str] = []
+    warnings: list[str] = []
     predicted = detail_at(details, "classes_disjoint", "predicted_class")
     true = detail_at(details, "classes_disjoint", "true")
     if isinstance(predicted, list | tuple) and isinstance(true, list | tuple):
-        said.append(
+        warnings.append(
             f"predicted classes ({', '.join(map(str, predicted))}) and true classes "
             f"({', '.join(map(str, true))}) have nothing in common"
         )
     scores = detail_at(details, "scores_as_classes", "predicted_class")
     if isinstance(scores, list | tuple):
-        said.append(
+        warnings.append(
             f"predicted classes are scores ({', '.join(map(str, scores))}): map them as prediction: "
             "{score: …, threshold: …, above: …, below: …}"
         )
     predictions = detail_at(details, "nothing_joins", "predictions")
     if isinstance(predictions, int):
-        said.append(f"no label has matched any of {predictions:,} predictions")
+        warnings.append(f"no label has matched any of {predictions:,} predictions")
     arrived = detail_at(details, "sampled_labels", "arrived_ratio")
     if isinstance(arrived, float):
         if detail_at(details, "sampled_labels", "labels_missing") is True:
-            said.append(
+            warnings.append(
                 f"only {arrived:.0%} of the labels that were asked for have come, of predictions whose "
                 "labels should be there: estimates hold only if labels are lost regardless of the outcome"
             )
         if detail_at(details, "sampled_labels", "probabilities_differ") is True:
-            said.append("labels are not asked for as often as label_probability says: estimates are wrong")
-    return "; ".join(said)
+            warnings.append(
+                "labels are not asked for as often as label_probability says: estimates are wrong"
+            )
+    return "; ".join(warnings)
 
 
 CAVEATS: Final = (

@@ -73,7 +73,7 @@ class PrometheusExporter:
         self._prefixes: dict[str, _Prefixes] = {}
         self._cut: tuple[Report, frozenset[str], Cut] | None = None
         self._rendered: tuple[Cut, list[tuple[Family, str]]] | None = None
-        self._told: Mapping[Part, int] = {}
+        self._reported: Mapping[Part, int] = {}
 
     def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
         """Format for an `Accept` header, as prometheus-client chooses it; text 0.0.4 when in doubt."""
@@ -116,8 +116,8 @@ class PrometheusExporter:
         families = [each for each in report.families if each.name not in live_names]
         cut = self._budget.cut(families, self._budget.max_series - room, report.published_ms)
         self._cut = (report, live_names, cut)
-        if _differ(self._told, cut.dropped):
-            self._told = cut.dropped
+        if _differ(self._reported, cut.dropped):
+            self._reported = cut.dropped
             self._changed(cut)
         return cut
 

@@ -209,9 +209,9 @@ class PredictionClock:
         """Describe the detectors by section name, which changes with a detector's parameters."""
         sections = self._table.sections().items()
         return {
-            f"{self.section}/{section}": f"{said} in prediction time"
-            for section, said in sections
-            if said != LandmarkSpec().name
+            f"{self.section}/{section}": f"{document} in prediction time"
+            for section, document in sections
+            if document != LandmarkSpec().name
         }
 
     @property
@@ -341,12 +341,12 @@ class PredictionClock:
         model = self._models.get(row)
         if model is None:
             return {}
-        said: dict[str, object] = {
+        document: dict[str, object] = {
             "detectors": self.detectors,
             "waiting": len(model.held),
             "evaluated": int(self._table.outcomes(np.array([model.row], np.int64))[0]),
             **model.held.counts,
         }
         if (passed_ms := model.held.passed_ms) is not None:
-            said["settled_until_timestamp_seconds"] = passed_ms / 1000.0
-        return {"prediction_clock": said}
+            document["settled_until_timestamp_seconds"] = passed_ms / 1000.0
+        return {"prediction_clock": document}

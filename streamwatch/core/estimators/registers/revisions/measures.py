@@ -112,8 +112,8 @@ class RevisionMeasure:
     """Value of the measure; NaN where undefined."""
 
 
-def _measure(name: str, said: str, formula: str, of: Callable[[Comparison], float]) -> RevisionMeasure:
-    return RevisionMeasure(name, said, formula, _SOURCE, _COST, of)
+def _measure(name: str, comparison: str, formula: str, of: Callable[[Comparison], float]) -> RevisionMeasure:
+    return RevisionMeasure(name, comparison, formula, _SOURCE, _COST, of)
 
 
 MEASURES: Final[tuple[RevisionMeasure, ...]] = (
@@ -121,24 +121,24 @@ MEASURES: Final[tuple[RevisionMeasure, ...]] = (
         "first_prediction_accuracy_ratio",
         "Accuracy of the first prediction of each id",
         "Σw·[first = label] / Σw",
-        lambda said: said.first,
+        lambda comparison: comparison.first,
     ),
     _measure(
         "last_prediction_accuracy_ratio",
         "Accuracy of the last prediction of each id before its label, over the same outcomes",
         "Σw·[last = label] / Σw",
-        lambda said: said.last,
+        lambda comparison: comparison.last,
     ),
     _measure(
         "revision_gain",
         "Accuracy of last predictions less that of first ones; above 0 the model is right to revise them",
         "Σw·([last = label] - [first = label]) / Σw",
-        lambda said: said.gain,
+        lambda comparison: comparison.gain,
     ),
     _measure(
         "outcomes_revised_ratio",
         "Share of outcomes whose last prediction is of another class than the first",
         "Σw·[last ≠ first] / Σw",
-        lambda said: said.revised,
+        lambda comparison: comparison.revised,
     ),
 )

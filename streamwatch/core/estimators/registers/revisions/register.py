@@ -58,7 +58,7 @@ def document_of(
     edges_ms
         Edges of the bins, shape (len(by_bin) + 1,).
     """
-    there = [k for k, said in enumerate(by_bin) if isfinite(said.first)]
+    there = [k for k, comparison in enumerate(by_bin) if isfinite(comparison.first)]
     gain: dict[str, float] = {"value": whole.gain, "effective_sample_size": whole.n_eff}
     if isfinite(whole.lower):
         gain |= {"lower": whole.lower, "upper": whole.upper}
@@ -228,9 +228,9 @@ class Revisions:
         """Accuracies of first and last predictions, their difference, and the share revised."""
         found: dict[str, list[Sample]] = {measure.name: [] for measure in MEASURES}
         for one in chosen:
-            said = compared(self._sums[one.row].sum(axis=0))
+            comparison = compared(self._sums[one.row].sum(axis=0))
             for measure in MEASURES:
-                if isfinite(value := measure.of(said)):
+                if isfinite(value := measure.of(comparison)):
                     found[measure.name].append(((one.model,), value))
         return found
 

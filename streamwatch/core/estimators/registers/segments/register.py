@@ -279,14 +279,14 @@ class Segments:
                 left_out = float(self._state.segments[number]["left_out"])
                 if left_out:
                     samples["segment_outcomes_left_out_total"].append(((one.model, name), left_out))
-                said = self._said(number)
-                columns = {f"segment_{measure}": values for measure, values in said.measured.items()}
-                columns["segment_outcomes_total"] = said.outcomes.astype(np.float64)
-                columns["segment_extra_errors_ratio"] = said.shares
+                of_values = self._estimates(number)
+                columns = {f"segment_{measure}": values for measure, values in of_values.measured.items()}
+                columns["segment_outcomes_total"] = of_values.outcomes.astype(np.float64)
+                columns["segment_extra_errors_ratio"] = of_values.shares
                 for metric, values in columns.items():
                     samples[metric] += [
                         ((one.model, name, value), estimate)
-                        for value, estimate in zip(said.values, values.tolist(), strict=True)
+                        for value, estimate in zip(of_values.values, values.tolist(), strict=True)
                         if math.isfinite(estimate)
                     ]
         return samples
@@ -296,12 +296,12 @@ class Segments:
         del classes
         found: dict[str, object] = {}
         for name, number in self._state.segments_of(row):
-            said = self._said(number)
-            order = np.lexsort((np.arange(len(said.values)), -said.weights))[:_SHOWN].tolist()
+            of_values = self._estimates(number)
+            order = np.lexsort((np.arange(len(of_values.values)), -of_values.weights))[:_SHOWN].tolist()
             found[name] = {
                 "outcomes": int(self._state.segments[number]["counted"]),
-                "values": [said.document(k) for k in order],
-                "values_left_out": max(0, len(said.values) - _SHOWN),
+                "values": [of_values.document(k) for k in order],
+                "values_left_out": max(0, len(of_values.values) - _SHOWN),
             }
         return {"segments": found} if found else {}
 
@@ -318,13 +318,15 @@ class Segments:
         """Find the segment value with most of the model's additional errors; None if none stands out."""
         found: list[SegmentChange] = []
         for name, number in self._state.segments_of(row):
-            said = self._said(number)
-            change = named_change(name, said.values, said.weights, said.shares, said.before, said.now)
+            of_values = self._estimates(number)
+            change = named_change(
+                name, of_values.values, of_values.weights, of_values.shares, of_values.before, of_values.now
+            )
             if change is not None and change.value != OTHER:
                 found.append(change)
         return max(found, key=lambda change: change.share, default=None)
 
-    def _said(self, number: int) -> SegmentEstimates:
+    def _estimates(self, number: int) -> SegmentEstimates:
         """Read the estimates of a segment's values, in the order of their names."""
         names = sorted(self._state.rows[number])
         rows = np.array([self._state.rows[number][name] for name in names], np.int64)

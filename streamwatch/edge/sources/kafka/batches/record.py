@@ -293,9 +293,9 @@ def message_of(partition: Partition, batch: Batch, data: memoryview) -> KafkaRec
     if content is None:
         return KafkaRecord(*partition, batch.base_offset, -1, fault=BAD_MESSAGE)
     timestamp, key, value = content
-    said = None if value is None else bytes(value)
+    payload = None if value is None else bytes(value)
     appended = int(bool(batch.attributes & APPEND_TIME))
-    return KafkaRecord(*partition, batch.base_offset, timestamp, key, said, timestamp_type=appended)
+    return KafkaRecord(*partition, batch.base_offset, timestamp, key, payload, timestamp_type=appended)
 
 
 def messages_within(
