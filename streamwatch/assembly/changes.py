@@ -1,4 +1,4 @@
-"""What a start makes of a state whose settings have changed: told by `check`, done by `run`."""
+"""Consequences of changed settings for a state: `check` lists them, `run` applies them."""
 
 from __future__ import annotations
 
@@ -54,31 +54,31 @@ class StartPlan:
 
     def lines(self) -> list[str]:
         """Everything in words, one line each; refusals name the command that helps."""
-        told = [
+        found = [
             f"{change.text()}; `{change.command}` helps" if change.command else change.text()
             for change in self.changes
         ]
         if self.unreadable:
-            told.append(f"what has changed is not known: {self.unreadable}")
+            found.append(f"what has changed is not known: {self.unreadable}")
         if self.over.estimators:
-            told.append(f"estimates begin anew of {_some(sorted(self.over.estimators))}")
+            found.append(f"estimates begin anew of {_some(sorted(self.over.estimators))}")
         if self.waiting:
-            told.append(
+            found.append(
                 f"{self.waiting:,} predictions of theirs wait as they were read under the old mapping"
             )
         if self.restarted:
-            told.append(f"begin anew, with no outcomes: {', '.join(self.restarted)}")
+            found.append(f"begin anew, with no outcomes: {', '.join(self.restarted)}")
         if self.dropped:
-            told.append(f"are no more: {', '.join(self.dropped)}")
-        return told
+            found.append(f"are no more: {', '.join(self.dropped)}")
+        return found
 
     def events(self) -> tuple[InternalEvent, ...]:
-        """The same for the log of a daemon, without estimators, which the restore tells of."""
-        told: list[InternalEvent] = [
+        """Return the same as events for the log of a daemon, without estimators, which the restore logs."""
+        changed: list[InternalEvent] = [
             SettingChanged(change.key, change.text().removeprefix(f"{change.key}: "), str(change.change))
             for change in self.changes
         ]
-        return (*told, SettingsUnknown(self.unreadable)) if self.unreadable else tuple(told)
+        return (*changed, SettingsUnknown(self.unreadable)) if self.unreadable else tuple(changed)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -158,10 +158,12 @@ def _estimators(settings: Settings, written: bytes) -> tuple[list[str], list[str
 def require_no_refusal(settings: Settings, plan: StartPlan) -> None:
     """Raise StateRefused if a change of settings cannot be gone on with, naming the command that helps."""
     if plan.refused:
-        told = "; ".join(
+        refusals = "; ".join(
             f"{change.text()}: set it back, or run `{change.command}`" for change in plan.refused
         )
-        raise StateRefused(f"the state in {settings.state.directory} was made under other settings: {told}")
+        raise StateRefused(
+            f"the state in {settings.state.directory} was made under other settings: {refusals}"
+        )
 
 
 def require_no_state(settings: Settings) -> None:

@@ -17,7 +17,7 @@ from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 if TYPE_CHECKING:
     from streamwatch.admin.state_verify import Check
 
-Told: TypeAlias = Callable[[int, int], None]
+Report: TypeAlias = Callable[[int, int], None]
 
 app = typer.Typer(
     help="Inspect, verify, export, import and reset a state directory.",
@@ -64,9 +64,9 @@ def show(
     """
     from streamwatch.admin.state_show import overview
 
-    place = _directory(directory, config, overrides)
+    state_directory = _directory(directory, config, overrides)
     with _refusing(), _progress("reading entries"):
-        seen = overview(place, ages=not quick)
+        seen = overview(state_directory, ages=not quick)
     if as_json:
         import msgspec
 
@@ -98,14 +98,16 @@ def verify(config: ConfigFile = None, overrides: Overrides = None, directory: Di
     """
     from streamwatch.admin.state_verify import verified
 
-    place = _directory(directory, config, overrides)
+    state_directory = _directory(directory, config, overrides)
     good = True
     with _refusing(), telling_of_compiling(), _progress("reading entries"):
-        for check in verified(place):
-            _tell(check)
+        for check in verified(state_directory):
+            _print_check(check)
             good = good and check.good
     if not good:
-        refuse(f"the state in {place} is damaged: restore a backup, or move it away to start afresh")
+        refuse(
+            f"the state in {state_directory} is damaged: restore a backup, or move it away to start afresh"
+        )
 
 
 @app.command("export")
@@ -134,12 +136,12 @@ def export(
     """
     from streamwatch.admin.state_transfer import export_to
 
-    place = _directory(directory, config, overrides)
+    state_directory = _directory(directory, config, overrides)
     if file.exists():
         refuse(f"{file} already exists: choose another name")
     with _refusing(), _progress("writing entries") as report:
-        entries, size = export_to(file, place, report)
-    typer.echo(f"exported {entries:,} entries of {place} to {file}: {size / 1e6:,.1f} MB", err=True)
+        entries, size = export_to(file, state_directory, report)
+    typer.echo(f"exported {entries:,} entries of {state_directory} to {file}: {size / 1e6:,.1f} MB", err=True)
 
 
 @app.command("import")
@@ -162,10 +164,10 @@ def import_(
     """
     from streamwatch.admin.state_transfer import import_from
 
-    place = _directory(directory, config, overrides)
+    state_directory = _directory(directory, config, overrides)
     with _refusing(), _progress("reading entries") as report:
-        identity = import_from(file, place, report)
-    typer.echo(f"imported state {identity} into {place}", err=True)
+        identity = import_from(file, state_directory, report)
+    typer.echo(f"imported state {identity} into {state_directory}", err=True)
 
 
 @app.command("reset")
@@ -215,17 +217,17 @@ def reset(
 
     Exit codes: 0 on success, 2 if there is no such part or a daemon runs.
     """
-    place = _directory(directory, config, overrides)
+    state_directory = _directory(directory, config, overrides)
     with _refusing():
         from streamwatch.assembly.reset import Reset, lost, perform
 
         asked = Reset(model, section, everything)
-        for line in lost(place, asked):
+        for line in lost(state_directory, asked):
             typer.echo(f"{'lost' if yes else 'would be lost'}: {line}")
         if yes:
             with telling_of_compiling():
-                perform(place, asked)
-            typer.echo(f"the state in {place} goes on without it")
+                perform(state_directory, asked)
+            typer.echo(f"the state in {state_directory} goes on without it")
         else:
             typer.echo("nothing was changed: add --yes to do it")
 
@@ -256,7 +258,7 @@ def _refusing() -> Generator[None]:
 
 
 @contextmanager
-def _progress(what: str) -> Generator[Told]:
+def _progress(what: str) -> Generator[Report]:
     """A bar on a terminal, for what takes longer than a moment."""
     from rich.console import Console
     from rich.progress import Progress
@@ -271,7 +273,7 @@ def _progress(what: str) -> Generator[Told]:
         yield report
 
 
-def _tell(check: Check) -> None:
+def _print_check(check: Check) -> None:
     """One line with a tick or a cross, what was found wrong below it."""
     sign, color = ("✓", typer.colors.GREEN) if check.good else ("✗", typer.colors.RED)
     typer.echo(f"{typer.style(sign, fg=color)} {check.what}: {check.found}")

@@ -42,8 +42,8 @@ def _facts(seen: Overview) -> Iterator[tuple[str, str]]:
         by = f"process {seen.in_use_by}" if seen.in_use_by else "another process"
         yield "in use", f"by {by}: this is one of its latest commits; the newest is in its /metrics"
     yield "made", f"{_instant(seen.created_s)}, schema {seen.schema}, {seen.commits:,} commits"
-    for place in seen.positions:
-        yield "reads on", f"{place.topic}[{place.partition}] at {place.position:,}"
+    for each in seen.positions:
+        yield "reads on", f"{each.topic}[{each.partition}] at {each.position:,}"
     yield "clock", "not known yet" if seen.clock_ms is None else _instant(seen.clock_ms / 1000)
     labels = seen.labels
     yield (

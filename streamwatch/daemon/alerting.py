@@ -1,4 +1,4 @@
-"""From alarms to notifications in the outbox: decided before a commit, told once it is durable."""
+"""From alarms to notifications in the outbox: decided before a commit, delivered once it is durable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamwatch.telemetry import AlarmRaised, VerdictChanged
 
 _VERDICTS = {1: "better", -1: "worse", 0: "open"}
 ALARMS = "alarms"
-"""The section of a commit that holds which alarms are open."""
+"""Section of a commit that holds the open alarms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ NOTHING = AlertDecisions()
 
 def event_of(alarm: Alarm) -> AlarmRaised | VerdictChanged:
     """The internal event that reports an alarm."""
-    said = alarm.judgement
-    if said is None:
+    verdict = alarm.judgement
+    if verdict is None:
         marks = (alarm.model, alarm.detector, alarm.ordinal, alarm.outcome, alarm.event_ms)
         return AlarmRaised(*marks, alarm.before, alarm.after)
-    marks = (alarm.model, said.opponent, _VERDICTS[said.verdict], said.since, said.since_ms)
+    marks = (alarm.model, verdict.opponent, _VERDICTS[verdict.verdict], verdict.since, verdict.since_ms)
     return VerdictChanged(*marks, alarm.outcome, alarm.event_ms)
 
 
@@ -49,17 +49,17 @@ class Alerting:
     Parameters
     ----------
     book
-        Which alarms are announced, open and ended.
+        Decides which alarms are announced, and holds those that are open.
     deliveries
-        Whoever is told.
+        Queues of the receivers.
     models
-        Gives whom to ask how models do now.
+        Returns the models as they are now, by which open alarms are reviewed.
     now_ms
         The wall clock.
     owed
         Notifications of the last commit that have yet to be delivered.
     hints
-        Gives the early hints that are active, by model; None where people are told of none.
+        Returns the active early hints by model; None if receivers are not notified of hints.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Alerting:
         self._hints = hints
 
     def begin(self) -> None:
-        """From here on deliver what the last commit says is owed."""
+        """Deliver from now on, beginning with the notifications that the last commit left undelivered."""
         self._deliveries.restore(self._owed, self._book.open_incidents())
         self._owed = {}
 
@@ -117,5 +117,5 @@ class Alerting:
         )
 
     def tell(self, outgoing: AlertDecisions) -> None:
-        """The commit is durable."""
+        """Hand the notifications of a commit that is now durable to the receivers."""
         self._deliveries.add(outgoing.notifications, outgoing.open_incidents)

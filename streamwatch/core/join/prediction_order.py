@@ -76,7 +76,7 @@ window is over. `clock_ms`: the clock at which outcomes were last released; `hel
 first outcome held after that; `overflow…`: the newest (prediction time, sequence) that left since then
 because there were too many. `releasing`: 1 while outcomes are left to release at `clock_ms`. `early`: number
 of outcomes that left because there were too many, since it was read last. `pairs`, `pairs_top`,
-`pairs_free`: number of places of the pool that are in use, of those ever used, and the first that is free
+`pairs_free`: number of rows of the pool that are in use, of those ever used, and the first that is free
 again.
 """
 
@@ -149,7 +149,7 @@ def is_before(ms, sequence, other_ms, other_sequence):
 
 @hot
 def sift_up(heap, i, ms, sequence, slot):
-    """Put an outcome at a place of the heap that is free, or above it."""
+    """Put an outcome at a free index of the heap, or above it."""
     while i > 0:
         parent = (i - 1) >> 1
         if is_before(heap[parent, MS], heap[parent, SEQUENCE], ms, sequence):
@@ -165,7 +165,7 @@ def sift_up(heap, i, ms, sequence, slot):
 def pop(heap, count):
     """Remove the first outcome of a heap of `count`, and return its slot.
 
-    The free place sinks to the bottom first, where most outcomes belong that the last place held.
+    The free index sinks to the bottom first, where the outcome of the last index most often belongs.
     """
     slot = heap[0, LAST]
     last = count - 1
@@ -216,7 +216,7 @@ def end_of_pairs(pairs, first, outcome):
 
 @hot
 def chain_pairs(h, pairs, first, end):
-    """Put rows `first` to `end` of pairs into the pool, which has room; return the first place, or -1."""
+    """Put rows `first` to `end` of pairs into the pool, which has room; return the first row, or -1."""
     totals = h.totals[0]
     chained = -1
     for k in range(end - 1, first - 1, -1):
