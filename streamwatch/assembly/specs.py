@@ -168,6 +168,7 @@ def outcome_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
                 monitors.verdict_outcomes,
                 by_prediction=settings.join.order == "prediction_time",
                 max_classes=monitors.max_classes,
+                utilities=utilities(monitors),
             )
         )
     return tuple(found)

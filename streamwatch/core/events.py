@@ -11,6 +11,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.specs import HEADLINE
+
 # Events for the core and outcomes of the join: plain values, decoded and validated at the edge.
 #
 # Times are integers, milliseconds since the epoch. `record_ms` is the clock at the event's place in the
@@ -201,11 +203,24 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     verdict: Literal[-1, 0, 1]
     """1 better, −1 worse, 0 open."""
     since: int
-    """1-based index of the first outcome of the model for which it holds."""
+    """1-based index of the first outcome of the model for which it holds; by cohorts, about."""
     since_ms: int
-    """Event time of that outcome."""
+    """Event time of that outcome; by cohorts, the prediction time since which it holds."""
     quick_labels_only: bool = False
     """Whether the model was watched for less than one horizon, so that slower labels were still missing."""
+    basis: Literal["cohorts", "labels"] = "labels"
+    """Whether it judges cohorts of prediction time, or outcomes in the order of their labels.
+
+    By cohorts it is about no change and the majority: worse than `opponent`, or better than both, or open.
+    """
+    status: Literal["early", "confirmed", "retracted", ""] = ""
+    """By cohorts: `early` until its predictions have all their labels, then `confirmed`, or open as
+    `retracted`; otherwise empty."""
+
+    @property
+    def is_headline(self) -> bool:
+        """Tell whether it is what a model is said to be first of all."""
+        return self.basis == "cohorts" or self.opponent == HEADLINE
 
 
 class ErrorChange(msgspec.Struct, frozen=True, gc=False):
@@ -231,14 +246,15 @@ class ErrorChange(msgspec.Struct, frozen=True, gc=False):
 class Alarm(msgspec.Struct, frozen=True, gc=False):
     """Alarm of one model: a detector declared a drift, or the verdict on the model changed.
 
-    For a verdict `statistic` is the mean M that claimed it (0 if it opened) beside `threshold` A, `before`
-    and `after` are the verdicts (1, 0, −1), and `n_eff` is the number of outcomes judged.
+    For a verdict `statistic` is the mean M that claimed it (0 if no claim did) beside `threshold` A, `before`
+    and `after` are the verdicts (1, 0, −1), and `n_eff` is the number of outcomes judged, by cohorts of
+    predictions. Where these are equal, only the basis, the status or the opponent of the verdict changed.
     """
 
     model: Name
     detector: Name
     ordinal: int
-    """1 for the first alarm of this (model, detector)."""
+    """1 for the first alarm of this (model, detector); of a verdict it grows, and may leave numbers out."""
     outcome: int
     """1-based index of the model's outcome that raised it."""
     event_ms: int

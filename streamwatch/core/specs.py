@@ -169,6 +169,11 @@ class UtilitySpec:
     """Cost of every pair that `costs` leaves out; None if it has to list all."""
 
 
+def first_utility(utilities: Sequence[UtilitySpec], model: str) -> UtilitySpec:
+    """Return the first utility whose pattern matches a model's name; accuracy if none does."""
+    return next((each for each in utilities if fnmatchcase(model, each.models)), UtilitySpec())
+
+
 @dataclass(frozen=True, slots=True)
 class ComparisonSpec:
     """Comparison of some models with one other, the champion, on the ids that both predicted."""

@@ -40,7 +40,7 @@ def event_of(alarm: Alarm) -> AlarmRaised | VerdictChanged:
         marks = (alarm.model, alarm.detector, alarm.ordinal, alarm.outcome, alarm.event_ms)
         return AlarmRaised(*marks, alarm.before, alarm.after)
     marks = (alarm.model, verdict.opponent, _VERDICTS[verdict.verdict], verdict.since, verdict.since_ms)
-    return VerdictChanged(*marks, alarm.outcome, alarm.event_ms)
+    return VerdictChanged(*marks, alarm.outcome, alarm.event_ms, verdict.basis, verdict.status)
 
 
 class Alerting:

@@ -152,10 +152,17 @@ class Narrator:
 
     def _tell_verdict(self, change: VerdictChanged) -> None:
         """Tell a verdict when the daemon gives it, not whenever two numbers cross."""
+        by_cohorts = change.basis == "cohorts"
         if change.verdict == "open":
             said = "is no longer shown to be better or worse than no change"
-        else:
+        elif not by_cohorts or (change.verdict == "worse" and change.opponent != "majority"):
             said = f"is now {change.verdict} than no change, the previous label"
+        elif change.verdict == "worse":
+            said = "is now worse than the majority, the most frequent class"
+        else:
+            said = "is now better than no change and the majority"
+        if by_cohorts and change.status:
+            said += f" ({change.status})"
         self.say(f"{change.model} {said}: since outcome {change.since_outcome:,}, said at {change.outcome:,}")
 
     def _guess(self) -> str:

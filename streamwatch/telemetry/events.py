@@ -27,7 +27,11 @@ class AlarmRaised(InternalEvent):
 
 @dataclass(frozen=True)
 class VerdictChanged(InternalEvent):
-    """Report that a model is better or worse than no change, or no longer shown to be either."""
+    """Report that a model is better or worse than no change, or no longer shown to be either.
+
+    By cohorts of prediction time (`basis`), it may be the majority that it is worse than, better is than
+    both, and the status is early, confirmed or retracted.
+    """
 
     level: ClassVar[Level] = "warning"
     sampled_by: ClassVar[str | None] = "model"
@@ -38,6 +42,8 @@ class VerdictChanged(InternalEvent):
     since_ms: int
     outcome: int
     event_ms: int
+    basis: str = "labels"
+    status: str = ""
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,10 @@ class FakeModels:
     def first_ms(self, model: str) -> int:
         return len(model)
 
+    def headline(self, model: str) -> int | None:
+        del model
+        return None
+
     def accuracy_misleads(self, model: str) -> bool:
         del model
         return False

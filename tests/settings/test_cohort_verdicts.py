@@ -8,6 +8,7 @@ import yaml
 
 from streamwatch.assembly import specs
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.specs import UtilitySpec
 from streamwatch.settings import load
 
 HEAD = {
@@ -25,7 +26,7 @@ def cohorts_under(file: Path, join: dict[str, object], monitors: dict[str, objec
 def test_verdicts_by_cohorts_are_off_unless_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "streamwatch.yaml"
     assert cohorts_under(file, {}, {}) == []
-    assert cohorts_under(file, {}, {"cohort_verdicts": True}) == [CohortsSpec()]
+    assert cohorts_under(file, {}, {"cohort_verdicts": True}) == [CohortsSpec(utilities=(UtilitySpec(),))]
 
 
 def test_they_take_the_horizon_the_order_and_what_verdicts_promise(tmp_path: Path) -> None:
@@ -37,4 +38,13 @@ def test_they_take_the_horizon_the_order_and_what_verdicts_promise(tmp_path: Pat
     }
     join: dict[str, object] = {"horizon": "64s", "order": "prediction_time"}
     (found,) = cohorts_under(tmp_path / "streamwatch.yaml", join, chosen)
-    assert found == CohortsSpec(64_000, 0.1, 5_000, by_prediction=True, max_classes=70)
+    assert found == CohortsSpec(
+        64_000, 0.1, 5_000, by_prediction=True, max_classes=70, utilities=(UtilitySpec(),)
+    )
+
+
+def test_they_know_which_models_are_judged_otherwise(tmp_path: Path) -> None:
+    chosen = {"cohort_verdicts": True, "utility_by_model": {"fraud-*": "balanced"}}
+    (found,) = cohorts_under(tmp_path / "streamwatch.yaml", {}, chosen)
+    assert found.utilities == (UtilitySpec("fraud-*", "balanced"), UtilitySpec())
+    assert [found.gives_headline(model) for model in ("fraud-v3", "churn")] == [False, True]

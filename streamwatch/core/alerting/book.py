@@ -5,9 +5,10 @@ Age and `resolve_timeout` are in host time (`now_ms`): they are about people. In
 a backlog would be old, and an alarm of a stream that stopped would never end.
 
 An alarm of a verdict opens when the model becomes worse than the opponent, and ends only when it no longer
-is: neither the level of the error nor time ends it. From the third change of side within a week on the
-verdict alternates: one notification says so, further changes are counted, and the alarm ends when the model
-has not been worse for a week (`alternation`).
+is: neither the level of the error nor time ends it. What else changes of it while it is open, as when an
+early claim is confirmed, updates its notification. A claim that is retracted ends it as such. From the third
+change of side within a week on the verdict alternates: one notification says so, further changes are counted,
+and the alarm ends when the model has not been worse for a week (`alternation`).
 
 All decisions are in `state`, which is committed together with the notifications, so that a restart neither
 repeats nor loses any.
@@ -29,13 +30,14 @@ from streamwatch.core.alerting.notification import (
     DigestState,
     IncidentAlarm,
     Notification,
+    Reason,
     Severity,
 )
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Name
+from streamwatch.core.events import Alarm, Judgement, Name
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.series import Family
@@ -84,6 +86,10 @@ class WatchedModels(Protocol):
 
     def segment_change(self, model: str) -> SegmentChange | None:
         """Find the value of a segment in which most of a changed error sits."""
+        ...
+
+    def headline(self, model: str) -> int | None:
+        """Return the headline of a model now: 1 better, −1 worse, 0 open; None if it is not judged."""
         ...
 
 
@@ -138,13 +144,16 @@ class AlarmBook:
                 sides = self._sides.get(key, Sides())
                 sides = sides.changed(alarm.event_ms, alarm.judgement.since_ms, worse=worse)
                 self._sides[key], alternation = sides, sides.alternation()
+                if opened is not None and alarm.before == alarm.after:
+                    self._incidents.restate(alarm, now_ms)
+                    continue
                 if opened is not None and alternation is not None:
                     self._suppressed["alternates"] += opened.alternation is not None
                     self._incidents.alternate(alarm, alternation, now_ms)
                     continue
                 if not worse:
                     if opened is not None:
-                        self._incidents.end(key, "verdict_changed", now_ms, alarm)
+                        self._incidents.end(key, _reason_of(alarm.judgement), now_ms, alarm)
                     continue
             rule = self._spec.rule(*key)
             last_ms = self._announced_at_ms.get(key)
@@ -196,6 +205,9 @@ class AlarmBook:
             if part.alarm.judgement is not None:
                 if part.alternation is not None and now_ms - part.touched_ms >= WINDOW_MS:
                     self._settle(key, now_ms)
+                elif part.alternation is None and models.headline(key[0]) not in (None, -1):
+                    # Nothing said so: it is judged otherwise, or anew, since a setting was changed.
+                    self._incidents.end(key, "verdict_changed", now_ms)
                 continue
             level = found.get(key[0])
             if is_back(part, level):
@@ -315,6 +327,11 @@ class AlarmBook:
         ]
 
 
+def _reason_of(judgement: Judgement) -> Reason:
+    """Reason for the end of the alarm that a change of verdict ends."""
+    return "retracted" if judgement.status == "retracted" else "verdict_changed"
+
+
 def _misleads(alarm: Alarm, models: WatchedModels) -> bool:
     """Tell whether an alarm is a verdict by accuracy that says little of the model's use."""
     return alarm.judgement is not None and models.accuracy_misleads(alarm.model)
@@ -356,13 +373,16 @@ def _document(incident: Notification) -> dict[str, object]:
 
 
 def _alarm(part: IncidentAlarm) -> dict[str, object]:
-    """One open alarm: of a detector with the errors before and after, where they are defined."""
+    """One open alarm: of a detector with the errors before and after, where they are defined.
+
+    Of a verdict, with the opponent that the model is worse than, what the verdict is from, and its status.
+    """
     told: dict[str, object] = {
         "detector": part.alarm.detector,
         "severity": part.severity,
         "started_timestamp_seconds": part.started_at_ms / 1000,
     }
-    if part.alarm.judgement is None:
-        errors = {"before": part.before, "after": part.alarm.after}
-        told |= {name: value for name, value in errors.items() if isfinite(value)}
-    return told
+    if (judgement := part.alarm.judgement) is not None:
+        return told | {"opponent": judgement.opponent, "basis": judgement.basis, "status": judgement.status}
+    errors = {"before": part.before, "after": part.alarm.after}
+    return told | {name: value for name, value in errors.items() if isfinite(value)}

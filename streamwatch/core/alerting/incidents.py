@@ -7,8 +7,9 @@ begins one. Distance is counted in outcomes, not in time, because detectors wait
 alarms again while its alarm is open stays in its incident, and widens the span.
 
 An incident leads to a sequence of notifications: firing, updated whenever an alarm of it begins or ends, and
-resolved when none is open any more. All changes of one batch of alarms or one review go into one
-notification, except that the beginning of an alarm is notified before its end.
+resolved when none is open any more. A verdict that is confirmed while its alarm is open updates it, too. All
+changes of one batch of alarms or one review go into one notification, except that the beginning of an alarm
+is notified before its end.
 """
 
 from __future__ import annotations
@@ -168,6 +169,17 @@ class Incidents:
         incident, part = self._open(alarm.model, alarm.detector)
         part = msgspec.structs.replace(part, alarm=alarm, touched_ms=now_ms, alarms=part.alarms + 1)
         self._incidents[incident.id] = incident.changed(part, place_of(alarm))
+
+    def restate(self, alarm: Alarm, now_ms: int) -> None:
+        """Replace an open verdict of which all but the side has changed: its basis, status or opponent.
+
+        That is news, unless it alternates.
+        """
+        incident, part = self._open(alarm.model, alarm.detector)
+        if part.alternation is None:
+            self._note(incident.id, alarm.detector, ends=False, now_ms=now_ms)
+        part = msgspec.structs.replace(part, alarm=alarm)
+        self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
 
     def mark_alternating(self, key: Key, alternation: Alternation) -> None:
         """Set how a verdict alternates whose alarm has just been opened."""

@@ -16,7 +16,9 @@ from streamwatch.core.predictions.kind import ActiveHint
 
 Kind: TypeAlias = Literal["firing", "updated", "resolved", "digest"]
 Severity: TypeAlias = Literal["info", "warning", "error", "critical"]
-Reason: TypeAlias = Literal["back_to_level", "accepted_as_new_level", "verdict_changed", "model_retired"]
+Reason: TypeAlias = Literal[
+    "back_to_level", "accepted_as_new_level", "verdict_changed", "retracted", "model_retired"
+]
 HintReason: TypeAlias = Literal["stands_no_longer", "model_retired"]
 
 KINDS: tuple[Kind, ...] = ("firing", "updated", "resolved", "digest")
@@ -111,7 +113,7 @@ class Notification(msgspec.Struct, frozen=True):
     parts: tuple[IncidentAlarm, ...] = ()
     """Alarms of the incident, open or ended, in the order in which they began; none in a digest or a hint."""
     news: tuple[Name, ...] = ()
-    """Detectors whose part began or ended since the notification before."""
+    """Detectors whose part began or ended since the notification before, or whose verdict was restated."""
     shift: ClassShift | None = None
     """Which it looks like, the classes or the model, when an alarm last began; None if nothing is known."""
     digest: Digest | None = None

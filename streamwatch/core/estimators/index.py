@@ -19,7 +19,7 @@ from streamwatch.core.estimators.kernel.table import ModelTable, TableFull
 from streamwatch.core.estimators.names import Batch, Classes, fold_overflow, score_columns
 from streamwatch.core.events import Outcome, fold_of, model_of
 from streamwatch.core.outcomes import OutcomeBatch, ScoreColumns
-from streamwatch.core.specs import MonitorsSpec, UtilitySpec
+from streamwatch.core.specs import MonitorsSpec, UtilitySpec, first_utility
 
 
 class Register(Protocol):
@@ -52,8 +52,7 @@ class _Costed:
 
 def utility_of(spec: MonitorsSpec, model: str) -> UtilitySpec:
     """Look up the utility by which a model is judged."""
-    name = model_of(model)
-    return next((u for u in spec.utilities if fnmatchcase(name, u.models)), UtilitySpec())
+    return first_utility(spec.utilities, model_of(model))
 
 
 def detectors_of(spec: MonitorsSpec, model: str) -> int:

@@ -20,6 +20,7 @@ from streamwatch.core.estimators.index import ColumnIndex, ModelSlot
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.names import Batch, confusion_document
 from streamwatch.core.estimators.notifying.alarm_naming import AlarmNaming, NamedAlarm
+from streamwatch.core.estimators.notifying.headlines import Headlines
 from streamwatch.core.estimators.notifying.model_facts import ModelFacts
 from streamwatch.core.estimators.past import PastSnapshot, PastView
 from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, RaisesAlarms
@@ -181,6 +182,8 @@ def details_in_slices(state: EstimatorState) -> Generator[None, None, dict[str, 
     for number, name in enumerate(sorted(index.models), 1):
         if (model := index.models.get(name)) is not None and fold_of(name) is None:
             details[name] = _details(state, model)
+            if (headline := _headline(state, name, model.row)) is not None:
+                details[name]["headline"] = headline
         if number % _SLICE_MODELS == 0:
             yield
     for name in sorted(index.folds):
@@ -204,6 +207,17 @@ def _details(state: EstimatorState, model: ModelSlot) -> dict[str, object]:
     for register in state.registers:
         details |= register.details(model.row, model.classes)
     return details
+
+
+def _headline(state: EstimatorState, model: str, row: int) -> Mapping[str, object] | None:
+    """Headline of a model by a register, or that it is still to come.
+
+    None where the headline is the verdict in the order of labels for good.
+    """
+    judging = state.judging
+    if judging is None or not judging.gives_headline(model):
+        return None
+    return judging.headline(row) or {"basis": "labels"}
 
 
 def _fold_accuracies(state: EstimatorState, model: str) -> dict[str, dict[str, float]]:
@@ -231,8 +245,10 @@ class EstimatorSet:
         self._state = state = EstimatorState(spec)
         self._table, self._index = state.table, state.index
         explaining = [each for each in state.registers if isinstance(each, ExplainsAlarms)]
-        self._naming = AlarmNaming(spec, state.table, state.index, state.raising, explaining)
-        self.facts = ModelFacts(spec, state.table, state.index, explaining)
+        self._naming = AlarmNaming(
+            spec, state.table, state.index, state.raising, explaining, Headlines(state.table, state.judging)
+        )
+        self.facts = ModelFacts(spec, state.table, state.index, explaining, state.judging)
         """Facts about models that notifications report."""
         self._columns = ColumnIndex(state.index, spec.max_classes)
         self._snapshots = Snapshots(state)

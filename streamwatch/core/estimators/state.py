@@ -13,7 +13,7 @@ from streamwatch.core.estimators.index import ModelIndex
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.past import Pasts
 from streamwatch.core.estimators.registers import registers_of
-from streamwatch.core.estimators.registers.alarms import RaisesAlarms
+from streamwatch.core.estimators.registers.alarms import JudgesModels, RaisesAlarms
 from streamwatch.core.events import VERDICT, Alarm
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import Histogram
@@ -139,7 +139,7 @@ class Alarms:
 class EstimatorState:
     """The kernel's table, everything else that is kept by row, and the index of the rows by model."""
 
-    __slots__ = ("alarms", "delays", "index", "pasts", "raising", "registers", "spec", "table")
+    __slots__ = ("alarms", "delays", "index", "judging", "pasts", "raising", "registers", "spec", "table")
 
     def __init__(self, spec: MonitorsSpec) -> None:
         self.spec = spec
@@ -149,6 +149,8 @@ class EstimatorState:
         self.registers = registers_of(spec)
         self.raising = [each for each in self.registers if isinstance(each, RaisesAlarms)]
         """Registers with detectors of their own."""
+        self.judging = next((each for each in self.registers if isinstance(each, JudgesModels)), None)
+        """Register whose verdicts are headlines; None if there is none."""
         late = [name for register in self.raising for name in register.detectors]
         self.alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT, *late])
         own = (self.delays, self.alarms, self.pasts, *self.registers)

@@ -15,6 +15,7 @@ from streamwatch.core.estimators.kernel import admission, fold
 from streamwatch.core.estimators.kernel import admission as numbering
 from streamwatch.core.estimators.kernel import readout as reading
 from streamwatch.core.estimators.kernel.layout import layout_of
+from streamwatch.core.estimators.registers.cohorts import headline as cohort_headline
 from streamwatch.core.estimators.registers.cohorts import observe as cohorts
 from streamwatch.core.estimators.registers.late_labels import observe as late_labels
 from streamwatch.core.estimators.registers.late_labels.observe import last_boundary
@@ -51,6 +52,7 @@ ENTRIES: tuple[Any, ...] = (
     observe_revisions,
     cohorts.observe,
     cohorts.take_all,
+    cohort_headline.read_headlines,
 )
 """All compiled functions called from Python."""
 

@@ -262,7 +262,9 @@ def mismatches(
     return found
 
 
-VERDICT_FAMILIES: Final = frozenset({"verdict", "verdict_since_timestamp_seconds", "verdict_since_outcome"})
+VERDICT_FAMILIES: Final = frozenset(
+    {"verdict", "verdict_since_timestamp_seconds", "verdict_since_outcome", "cohort_headline"}
+)
 """Series that say which verdict holds."""
 COHORT_FAMILIES: Final = frozenset(
     {
@@ -316,12 +318,16 @@ def alarms_without_verdicts(
 def details_with(
     details: Mapping[str, Mapping[str, object]], found: Sequence[Mismatch]
 ) -> dict[str, dict[str, object]]:
-    """Add the mismatch of each model to the details that the API shows of it."""
+    """Add the mismatch of each model to the details that the API shows of it.
+
+    Its headline is withheld with its verdict.
+    """
     shown = {model: dict(document) for model, document in details.items()}
     for each in found:
         document = shown.setdefault(each.model, {})
         if each.disjoint is not None:
             predicted_class, true = each.disjoint
+            document.pop("headline", None)
             document["classes_disjoint"] = {"predicted_class": list(predicted_class), "true": list(true)}
         if each.predictions is not None:
             document["nothing_joins"] = {"predictions": each.predictions}

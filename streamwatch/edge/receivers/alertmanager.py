@@ -155,6 +155,10 @@ def _figures(part: IncidentAlarm) -> dict[str, str]:
     }
     if alarm.judgement is None:
         figures |= {"before": f"{part.before:.6g}", "after": f"{alarm.after:.6g}"}
+    else:
+        figures |= {"basis": alarm.judgement.basis, "opponent": alarm.judgement.opponent}
+        if alarm.judgement.status:
+            figures["status"] = alarm.judgement.status
     if part.reason is not None:
         figures["reason"] = part.reason
     return figures

@@ -59,6 +59,9 @@ class Slack:
             if drifts:
                 newest = max(drifts, key=lambda part: part.alarm.outcome)
                 figures["Error"] = f"{share(newest.before)} → {share(newest.alarm.after)}"
+            for judgement in (part.alarm.judgement for part in notification.parts):
+                if judgement is not None and judgement.basis == "cohorts":
+                    figures["Verdict"] = f"by cohorts{f', {judgement.status}' * bool(judgement.status)}"
             fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
             blocks.append({"type": "section", "fields": fields})
         if (hint := notification.hint) is not None:

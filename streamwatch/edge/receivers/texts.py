@@ -158,6 +158,7 @@ REASONS = {
     "back_to_level": "the error is back at its earlier level",
     "accepted_as_new_level": "the error did not come back, and this level now counts as normal",
     "verdict_changed": "the verdict has changed",
+    "retracted": "an early verdict was not confirmed once all labels were in",
     "model_retired": "the model has been idle for a long time and is no longer watched",
 }
 
@@ -170,11 +171,32 @@ def judged(judgement: Judgement) -> str:
         -1: f"is worse than {whom}",
         0: f"is no longer shown to be better or worse than {whom}",
     }
-    return f"{sentences[judgement.verdict]} since {iso(judgement.since_ms)}, outcome {judgement.since:,}"
+    since = f"{sentences[judgement.verdict]} since {iso(judgement.since_ms)}"
+    if judgement.basis == "labels":
+        return f"{since}, outcome {judgement.since:,}"
+    return f"{since} ({judgement.status})" if judgement.status else since
 
 
 def _opponent(judgement: Judgement) -> str:
-    return "no change" if judgement.opponent == HEADLINE else judgement.opponent
+    """Whom a verdict is against; by cohorts, one that is not worse is against both opponents."""
+    if judgement.basis == "labels":
+        return "no change" if judgement.opponent == HEADLINE else judgement.opponent
+    if judgement.verdict < 0:
+        return "the majority" if judgement.opponent == "majority" else "no change"
+    return "no change and the majority" if judgement.verdict > 0 else "no change or the majority"
+
+
+def _standing(judgement: Judgement) -> str:
+    """Say what a verdict by cohorts rests on, and how sure it is."""
+    said = {
+        "early": "It is early: it counts on labels being as late as they were so far, and is confirmed or "
+        "retracted once all labels of these predictions are in.",
+        "confirmed": "It is confirmed: the labels of these predictions are in.",
+        "retracted": "An early verdict is retracted: once all labels of its predictions were in, they did "
+        "not confirm it.",
+        "": "",
+    }
+    return said[judgement.status]
 
 
 def _alternates(alternation: Alternation, judgement: Judgement) -> str:
@@ -274,7 +296,7 @@ def _state(notification: Notification) -> str:
     """How the model does by the alarms that are open; at the end, what ended."""
     model = notification.model
     parts = [part for part in notification.parts if part.is_open] or [
-        part for part in notification.parts if part.reason == "verdict_changed"
+        part for part in notification.parts if part.reason in ("verdict_changed", "retracted")
     ]
     if not parts:
         return f"Drift of {model} resolved ({', '.join(notification.detectors)})"
@@ -309,6 +331,12 @@ def _sentence(part: IncidentAlarm) -> str:
         )
     if alarm.judgement is not None:
         retired = f" The alarm ends: {REASONS['model_retired']}." if part.reason == "model_retired" else ""
+        if alarm.judgement.basis == "cohorts":
+            standing = _standing(alarm.judgement)
+            return (
+                f"{alarm.model} {judged(alarm.judgement)}, by cohorts of {alarm.n_eff:,.0f} predictions; "
+                f"said at {iso(alarm.event_ms)}.{f' {standing}' * bool(standing)}{_of_rare(part)}{retired}"
+            )
         return (
             f"{alarm.model} {judged(alarm.judgement)}. The verdict was reached at outcome {alarm.outcome}, "
             f"{iso(alarm.event_ms)}, after {alarm.n_eff:,.0f} comparable outcomes; it is "

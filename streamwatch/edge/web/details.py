@@ -109,6 +109,9 @@ class OpenAlarm(TypedDict, total=False):
     started_timestamp_seconds: Required[float]
     before: Annotated[float, about("Mean loss before; absent of a verdict")]
     after: Annotated[float, about("Mean loss after")]
+    opponent: Annotated[str, about("Of a verdict: whom the model is worse than")]
+    basis: Annotated[Literal["cohorts", "labels"], about("Of a verdict")]
+    status: Literal["early", "confirmed", "retracted", ""]
 
 
 class Incident(TypedDict):
@@ -314,6 +317,31 @@ class CohortVerdict(TypedDict, total=False):
     lower: Annotated[Lead, about("Its bounds, valid at all times; none before 20 cohorts")]
     upper: Lead
     dispersion: Dispersion
+
+
+class Headline(TypedDict, total=False):
+    """The verdict that is said of a model first of all, where verdicts by cohorts are kept."""
+
+    basis: Required[
+        Annotated[
+            Literal["cohorts", "labels"],
+            about(
+                "labels: too few cohorts are judged, so it is the verdict on no change in the order of "
+                "labels, and there is nothing else here"
+            ),
+        ]
+    ]
+    verdict: Annotated[
+        Verdict, about("worse than no change or the majority, better than both, or neither is shown")
+    ]
+    opponent: Annotated[
+        Literal["persistent_at_prediction", "majority"], about("Whom the model is worse than")
+    ]
+    status: Annotated[
+        Literal["early", "confirmed"],
+        about("Of a verdict that is held: early until its predictions are a horizon old"),
+    ]
+    since_timestamp_seconds: Annotated[float, about("Prediction time since which the verdict holds")]
 
 
 class LowestAndHighest(TypedDict):
@@ -527,6 +555,7 @@ class Details(Caveats, total=False):
     segments: dict[str, Segment]
     late_labels: LateLabels
     cohorts: Cohorts
+    headline: Headline
     early_hints: EarlyHints
     label_delays: LabelDelays
     sampled_labels: SampledLabels

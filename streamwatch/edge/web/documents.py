@@ -71,11 +71,24 @@ class Judgement(Struct, frozen=True):
 
     opponent: str
     verdict: Verdict
-    since_outcome: Ordinal
-    since_timestamp_seconds: Annotated[float, about("Event time of that outcome")]
+    since_outcome: Annotated[Ordinal, about("By cohorts, about")]
+    since_timestamp_seconds: Annotated[
+        float, about("Event time of that outcome; by cohorts, a prediction time")
+    ]
     quick_labels_only: Annotated[
         bool,
         about("Whether the model had been watched for less than join.horizon: slower labels were missing"),
+    ]
+    basis: Annotated[
+        Literal["cohorts", "labels"],
+        about(
+            "Cohorts of prediction time, or the order of labels. By cohorts, the model is worse than the "
+            "opponent, better than no change and the majority, or neither"
+        ),
+    ]
+    status: Annotated[
+        Literal["early", "confirmed", "retracted", ""],
+        about("By cohorts: early until all labels are in, then confirmed or retracted"),
     ]
 
 

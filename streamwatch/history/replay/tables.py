@@ -273,6 +273,9 @@ def _change(alarm: Alarm) -> tuple[str, str]:
     if judgement is None:
         return _number(alarm.before), _number(alarm.after)
     words = {1: "better", -1: "worse", 0: "open"}
+    if judgement.basis == "cohorts":
+        since = filter(None, (f"since about {judgement.since:,}", judgement.status))
+        return words[judgement.verdict], ", ".join(since)
     return words[judgement.verdict], f"since {judgement.since:,}"
 
 

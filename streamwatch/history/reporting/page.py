@@ -160,6 +160,10 @@ def _described(alarm: Document) -> tuple[str, str]:
     judgement = alarm.get("judgement")
     if judgement is None:
         return ratio(alarm.get("before")), ratio(alarm.get("after"))
+    if judgement["basis"] == "cohorts":
+        beside = judgement["opponent"] if judgement["verdict"] == "worse" else "no change and the majority"
+        said = f"{judgement['verdict']} since {moment(judgement['since_timestamp_seconds'])}"
+        return f"by cohorts, beside {beside}", ", ".join(filter(None, (said, judgement["status"])))
     return f"beside {judgement['opponent']}", f"{judgement['verdict']} since {judgement['since_outcome']:,}"
 
 

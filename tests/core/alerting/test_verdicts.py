@@ -8,7 +8,7 @@ import pytest
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.events import Alarm, Judgement
-from tests.core.alerting.told import NOW_MS, RULE, SPEC, Told, alarm
+from tests.core.alerting.told import HOUR_MS, NOW_MS, RULE, SPEC, Told, alarm
 
 
 def judged(verdict: int, ordinal: int = 1, since: int = 900, model: str = "m") -> Alarm:
@@ -65,3 +65,99 @@ def test_a_verdict_on_a_model_that_accuracy_misjudges_is_information_unless_a_se
     assert {n.model for n in heard if n.parts[0].accuracy_misleads} == {"fraud", "chosen"}
     (drift,) = told.hears(alarm("fraud", "adwin", outcome=9_000))
     assert drift.severity == "warning", "a change of its error is one whatever the classes are"
+
+
+def by_cohorts(
+    verdict: int, status: str, ordinal: int, before: int = 0, opponent: str = "majority", outcome: int = 1_000
+) -> Alarm:
+    judgement = Judgement(opponent, verdict, 900, NOW_MS - 9_000, False, "cohorts", status)  # type: ignore[arg-type]
+    made = alarm("m", "verdict", ordinal, outcome, before=float(before), after=float(verdict))
+    return msgspec.structs.replace(made, judgement=judgement)
+
+
+EARLY = by_cohorts(-1, "early", 1)
+
+
+def test_an_early_verdict_that_is_confirmed_updates_its_notification_and_does_not_begin_another(
+    told: Told,
+) -> None:
+    (fires,) = told.hears(EARLY)
+    confirmed = by_cohorts(-1, "confirmed", 2, before=-1, outcome=1_200)
+    (updates,) = told.hears(confirmed)
+    assert (fires.kind, updates.kind) == ("firing", "updated")
+    assert updates.incident == fires.incident
+    assert updates.started_at_ms == fires.started_at_ms
+    (part,) = updates.parts
+    assert (part.alarm, part.alarms, part.is_open) == (confirmed, 1, True)
+    assert sum(told.counted("alarms_suppressed_total").values()) == 0
+
+
+def test_an_early_verdict_that_is_retracted_is_resolved_as_such(told: Told) -> None:
+    (fires,) = told.hears(EARLY)
+    (ends,) = told.hears(by_cohorts(0, "retracted", 2, before=-1))
+    assert (ends.kind, ends.parts[0].reason, ends.incident) == ("resolved", "retracted", fires.incident)
+
+
+@pytest.mark.parametrize("status", ["early", "confirmed"])
+def test_a_better_verdict_resolves_it_as_a_change_whatever_its_status(told: Told, status: str) -> None:
+    told.hears(EARLY)
+    (ends,) = told.hears(by_cohorts(1, status, 2, before=-1))
+    assert ends.parts[0].reason == "verdict_changed"
+
+
+def test_a_verdict_in_the_order_of_labels_that_cohorts_share_goes_on_as_one(told: Told) -> None:
+    (fires,) = told.hears(judged(-1))
+    (updates,) = told.hears(by_cohorts(-1, "early", 2, before=-1))
+    assert (updates.kind, updates.incident) == ("updated", fires.incident)
+
+
+def test_a_claim_and_its_confirmation_in_one_batch_are_one_notification(told: Told) -> None:
+    confirmed = by_cohorts(-1, "confirmed", 2, before=-1)
+    (fires,) = told.hears(EARLY, confirmed)
+    assert (fires.kind, fires.parts[0].alarm) == ("firing", confirmed)
+
+
+def test_a_confirmation_of_what_nobody_was_told_begins_an_alarm(told: Told) -> None:
+    assert told.hears(by_cohorts(-1, "early", 1, outcome=RULE.min_outcomes - 1)) == []
+    (fires,) = told.hears(by_cohorts(-1, "confirmed", 2, before=-1))
+    assert fires.kind == "firing"
+
+
+def test_notifications_of_a_claim_have_the_same_ids_when_told_again_after_a_restart(told: Told) -> None:
+    alarms = (EARLY, by_cohorts(-1, "confirmed", 2, before=-1), by_cohorts(0, "", 3, before=-1))
+    whole = [notification for each in alarms for notification in told.hears(each)]
+    again = Told()
+    resumed = []
+    for each in alarms:
+        resumed += again.hears(each)
+        state = again.book.state()
+        again = Told()
+        again.book.restore(state)
+    assert resumed == whole
+    assert len({notification.id for notification in whole}) == 3
+
+
+def test_a_verdict_that_the_headline_says_no_longer_ends_although_no_change_was_told(told: Told) -> None:
+    told.hears(EARLY)
+    assert told.reviews() == []
+    told.headlines["m"] = -1
+    assert told.reviews() == []
+    told.headlines["m"] = 0
+    (ends,) = told.reviews()
+    assert (ends.kind, ends.parts[0].reason) == ("resolved", "verdict_changed")
+
+
+def test_a_verdict_that_alternates_is_not_told_of_confirmations(told: Told) -> None:
+    sides = ((-1, 0), (1, -1), (-1, 1))
+    for ordinal, (side, before) in enumerate(sides, 1):
+        at_ms = NOW_MS + ordinal * HOUR_MS
+        change = msgspec.structs.replace(by_cohorts(side, "early", ordinal, before=before), event_ms=at_ms)
+        told.hears(change, now_ms=at_ms)
+    (opened,) = told.book.open_incidents()
+    assert opened.parts[0].alternation is not None
+    confirmed = by_cohorts(-1, "confirmed", 4, before=-1)
+    assert told.hears(confirmed) == []
+    (opened,) = told.book.open_incidents()
+    assert opened.parts[0].alarm == confirmed
+    assert opened.parts[0].alternation is not None
+    assert opened.parts[0].alternation.changes == 3

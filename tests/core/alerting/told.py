@@ -43,6 +43,7 @@ class Told:
     segments: dict[str, SegmentChange] = field(default_factory=dict)
     asked: list[Sequence[str]] = field(default_factory=list)
     misled: set[str] = field(default_factory=set)
+    headlines: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.book = AlarmBook(self.spec, self.identity)
@@ -58,6 +59,9 @@ class Told:
 
     def first_ms(self, model: str) -> int:
         return self.firsts.get(model, 7)
+
+    def headline(self, model: str) -> int | None:
+        return self.headlines.get(model)
 
     def accuracy_misleads(self, model: str) -> bool:
         return model in self.misled

@@ -44,6 +44,15 @@ def judged(verdict: Literal[-1, 0, 1] = -1, model: str = "fraud-v3", **changes: 
     return alarm(model, "verdict", before=0.0, after=float(verdict), judgement=judgement, **changes)
 
 
+def judged_by_cohorts(
+    verdict: Literal[-1, 0, 1] = -1,
+    status: Literal["early", "confirmed", "retracted", ""] = "early",
+    opponent: str = "majority",
+) -> Alarm:
+    judgement = Judgement(opponent, verdict, 4_000, NOW_MS - 60_000, basis="cohorts", status=status)
+    return alarm("fraud-v3", "verdict", before=-1.0, after=float(verdict), judgement=judgement)
+
+
 def updated(of: Notification, *parts: IncidentAlarm, **changes: object) -> Notification:
     """With further parts, as news."""
     made = msgspec.structs.replace(

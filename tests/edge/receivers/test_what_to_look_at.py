@@ -9,14 +9,23 @@ import msgspec
 import pytest
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.core.events import ErrorChange
+from streamwatch.core.events import Alarm, ErrorChange
 from streamwatch.edge.receivers import KINDS
 from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.pagerduty import PagerDuty
 from streamwatch.edge.receivers.slack import Slack
 from streamwatch.edge.receivers.texts import look_first
 from streamwatch.edge.receivers.webhook import Webhook
-from tests.edge.receivers.notifications import NOW_MS, alarm, digest, firing, judged, part, resolved
+from tests.edge.receivers.notifications import (
+    NOW_MS,
+    alarm,
+    digest,
+    firing,
+    judged,
+    judged_by_cohorts,
+    part,
+    resolved,
+)
 
 PAGE = "https://watch.example.com"
 MODEL = "https://watch.example.com/#/model/fraud-v3"
@@ -125,3 +134,47 @@ def test_a_useful_model_of_rare_classes_is_not_told_as_a_bad_one(kind: str) -> N
     assert "Look first at the recall of each class and kappa, and whether monitors.utility suits" in said
     over = resolved(firing(parts=(verdict,), news=("verdict",)), "model_retired")
     assert "rare classes" not in sent(kind, over)
+
+
+@pytest.mark.parametrize("kind", FORMS)
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        (judged_by_cohorts(), "worse than the majority since 2023-11-14T22:12:20.000Z (early)"),
+        (judged_by_cohorts(opponent="persistent_at_prediction"), "worse than no change since"),
+        (judged_by_cohorts(), "confirmed or retracted once all labels of these predictions are in"),
+        (judged_by_cohorts(status="confirmed"), "It is confirmed: the labels of these predictions are in."),
+    ],
+)
+def test_a_verdict_by_cohorts_says_whom_it_is_against_and_how_sure_it_is(
+    kind: str, verdict: Alarm, said: str
+) -> None:
+    told = sent(kind, firing(parts=(part(verdict),), news=("verdict",)))
+    assert said in told
+    assert "outcome 4,000" not in told, "in the order of labels it has a place, by cohorts a time"
+    assert "by cohorts" in told
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_retracted_verdict_says_why_it_ends(kind: str) -> None:
+    ended = part(judged_by_cohorts(0, "retracted"))
+    over = resolved(firing(parts=(ended,), news=("verdict",)), "retracted")
+    told = sent(kind, over)
+    assert "no longer shown to be better or worse than no change or the majority" in told
+    assert "once all labels of its predictions were in, they did not confirm it" in told
+
+
+def test_alertmanager_and_the_webhook_carry_basis_and_status_apart() -> None:
+    begun = firing(parts=(part(judged_by_cohorts()),), news=("verdict",))
+    (alert,) = json.loads(Alertmanager().request_body(begun, NOW_MS).body)
+    figures = {name: alert["annotations"][name] for name in ("basis", "opponent", "status")}
+    assert figures == {"basis": "cohorts", "opponent": "majority", "status": "early"}
+    assert not {"basis", "status"} & alert["labels"].keys(), "or its confirmation would be another alert"
+    (told,) = json.loads(Webhook([b"sixteen bytes or more"]).request_body(begun, NOW_MS).body)["data"][
+        "alarms"
+    ]
+    judgement = told["newest"]["judgement"]
+    assert (judgement["basis"], judgement["status"], told["reason"]) == ("cohorts", "early", None)
+    over = resolved(firing(parts=(part(judged_by_cohorts(0, "retracted")),), news=("verdict",)), "retracted")
+    (alert,) = json.loads(Alertmanager().request_body(over, NOW_MS).body)
+    assert alert["annotations"]["reason"] == "retracted"

@@ -31,61 +31,51 @@ def judged(verdict: str, lead: float, since: float = 1_000.0, **more: Any) -> di
     }
 
 
-def details(no_change: dict[str, Any], majority: dict[str, Any]) -> dict[str, Any]:
+def details(verdict: str, no_change: dict[str, Any], majority: dict[str, Any], **more: Any) -> dict[str, Any]:
+    opponents = {"persistent_at_prediction": no_change, "majority": majority}
     return {
-        "cohorts": {
-            "age_seconds": 60.0,
-            "opponents": {"persistent_at_prediction": no_change, "majority": majority},
-        }
+        "headline": {"basis": "cohorts", "verdict": verdict, **more},
+        "cohorts": {"age_seconds": 60.0, "opponents": opponents},
     }
 
 
-@pytest.mark.parametrize(
-    ("no_change", "majority", "verdict", "opponent"),
-    [
-        ("better", "better", "better", "majority"),
-        ("better", "worse", "worse", "majority"),
-        ("worse", "better", "worse", "persistent_at_prediction"),
-        ("worse", "worse", "worse", "majority"),
-        ("better", "open", "open", "majority"),
-        ("open", "open", "open", "majority"),
-    ],
-)
-def test_it_is_the_worse_of_the_two(no_change: str, majority: str, verdict: str, opponent: str) -> None:
-    leads = {"better": 0.1, "open": 0.0, "worse": -0.1}
+@pytest.mark.parametrize("opponent", ["persistent_at_prediction", "majority"])
+def test_worse_is_shown_with_the_opponent_that_it_is_about(opponent: str) -> None:
     found = headline_of(
-        details(judged(no_change, leads[no_change] + 0.01), judged(majority, leads[majority], 2_000.0))
+        details(
+            "worse",
+            judged("worse", -0.1),
+            judged("worse", -0.2),
+            opponent=opponent,
+            status="early",
+            since_timestamp_seconds=2_000.0,
+        )
     )
-    assert (found["verdict"], found["verdict_opponent"]) == (verdict, opponent)
-    chosen = {"persistent_at_prediction": leads[no_change] + 0.01, "majority": leads[majority]}[opponent]
-    assert (found["lead"], found["lead_lower"], found["lead_upper"]) == (chosen, chosen - 0.02, chosen + 0.02)
-    assert found["verdict_age_seconds"] == 60.0
-
-
-def test_better_holds_since_both_hold_and_worse_since_the_one_that_is_shown() -> None:
-    both = headline_of(details(judged("better", 0.1), judged("better", 0.2, 2_000.0)))
-    assert both["verdict_since_timestamp_seconds"] == 2_000.0
-    one = headline_of(details(judged("better", 0.1, 5_000.0), judged("worse", -0.2, 2_000.0)))
-    assert one["verdict_since_timestamp_seconds"] == 2_000.0
-
-
-@pytest.mark.parametrize(("verdict", "status"), [("better", "early"), ("worse", "early"), ("open", None)])
-def test_it_is_early_where_one_that_it_rests_on_is(verdict: str, status: str | None) -> None:
-    early = judged(verdict, -0.1, status="early")
-    found = headline_of(details(early, judged("better" if verdict == "better" else "open", 0.1)))
-    assert found.get("verdict_status") == status
-
-
-def test_it_is_provisional_until_an_opponent_is_judged_and_absent_without_cohorts() -> None:
-    assert headline_of({}) == {}
-    assert headline_of({"cohorts": {"opponents": {"persistent_at_prediction": {"retracted": 0}}}}) == {
-        "verdict_provisional": 1
+    lead = {"persistent_at_prediction": -0.1, "majority": -0.2}[opponent]
+    assert found == {
+        "verdict": "worse",
+        "verdict_opponent": opponent,
+        "verdict_status": "early",
+        "verdict_since_timestamp_seconds": 2_000.0,
+        "verdict_age_seconds": 60.0,
+        "lead": lead,
+        "lead_lower": lead - 0.02,
+        "lead_upper": lead + 0.02,
     }
 
 
-def test_better_takes_a_verdict_against_both() -> None:
-    found = headline_of(details(judged("better", 0.1), {"retracted": 0}))
-    assert found["verdict"] == "open"
+@pytest.mark.parametrize("verdict", ["better", "open"])
+def test_another_verdict_is_shown_with_the_smaller_lead(verdict: str) -> None:
+    found = headline_of(details(verdict, judged(verdict, 0.1), judged(verdict, 0.05)))
+    assert (found["verdict"], found["verdict_opponent"], found["lead"]) == (verdict, "majority", 0.05)
+    assert "verdict_status" not in found
+
+
+def test_it_is_provisional_while_it_is_that_in_the_order_of_labels_and_absent_without_cohorts() -> None:
+    assert headline_of({}) == {}
+    unheaded = {"cohorts": {"opponents": {"persistent_at_prediction": {"retracted": 0}}}}
+    assert headline_of(unheaded) == {}
+    assert headline_of({"headline": {"basis": "labels"}, **unheaded}) == {"verdict_provisional": 1}
 
 
 def row(**told: Any) -> dict[str, Any]:
@@ -97,11 +87,11 @@ def row(**told: Any) -> dict[str, Any]:
 def test_in_a_row_it_takes_the_place_of_the_verdict_in_the_order_of_labels() -> None:
     plain = row()
     assert plain["verdict"] == plain["trouble"] == "worse"
-    shown = row(**details(judged("better", 0.1), judged("better", 0.2)))
+    shown = row(**details("better", judged("better", 0.1), judged("better", 0.2)))
     assert shown["verdict"] == shown["trouble"] == "better"
     assert "verdict_since_outcome" not in shown
     assert shown["lead"] == 0.1
-    waiting = row(cohorts={"opponents": {"persistent_at_prediction": {"retracted": 0}}})
+    waiting = row(headline={"basis": "labels"})
     assert (waiting["verdict"], waiting["verdict_provisional"]) == ("worse", 1)
 
 
@@ -164,7 +154,7 @@ def test_what_is_missing_of_sampled_labels_stands_in_the_row() -> None:
 
 def test_a_row_of_a_model_with_sampled_labels_has_nothing_from_unweighted_ones() -> None:
     made = report_of({"m": worse(Model()), "n": worse(Model())})
-    judged_worse = details(judged("worse", -0.3), judged("worse", -0.3))
+    judged_worse = details("worse", judged("worse", -0.3), judged("worse", -0.3), status="early")
     beside = {**judged_worse, **sampled(by_labels("better", 0.2), by_labels("better", 0.1))}
     exporter = OverviewExporter()
     rows = json.loads(exporter.render(replace(made, details={"m": beside}), (), JSON, {}))["models"]

@@ -97,6 +97,8 @@ def test_an_alarm_of_a_verdict_says_since_when_and_no_errors() -> None:
         "since_outcome": 2_301,
         "since_timestamp_seconds": BEGAN_MS / 1000 - 5,
         "quick_labels_only": False,
+        "basis": "labels",
+        "status": "",
     }
     assert not {"before", "after"} & told.keys()
 

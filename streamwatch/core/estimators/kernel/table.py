@@ -431,6 +431,13 @@ class ModelTable:
         models = self._judged(rows)
         return self._verdicts_of(models["pace"]["steps"].T, models["verdicts"].T)
 
+    def verdict_changes(self, row: int, opponent: str) -> int:
+        """Number of changes of the verdict of one model on an opponent; 0 if it is not judged against it."""
+        if opponent not in self.layout.opponents:
+            return 0
+        verdicts = self._judged(np.array([row], np.int64))["verdicts"]
+        return int(verdicts[0, self.layout.opponents.index(opponent)]["changes"])
+
     def verdicts_traced(self, traced: Trace) -> Verdicts:
         """Verdicts after every outcome of a trace, each array (opponents, n)."""
         return self._verdicts_of(traced.reported["steps"], traced.reported)

@@ -10,6 +10,7 @@ from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.index import ModelIndex
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.notifying.headlines import Headlines
 from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, RaisesAlarms
 from streamwatch.core.events import VERDICT, Alarm, ErrorChange, Judgement, Outcome, fold_of, model_of
 from streamwatch.core.specs import MonitorsSpec
@@ -33,6 +34,8 @@ class AlarmNaming:
         Registers with detectors of their own, numbered after the kernel's detectors and the verdicts.
     explaining
         Registers that can locate a change among the predictions.
+    headlines
+        Which verdicts are those that people are told of.
     """
 
     def __init__(
@@ -42,12 +45,14 @@ class AlarmNaming:
         index: ModelIndex,
         raising: Sequence[RaisesAlarms],
         explaining: Sequence[ExplainsAlarms],
+        headlines: Headlines,
     ) -> None:
         self._spec = spec
         self._table = table
         self._index = index
         self._raising = raising
         self._explaining = explaining
+        self._headlines = headlines
 
     def changes(self, batch: Batch, found: Sequence[AlarmRow]) -> list[ErrorChange | None]:
         """Locate each alarm's change among the predictions; to be called before registers observe the batch.
@@ -72,7 +77,10 @@ class AlarmNaming:
         detectors = self._spec.detectors
         declared: list[NamedAlarm] = []
         ordinals = self._ordinals(batch, found)
+        headlines = self._headlines.changes(batch)
         for f, ordinal, change in zip(found, ordinals, changes, strict=True):
+            if f.detector >= len(detectors) and not self._headlines.is_told(batch, f, headlines):
+                continue
             cause = batch.outcomes[f.position]
             alarm = Alarm(
                 model=model_of(cause.model),
@@ -90,8 +98,14 @@ class AlarmNaming:
                 errors=f.errors if f.detector < len(detectors) and fold_of(cause.model) is None else None,
             )
             declared.append((f.position, f.row, min(f.detector, len(detectors)), alarm))
-        if not self._raising:
+        if not self._raising and not headlines:
             return declared
+        verdicts = [f for f in found if f.detector >= len(detectors)]
+        declared += [
+            (each.position, each.row, len(detectors), alarm)
+            for each in headlines
+            if (alarm := self._headlines.alarm_of(batch, each, verdicts)) is not None
+        ]
         return sorted(declared + self._of_registers(batch), key=lambda each: each[0])
 
     def _of_registers(self, batch: Batch) -> list[NamedAlarm]:

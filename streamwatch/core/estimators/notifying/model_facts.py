@@ -16,10 +16,11 @@ from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.measures.measures import accuracy, p_majority
 from streamwatch.core.estimators.measures.uncertainty import hoeffding_half_width, kappa_zscore
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, shift_between, shift_over_folds
-from streamwatch.core.estimators.registers.alarms import ExplainsAlarms
+from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, JudgesModels
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import fold_of, model_of
 from streamwatch.core.specs import (
+    HEADLINE,
     AdwinSpec,
     FadingSpec,
     ForgettingSpec,
@@ -127,15 +128,44 @@ class ModelFacts:
         Rows and classes of the models, and the folds of those that predict in folds.
     explaining
         Registers that know more about a change.
+    judging
+        Register whose verdicts are headlines; None if there is none.
     """
 
     def __init__(
-        self, spec: MonitorsSpec, table: ModelTable, index: ModelIndex, explaining: Sequence[ExplainsAlarms]
+        self,
+        spec: MonitorsSpec,
+        table: ModelTable,
+        index: ModelIndex,
+        explaining: Sequence[ExplainsAlarms],
+        judging: JudgesModels | None = None,
     ) -> None:
         self._spec = spec
         self._table = table
         self._index = index
         self._explaining = explaining
+        self._judging = judging
+
+    def headline(self, model: str) -> int | None:
+        """Headline of a model now: 1 better, −1 worse, 0 open; None if it is not there or not judged."""
+        names = [name for name in self._index.names_of(model) if name in self._index.models]
+        if not names:
+            return None
+        rows = [self._index.models[name].row for name in names]
+        if names == [model] and self._judging is not None and self._judging.gives_headline(model):
+            verdict = self._judging.headline_verdict(rows[0])
+            if verdict is not None:
+                return verdict
+        if HEADLINE not in self._table.layout.opponents:
+            return None
+        at = self._table.layout.opponents.index(HEADLINE)
+        found = (
+            self._table.verdicts(np.array(rows, np.int64))
+            if names == [model]
+            else self._table.fold_verdicts(rows)
+        )
+        said = float(found.verdict[at, 0])
+        return None if said != said else int(said)  # noqa: PLR0124  # NaN before its first answer
 
     def first_ms(self, model: str) -> int:
         """Event time of a model's first outcome; 0 if the model does not exist (any more)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.names import Batch
@@ -50,6 +50,55 @@ class LateAlarm(NamedTuple):
     """Alarm as the register's table reports it, except that `row` is the model's own row."""
     predicted_ms: int
     """Time of the prediction whose outcome raised the alarm."""
+
+
+class HeadlineChange(NamedTuple):
+    """Change of the headline of a model at an outcome: of its verdict, its status or its opponent."""
+
+    position: int
+    """Position of the outcome in the batch."""
+    row: int
+    number: int
+    """1 for the first of the model."""
+    is_first: bool
+    """Whether the register had no headline of the model before."""
+    before: int
+    """Verdict before: 1 better, −1 worse, 0 open; 0 for the first."""
+    verdict: int
+    opponent: str
+    """Opponent that the model is worse than; of another verdict, one of them."""
+    status: Literal["early", "confirmed", "retracted", ""]
+    """`retracted` if it is open because an early claim was retracted; otherwise empty of an open one."""
+    since_ms: int
+    """Prediction time since which it holds; of an open one, clock at which it became open."""
+    outcomes: int
+    """Number of the outcomes before this one whose predictions were made since then."""
+    evidence: float
+    """Evidence that claimed it; 0 if no claim did."""
+    threshold: float
+    predictions: float
+    """Number of predictions judged so far."""
+
+
+@runtime_checkable
+class JudgesModels(Protocol):
+    """Register whose verdicts are the headlines of models, instead of the verdict in the order of labels."""
+
+    def gives_headline(self, model: str) -> bool:
+        """Tell whether the headline of a model is the register's, once it has one."""
+        ...
+
+    def headline_changes(self) -> Sequence[HeadlineChange]:
+        """Changes of headlines at outcomes of the last batch observed, in their order."""
+        ...
+
+    def headline_verdict(self, row: int) -> int | None:
+        """Verdict of the headline of a row now: 1, 0 or −1; None while the register has none."""
+        ...
+
+    def headline(self, row: int) -> Mapping[str, object] | None:
+        """Document of the headline of a row for the API; None while the register has none."""
+        ...
 
 
 @runtime_checkable

@@ -218,7 +218,11 @@ class HealthExporter:
 # undefined or infinite are absent. A change of verdict has no mean losses, but
 #
 # "judgement": {"opponent": "persistent", "verdict": "worse", "since_outcome": 2301,
-# "since_timestamp_seconds": 1759999000.0, "quick_labels_only": false}
+# "since_timestamp_seconds": 1759999000.0, "quick_labels_only": false, "basis": "labels", "status": ""}
+#
+# By cohorts of prediction time (`basis` is `cohorts`), `since_timestamp_seconds` is a prediction time,
+# `since_outcome` is about, and `status` is `early`, `confirmed`, `retracted` or empty. Such a verdict is
+# worse than `opponent`, better than both no change and the majority, or open.
 #
 # A detector's alarm may say since when *predictions* err otherwise, as labels come later:
 #
@@ -288,6 +292,8 @@ def judgement_document(judgement: Judgement) -> JudgementDocument:
         judgement.since,
         judgement.since_ms / 1000,
         judgement.quick_labels_only,
+        judgement.basis,
+        judgement.status,
     )
 
 

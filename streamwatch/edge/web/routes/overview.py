@@ -53,11 +53,8 @@ from streamwatch.edge.web.routes.json_api import VERDICTS, alarm_document
 #
 # A verdict in the order of labels is false where hits and errors are labelled at different speed and the
 # traffic changes. So the first thing the page says of a model is the verdict by cohorts of prediction time,
-# as soon as there is one; until then, it is the verdict in the order of labels, marked as provisional.
-#
-# Where labels are late, no change (repeating the last label known) is a weak opponent, and a model that is
-# better than it may be worse than always answering the most frequent class. The headline is therefore the
-# worse of the two: *worse* if the model is worse than either, *better* only if it is better than both.
+# as soon as there is one; until then, it is the verdict in the order of labels, marked as provisional. Which
+# of both verdicts by cohorts it is, `core.estimators.registers.cohorts.headline` says.
 
 
 Fields = dict[str, "float | str"]
@@ -68,58 +65,38 @@ REPLACED = (
     "lead",
     "lead_lower",
     "lead_upper",
-    "verdict_before",
-    "verdict_changed_timestamp_seconds",
 )
 """Fields of a row that are about the verdict in the order of labels, and not shown beside this one."""
 
 UNWEIGHTED = (
     *("accuracy", "lower", "upper", "effective_sample_size", "persistent", "majority", "kappa_plus"),
     *("verdict_provisional", "verdict_status", "verdict_age_seconds", *REPLACED),
+    *("verdict_before", "verdict_changed_timestamp_seconds"),
 )
 """Fields of a row from unweighted outcomes, which are not shown where labels are sampled."""
 
 
 def headline_of(details: Mapping[str, object]) -> Fields:
-    """Find the fields of a row that the verdict by cohorts sets.
+    """Find the fields of a row that the headline by cohorts sets.
 
-    Empty without such verdicts; only `verdict_provisional` while there is none yet. `verdict_opponent` is the
-    one against whom the model is worse, or else the one over whom its lead is smaller. `lead` and its bounds
-    are those over this opponent; undefined ones are absent.
+    Empty where it is the verdict in the order of labels, except for `verdict_provisional` while the one by
+    cohorts is still to come. `verdict_opponent` is the one against whom the model is worse, or else the one
+    over whom its lead is smaller. `lead` and its bounds are those over this opponent; undefined ones are
+    absent.
     """
-    opponents = detail_at(details, "cohorts", "opponents")
-    if not isinstance(opponents, Mapping):
-        return {}
-    judged: dict[str, Mapping[str, Any]] = {
-        str(name): found
-        for name, found in cast("Mapping[str, Mapping[str, Any]]", opponents).items()
-        if "verdict" in found
-    }
-    if not judged:
-        return {"verdict_provisional": 1.0}
-    verdicts = {found["verdict"] for found in judged.values()}
-    every = len(judged) == len(cast("Mapping[str, object]", opponents))
-    verdict = "worse" if "worse" in verdicts else "better" if every and verdicts == {"better"} else "open"
-    shown = {
-        name: found for name, found in judged.items() if verdict == "open" or found["verdict"] == verdict
-    }
-    opponent = min(shown, key=lambda name: (shown[name].get("lead", 0.0), name))
-    chosen = shown[opponent]
-    row: Fields = {"verdict": verdict, "verdict_opponent": opponent}
-    if verdict != "open":
-        row["verdict_since_timestamp_seconds"] = max(
-            found["since_timestamp_seconds"]
-            for found in (shown.values() if verdict == "better" else (chosen,))
-        )
-        early = any(found.get("status") == "early" for found in shown.values())
-        row["verdict_status"] = "early" if early else "confirmed"
-    for name, source in (("lead", "lead"), ("lead_lower", "lower"), ("lead_upper", "upper")):
-        if source in chosen:
-            row[name] = chosen[source]
-    age = detail_at(details, "cohorts", "age_seconds")
-    if isinstance(age, float):
-        row["verdict_age_seconds"] = age
-    return row
+    headline = details.get("headline")
+    if (basis := detail_at(headline, "basis")) != "cohorts":
+        return {"verdict_provisional": 1.0} if basis == "labels" else {}
+    opponents = cast("Mapping[str, Mapping[str, Any]]", detail_at(details, "cohorts", "opponents"))
+    chosen = detail_at(headline, "opponent")
+    if not isinstance(chosen, str):
+        chosen = min(opponents, key=lambda name: (opponents[name].get("lead", 0.0), name))
+    row: Fields = {"verdict": str(detail_at(headline, "verdict")), "verdict_opponent": chosen}
+    row |= _named_numbers(headline, {"since_timestamp_seconds": "verdict_since_timestamp_seconds"})
+    if isinstance(status := detail_at(headline, "status"), str):
+        row["verdict_status"] = status
+    row |= _named_numbers(opponents[chosen], {"lead": "lead", "lower": "lead_lower", "upper": "lead_upper"})
+    return row | _named_numbers(detail_at(details, "cohorts"), {"age_seconds": "verdict_age_seconds"})
 
 
 def sampled_headline_of(details: Mapping[str, object]) -> Fields:
@@ -254,10 +231,10 @@ def incidents_of(details: Mapping[str, object]) -> dict[str, float | str]:
 
 
 def verdict_changes(alarms: Sequence[Alarm]) -> dict[str, dict[str, float | str]]:
-    """Find the verdict on no change that models had before the last change of it, among recent alarms."""
+    """Find the headline that models had before the last change of it, among recent alarms."""
     found: dict[str, dict[str, float | str]] = {}
     for alarm in alarms:
-        if alarm.judgement is not None and alarm.judgement.opponent == HEADLINE:
+        if alarm.judgement is not None and alarm.judgement.is_headline and alarm.before != alarm.after:
             found[alarm.model] = {
                 "verdict_before": VERDICTS[int(alarm.before)],
                 "verdict_changed_timestamp_seconds": alarm.event_ms / 1000,

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from streamwatch.core.estimators.registers.kind import RegisterKind
+from streamwatch.core.events import fold_of
 from streamwatch.core.metrics import Metric
-from streamwatch.core.specs import DAY_MS
+from streamwatch.core.specs import DAY_MS, UtilitySpec, first_utility
 
 if TYPE_CHECKING:
     from streamwatch.core.estimators.registers.cohorts.register import Cohorts
@@ -36,6 +37,14 @@ def bytes_of(classes: int) -> int:
 _AGAINST: Final = ("model", "opponent")
 
 METRICS: Final = (
+    Metric(
+        "cohort_headline",
+        "gauge",
+        "Worse of the verdicts by cohorts against no change and the majority: 1 better than both, -1 worse "
+        "than one of them, 0 open; none until cohorts are judged, of models that predict in folds, and of "
+        "those judged by another utility than accuracy",
+        ("model",),
+    ),
     Metric(
         "cohort_verdict",
         "gauge",
@@ -122,6 +131,8 @@ class CohortsSpec:
         Whether outcomes come in the order of predictions, as with `join.order: prediction_time`.
     max_classes
         As in `MonitorsSpec`.
+    utilities
+        As in `MonitorsSpec`: the criterion here is accuracy, so models with another one have no headline.
     """
 
     horizon_ms: int = 14 * DAY_MS
@@ -130,6 +141,15 @@ class CohortsSpec:
     age_ms: int = 0
     by_prediction: bool = False
     max_classes: int = 1_000
+    utilities: tuple[UtilitySpec, ...] = ()
+
+    def gives_headline(self, model: str) -> bool:
+        """Tell whether the headline of a model is by cohorts, once it has been judged by enough of them.
+
+        It is not for a model that predicts in folds, and for one that is judged by another utility than
+        accuracy.
+        """
+        return fold_of(model) is None and first_utility(self.utilities, model).kind == "accuracy"
 
 
 def _build(spec: CohortsSpec, capacity: int) -> Cohorts:

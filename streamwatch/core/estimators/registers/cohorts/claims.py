@@ -305,4 +305,9 @@ def append_change(m, j, kind, before, evidence, threshold, position, row, change
     change.evidence = evidence
     change.threshold = threshold
     change.judged = m.judged
+    change.status = o.status
+    change.is_first = 0
+    change.is_retracted = 0
+    change.predictions = 0
+    change.outcomes = 0
     return count + 1

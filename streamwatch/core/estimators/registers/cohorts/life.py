@@ -8,6 +8,11 @@ from math import exp
 import numpy as np
 
 from streamwatch.core.estimators.registers.cohorts.claims import confirm, take_evidence
+from streamwatch.core.estimators.registers.cohorts.headline import (
+    headline_of,
+    retractions_of,
+    tell_headline,
+)
 from streamwatch.core.estimators.registers.cohorts.settled import choose_age, classes_of, settle
 from streamwatch.core.estimators.registers.cohorts.state import (
     EARLY,
@@ -47,6 +52,9 @@ def advance(m, kinds, p, position, row, changes, count):
             settle(m, kinds, row, p)
         if m.clock_ms >= m.tracked_ms or m.made >= m.tracked_made:
             advance_trackers(m, p)
+    first = count
+    before, opponent, status, _ = headline_of(m)
+    retractions = retractions_of(m, before, opponent)
     if m.claims > 0:
         for j in range(len(OPPONENTS)):
             count = confirm(m, p, j, position, row, changes, count)
@@ -60,6 +68,7 @@ def advance(m, kinds, p, position, row, changes, count):
         m.judged_predictions += m.cohorts[slot].predictions
         for j in range(len(OPPONENTS)):
             count = take_evidence(m, kinds, p, j, slot, position, row, changes, count)
+    count = tell_headline(m, p, before, opponent, status, retractions, first, position, row, changes, count)
     if m.is_open == 0:
         open_if_known(m, kinds, row, p)
     schedule(m, p)

@@ -8,10 +8,13 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.estimators.registers.cohorts.headline import read_headlines
 from streamwatch.core.estimators.registers.cohorts.state import (
     CLASSES,
     CONFIRMED,
+    EARLY,
     FAST_RULE,
+    HEADLINES,
     OPEN,
     OPPONENTS,
     SETTLED_RULE,
@@ -50,6 +53,8 @@ class CohortVerdicts(NamedTuple):
     """Age of the newest cohort; undefined before the first."""
     judged: Integers
     age_changes: Integers
+    headlines: NDArray[Any]
+    """`HEADLINES` records, (m,)."""
     waiting: Integers
     """Number of cohorts that are closed and not judged yet."""
 
@@ -86,6 +91,8 @@ def read_cohorts(models: NDArray[Any], rows: Integers, delta: float, least: int)
     evidence = evidence_of(opponents["sums"][rows], threshold)
     dispersion = np.maximum(opponents["dispersion"][rows], 1.0)
     lead, lower, upper = _lead(opponents, rows, dispersion, delta)
+    headlines = np.zeros(len(rows), HEADLINES)
+    read_headlines(models, rows, headlines)
     return CohortVerdicts(
         verdict=decides * opponents["verdict"][rows],
         since_seconds=np.where(changes > 0, opponents["since_ms"][rows] / 1000.0, np.nan),
@@ -101,6 +108,7 @@ def read_cohorts(models: NDArray[Any], rows: Integers, delta: float, least: int)
         age_seconds=np.where(is_open, models["last_age_ms"][rows] / 1000.0, np.nan),
         judged=judged,
         age_changes=models["age_changes"][rows],
+        headlines=headlines,
         waiting=opened - models["is_open"][rows] - models["first_cohort"][rows],
     )
 
@@ -122,7 +130,30 @@ def _lead(
     return lead, np.clip(lead - width, -1.0, 1.0), np.clip(lead + width, -1.0, 1.0)
 
 
-# JSON document of a model's verdicts by cohorts for the API.
+# JSON documents of a model's headline and of its verdicts by cohorts for the API.
+
+
+Status: TypeAlias = Literal["early", "confirmed", ""]
+STATUSES: Final[dict[int, Status]] = {OPEN: "", EARLY: "early", CONFIRMED: "confirmed"}
+
+
+def headline_document(said: CohortVerdicts) -> dict[str, object] | None:
+    """Build the document of one model's headline; None until evidence is kept.
+
+    `opponent` is that of a headline *worse*; `status` and `since_timestamp_seconds` are absent of an open
+    one.
+    """
+    found: Any = said.headlines[0]
+    if not found["is_there"]:
+        return None
+    verdict = int(found["verdict"])
+    document: dict[str, object] = {"basis": "cohorts", "verdict": _WORDS[verdict]}
+    if verdict < 0:
+        document["opponent"] = OPPONENTS[int(found["opponent"])]
+    if verdict:
+        document["status"] = STATUSES[int(found["status"])]
+        document["since_timestamp_seconds"] = float(found["since_ms"]) / 1000.0
+    return document
 
 
 AgeRule: TypeAlias = Literal["settled", "complete", "horizon"]
@@ -150,7 +181,7 @@ def document_of(state: State, row: int, said: CohortVerdicts) -> dict[str, objec
     record: Any = state.models[row]
     document: dict[str, object] = {
         "judged": int(said.judged[0]),
-        "provisional": not bool(np.isfinite(said.verdict[0]).any()),
+        "provisional": not said.headlines[0]["is_there"],
         "waiting": int(said.waiting[0]),
         "age_changes": int(said.age_changes[0]),
         "opponents": {name: _opponent(said, j) for j, name in enumerate(OPPONENTS)},

@@ -12,14 +12,22 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.names import Batch, Classes, Slice
+from streamwatch.core.estimators.registers.alarms import HeadlineChange
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.cohorts.observe import observe, take_all
-from streamwatch.core.estimators.registers.cohorts.readout import CohortVerdicts, document_of, read_cohorts
+from streamwatch.core.estimators.registers.cohorts.readout import (
+    STATUSES,
+    CohortVerdicts,
+    document_of,
+    headline_document,
+    read_cohorts,
+)
 from streamwatch.core.estimators.registers.cohorts.state import (
     CHANGE,
     CLASS,
     CLASSES,
     HALVES,
+    HEADLINE,
     LEAST_PREDICTIONS,
     MODEL,
     MOST_CHANGES,
@@ -127,6 +135,7 @@ class Cohorts:
         self.state = empty(capacity, spec.max_classes)
         self.parameters = parameters_of(spec)
         self._changes: NDArray[Any] = np.zeros(_ROOM, CHANGE)
+        self._headlines = self._changes[:0]
         identity = (spec.horizon_ms, spec.delta, spec.outcomes, spec.age_ms, spec.by_prediction)
         records = np.dtype([("model", MODEL), ("class", CLASS)])
         self.section = fingerprint("cohorts", identity, records, VERSION)
@@ -134,7 +143,42 @@ class Cohorts:
 
     def observe(self, batch: Batch) -> None:
         """Evaluate outcomes in order."""
-        self.changes_in(batch)
+        changes = self.changes_in(batch)
+        self._headlines = changes[changes["kind"] == HEADLINE]
+
+    def headline_changes(self) -> Sequence[HeadlineChange]:
+        """Changes of headlines at outcomes of the last batch observed, in their order."""
+        return [
+            HeadlineChange(
+                position=int(each["position"]),
+                row=int(each["row"]),
+                number=int(each["ordinal"]),
+                is_first=bool(each["is_first"]),
+                before=int(each["before"]),
+                verdict=int(each["after"]),
+                opponent=OPPONENTS[int(each["opponent"])],
+                status="retracted" if each["is_retracted"] else STATUSES[int(each["status"])],
+                since_ms=int(each["since_ms"]),
+                outcomes=int(each["outcomes"]),
+                evidence=float(each["evidence"]),
+                threshold=float(each["threshold"]),
+                predictions=float(each["predictions"]),
+            )
+            for each in self._headlines
+        ]
+
+    def gives_headline(self, model: str) -> bool:
+        """Tell whether the headline of a model is by cohorts, once it has been judged by enough of them."""
+        return self._spec.gives_headline(model)
+
+    def headline(self, row: int) -> dict[str, object] | None:
+        """Document of the headline of a row; None until there is one."""
+        return headline_document(self.read([row]))
+
+    def headline_verdict(self, row: int) -> int | None:
+        """Verdict of the headline of a row: 1, 0 or −1; None until there is one."""
+        found: Any = self.read([row]).headlines[0]
+        return int(found["verdict"]) if found["is_there"] else None
 
     def changes_in(self, batch: Batch) -> NDArray[Any]:
         """Evaluate outcomes in order; return the changes of verdicts, `CHANGE` records in their order."""
@@ -186,7 +230,13 @@ class Cohorts:
         said = self.read([one.row for one in chosen])
         models = [(one.model,) for one in chosen]
         pairs = [(one.model, opponent) for one in chosen for opponent in OPPONENTS]
+        headlines = [
+            ((one.model,), float(told["verdict"]))
+            for one, told in zip(chosen, said.headlines, strict=True)
+            if told["is_there"] and self._spec.gives_headline(one.model)
+        ]
         found = {
+            "cohort_headline": headlines,
             "cohort_verdict": _samples(pairs, said.verdict),
             "cohort_verdict_since_timestamp_seconds": _samples(pairs, said.since_seconds),
             "cohort_verdict_confirmed": _samples(pairs, said.confirmed),

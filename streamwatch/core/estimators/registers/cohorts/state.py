@@ -284,7 +284,7 @@ MODEL: Final = np.dtype(
         ("recent_ms", "i8"),  # clock …
         ("recent_made", "i8"),  # … and `made` when it was last computed
         ("opponents", OPPONENT, (len(OPPONENTS),)),
-        ("unused", "u8", (1,)),  # so that the next record begins at a cache line
+        ("headlines", "i8"),  # number of changes of the headline, its beginning included
     ],
     align=True,
 )
@@ -295,19 +295,37 @@ CHANGE: Final = np.dtype(
         ("row", "i8"),
         ("opponent", "i8"),
         ("kind", "i8"),
-        ("ordinal", "i8"),  # number of changes of the verdict so far
+        ("ordinal", "i8"),  # number of changes of the verdict, or of the headline, so far
         ("before", "i8"),
         ("after", "i8"),
         ("since_ms", "i8"),
         ("evidence", "f8"),
         ("threshold", "f8"),
         ("judged", "i8"),
+        # of the headline only
+        ("status", "i8"),  # afterwards
+        ("is_first", "i8"),  # whether there was none before
+        ("is_retracted", "i8"),  # whether it became open because a claim was retracted
+        ("predictions", "i8"),  # number of predictions judged
+        ("outcomes", "i8"),  # number of earlier outcomes whose predictions were made since
     ]
 )
-CLAIMED, CONFIRMS, RETRACTED, EXPIRED = range(4)
-"""Kinds of changes: a claim, its confirmation or retraction, and the end of a verdict nothing renewed."""
-MOST_CHANGES: Final = 4 * SLOTS
+CLAIMED, CONFIRMS, RETRACTED, EXPIRED, HEADLINE = range(5)
+"""Kinds of changes: a claim, its confirmation or retraction, the end of a verdict nothing renewed, and what
+all changes at one outcome make of the headline."""
+MOST_CHANGES: Final = 4 * SLOTS + 1
 """Number of changes that one outcome can make, at most."""
+
+HEADLINES: Final = np.dtype(
+    [
+        ("is_there", "i8"),  # whether there is one
+        ("verdict", "i8"),
+        ("opponent", "i8"),
+        ("status", "i8"),
+        ("since_ms", "i8"),  # 0 of an open one
+    ]
+)
+"""Headline of a model as it is now."""
 
 PARAMETERS: Final = np.dtype(
     [

@@ -6,11 +6,24 @@ import { alarmKey, state } from "./state.js";
 
 const SHOWN = 20;
 
-const JUDGED = { better: "better than no change", worse: "worse than no change", open: "no longer shown better or worse than no change" };
+const JUDGED = { better: "better than", worse: "worse than", open: "no longer shown better or worse than" };
+
+// Whom a verdict is against: by cohorts, one that is not worse is against both.
+export function against({ verdict, opponent, basis }) {
+  if (basis !== "cohorts") return "no change";
+  if (verdict === "worse") return opponent === "majority" ? "the majority" : "no change";
+  return verdict === "better" ? "no change and the majority" : "no change or the majority";
+}
+
+// Where it stands: the outcome in the order of labels, or how sure a verdict by cohorts is.
+function standing({ basis, status, since_outcome: outcome }) {
+  if (basis !== "cohorts") return `, outcome ${outcome.toLocaleString("en")}`;
+  return status ? `, ${status}` : "";
+}
 
 export const change = (alarm) =>
   alarm.judgement
-    ? `${JUDGED[alarm.judgement.verdict]} since ${both(alarm.judgement.since_timestamp_seconds)}, outcome ${alarm.judgement.since_outcome.toLocaleString("en")}`
+    ? `${JUDGED[alarm.judgement.verdict]} ${against(alarm.judgement)} since ${both(alarm.judgement.since_timestamp_seconds)}${standing(alarm.judgement)}`
     : `error ${percent(alarm.before)} → ${percent(alarm.after)}${inPredictionTime(alarm.predicted_timestamp_seconds)}${amongPredictions(alarm.predictions)}`;
 
 // Found in the order of predictions: at which of them.

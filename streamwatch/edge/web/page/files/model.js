@@ -1,6 +1,6 @@
 // One model: its verdict in a sentence, charts of its recent past, and every estimate as tables.
 
-import { alarmItem, meaning } from "./alarms.js";
+import { against, alarmItem, meaning } from "./alarms.js";
 import { get, segment } from "./api.js";
 import { catalogue, classColumns, estimates } from "./estimates.js";
 import { caveatsOf } from "./caveats.js";
@@ -158,7 +158,9 @@ export class Model {
   tellIncidents(incidents) {
     const lines = incidents.map(({ severity, started_timestamp_seconds: started, alarms }) => {
       const errors = alarms.filter((alarm) => alarm.after !== undefined).map((alarm) => `${alarm.detector}: error ${percent(alarm.before)} → ${percent(alarm.after)}`);
-      const verdict = alarms.some((alarm) => alarm.detector === "verdict") ? ["worse than no change"] : [];
+      const verdict = alarms
+        .filter((alarm) => alarm.detector === "verdict")
+        .map((alarm) => `worse than ${against({ ...alarm, verdict: "worse" })}${alarm.status ? ` (${alarm.status})` : ""}`);
       return `Incident (${severity}), open since ${both(started)}. ${[...verdict, ...errors].join("; ")}.`;
     });
     const text = lines.join("\n");

@@ -1,5 +1,6 @@
 // All models at a glance: one keyed row each; only what changed is written.
 
+import { against } from "./alarms.js";
 import { Bullet, floorOf } from "./bullet.js";
 import { caveatsOf } from "./caveats.js";
 import { arrange, byId, element, mark, say } from "./dom.js";
@@ -11,12 +12,8 @@ export const VERDICTS = {
   open: { text: "Open", title: "Not shown to be better or worse than" },
   better: { text: "Better", title: "Currently better than" },
 };
-// Whom a verdict is against. One by cohorts of predictions that says "better" or nothing is against both.
-export function opponentOf(row) {
-  if (row.verdict_opponent === undefined) return "no change";
-  if (row.verdict === "worse") return row.verdict_opponent === "majority" ? "the majority" : "no change";
-  return row.verdict === "better" ? "no change and the majority" : "no change or the majority";
-}
+export const opponentOf = (row) =>
+  against({ verdict: row.verdict, opponent: row.verdict_opponent, basis: row.verdict_opponent === undefined ? "labels" : "cohorts" });
 function titleOf(row) {
   const title = `${VERDICTS[row.verdict].title} ${opponentOf(row)}`;
   if (row.verdict_age_seconds === undefined) return title;

@@ -14,6 +14,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     CONFIRMS,
     EARLY,
     FAST_RULE,
+    HEADLINE,
     OPEN,
     RETRACTED,
     SETTLED_RULE,
@@ -93,7 +94,7 @@ def test_streams_have_claims_confirmations_and_retractions() -> None:
         horizon_ms, outcomes = drawn(name)
         register = register_of(CohortsSpec(horizon_ms, outcomes=1_000), start=START)
         kinds |= set(register.changes_in(batch_of(outcomes))["kind"].tolist())
-    assert kinds == {CLAIMED, CONFIRMS, RETRACTED}
+    assert kinds == {CLAIMED, CONFIRMS, RETRACTED, HEADLINE}
 
 
 def test_a_fixed_age_is_that_of_the_plain_rule() -> None:

@@ -10,7 +10,14 @@ import pytest
 
 from streamwatch.core.estimators.names import Classes, Slice
 from streamwatch.core.estimators.registers.cohorts import METRICS, CohortsSpec
-from streamwatch.core.estimators.registers.cohorts.state import CLAIMED, CONFIRMS, EXPIRED, HELD, RETRACTED
+from streamwatch.core.estimators.registers.cohorts.state import (
+    CLAIMED,
+    CONFIRMS,
+    EXPIRED,
+    HEADLINE,
+    HELD,
+    RETRACTED,
+)
 from streamwatch.core.estimators.verdicts.state import BETTER, STAKES, WORSE
 from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn
 from tests.core.estimators.registers.cohorts.observed import (
@@ -75,7 +82,7 @@ def test_better_needs_two_n_by_delta_and_worse_twice_that(side, multiple, stream
     register = register_of(spec, start=(0.0, 0.0))
     outcomes = stream(32 * (40 + cohorts) + 1, 40, (3, 17), 32)
     changes = register.changes_in(batch_of(outcomes))
-    changes = changes[changes["opponent"] == 0]
+    changes = changes[(changes["opponent"] == 0) & (changes["kind"] != HEADLINE)]
     assert [int(change["kind"]) for change in changes] == [CLAIMED]
     (change,) = changes
     assert change["position"] == 32 * (40 + cohorts)
@@ -99,6 +106,7 @@ def test_a_verdict_ends_after_n_predictions_without_a_claim() -> None:
         CohortsSpec(16 * 86_400_000, outcomes=10_000, by_prediction=True), start=(0.0, 0.0)
     )
     changes = register.changes_in(batch_of(outcomes))
+    changes = changes[changes["kind"] != HEADLINE]
     assert changes["kind"].tolist() == [CLAIMED, EXPIRED]
     assert changes["position"].tolist() == [32 * claimed, 32 * ends]
     assert changes["after"].tolist() == [1, 0]

@@ -1,0 +1,151 @@
+"""Changes of headlines are alarms: by cohorts once these judge, before and elsewhere in label order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import VERDICT, Alarm, Outcome, fold_name
+from streamwatch.core.specs import MonitorsSpec, UtilitySpec
+from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
+
+HORIZON_MS = 600_000
+UTILITIES = (UtilitySpec("fair", "balanced"),)
+SPEC = replace(
+    MonitorsSpec(),
+    max_models=4,
+    utilities=UTILITIES,
+    registers=(CohortsSpec(HORIZON_MS, utilities=UTILITIES),),
+)
+FALLS = 8_000
+
+
+def falling(model: str = "m", n: int = 14_000, at: int = FALLS) -> list[Outcome]:
+    """One prediction a second, labelled 5 ms later; labels repeat with .6, it is right with .95, then .3."""
+    rng = np.random.default_rng(5)
+    label, outcomes = 0, []
+    for i in range(n):
+        before, label = label, label if rng.random() < 0.6 else 1 - label
+        right = rng.random() < (0.95 if i < at else 0.3)
+        outcomes.append(
+            Outcome(
+                model,
+                str(label),
+                str(label if right else 1 - label),
+                1_000 * i + 5,
+                5,
+                label_at_prediction=str(before),
+                made=i + 1,
+                resolved_ms=1_000 * i + 5,
+                waited_ms=5,
+            )
+        )
+    return outcomes
+
+
+def verdicts(alarms: list[Alarm]) -> list[Alarm]:
+    return [alarm for alarm in alarms if alarm.detector == VERDICT]
+
+
+def test_the_order_of_labels_is_told_until_cohorts_judge_and_from_then_on_they_are() -> None:
+    monitors = EstimatorSet(SPEC)
+    first, better, worse = verdicts(monitors.fold(falling()))
+    assert first.judgement is not None
+    assert (first.judgement.basis, first.judgement.verdict) == ("labels", 1)
+    for alarm, verdict in ((better, 1), (worse, -1)):
+        assert alarm.judgement is not None
+        assert (alarm.judgement.basis, alarm.judgement.verdict) == ("cohorts", verdict)
+        assert alarm.judgement.status == "confirmed", "labels within seconds need no assumption"
+        assert alarm.model == "m"
+        assert alarm.event_ms == 1_000 * (alarm.outcome - 1) + 5
+    assert (better.before, better.after, worse.before, worse.after) == (1.0, 1.0, 1.0, -1.0)
+    assert worse.judgement is not None
+    assert abs(worse.judgement.since_ms - 1_000 * FALLS) < 60_000
+    assert abs(worse.judgement.since - FALLS) < 60
+    assert worse.outcome - FALLS < 500
+    ordinals = [alarm.ordinal for alarm in (first, better, worse)]
+    assert ordinals == sorted(set(ordinals))
+    assert monitors.details()["m"]["headline"] == {
+        "basis": "cohorts",
+        "verdict": "worse",
+        "opponent": worse.judgement.opponent,
+        "status": "confirmed",
+        "since_timestamp_seconds": worse.judgement.since_ms / 1_000,
+    }
+    assert monitors.facts.headline("m") == -1
+    assert list(monitors.recent_alarms)[-1] == worse
+
+
+@pytest.mark.parametrize("size", [1, 173])
+def test_alarms_do_not_depend_on_cuts_or_on_resuming(size: int) -> None:
+    outcomes = falling(n=9_000)
+    expected = EstimatorSet(SPEC).fold(outcomes)
+    assert len(verdicts(expected)) == 3
+    monitors, found = EstimatorSet(SPEC), []
+    for number, start in enumerate(range(0, len(outcomes), size)):
+        found += monitors.fold(outcomes[start : start + size])
+        if number % (10_000 // size) == 1:
+            resumed = EstimatorSet(SPEC)
+            resumed.restore(monitors.snapshot("m"))
+            monitors = resumed
+    assert found == expected
+    assert EstimatorSet(SPEC).trace(outcomes).alarms == expected
+
+
+def test_a_model_judged_otherwise_or_in_folds_keeps_the_order_of_labels() -> None:
+    for model in ("fair", fold_name("m", 0)):
+        monitors = EstimatorSet(SPEC)
+        outcomes = falling(model)
+        plain = EstimatorSet(replace(SPEC, registers=()))
+        alarms = monitors.fold(outcomes)
+        assert alarms == plain.fold(outcomes)
+        bases = {alarm.judgement.basis for alarm in alarms if alarm.judgement is not None}
+        assert bases == {"labels"}
+        (name,) = monitors.details()
+        assert "headline" not in monitors.details()[name]
+        assert monitors.facts.headline(name) == plain.facts.headline(name) == -1
+
+
+def test_a_headline_still_to_come_says_so() -> None:
+    monitors = EstimatorSet(SPEC)
+    monitors.fold(falling(n=500))
+    assert monitors.details()["m"]["headline"] == {"basis": "labels"}
+    assert monitors.facts.headline("nobody") is None
+
+
+def test_more_traffic_makes_no_false_headline_where_errors_are_labelled_sooner() -> None:
+    # The model is right with .6 always, and both opponents with .5. From the middle on, there are 8 times as
+    # many predictions, whose first labels are errors.
+    stream = Stream(predictions=40_000, classes=2, majority=0.5, accuracy=(0.6, 0.6), crowded=8.0)
+    stream = replace(stream, mean_delays=(0.2, 0.02))
+    outcomes = [
+        Outcome(
+            "m",
+            str(label),
+            str(predicted),
+            at,
+            delay,
+            label_at_prediction=None if last < 0 else str(last),
+            made=made,
+            resolved_ms=at,
+            waited_ms=delay,
+        )
+        for at, delay, made, label, predicted, last in zip(
+            *(column.tolist() for column in outcomes_of(stream, 1)), strict=True
+        )
+    ]
+
+    def said(*registers: CohortsSpec) -> list[tuple[str, int, str]]:
+        found = verdicts(EstimatorSet(replace(SPEC, registers=registers)).fold(outcomes))
+        return [(a.judgement.basis, a.judgement.verdict, a.judgement.status) for a in found if a.judgement]
+
+    assert said() == [("labels", 1, ""), ("labels", -1, ""), ("labels", 1, "")]
+    assert said(CohortsSpec(stream.horizon_ms)) == [
+        ("labels", 1, ""),
+        ("cohorts", 1, "early"),
+        ("cohorts", 1, "confirmed"),
+    ]
