@@ -30,7 +30,7 @@ def test_verdicts_by_cohorts_are_off_unless_asked_for(tmp_path: Path) -> None:
 
 
 def test_they_take_the_horizon_the_order_and_what_verdicts_promise(tmp_path: Path) -> None:
-    chosen = {
+    chosen: dict[str, object] = {
         "cohort_verdicts": True,
         "confidence_delta": 0.1,
         "verdict_outcomes": 5_000,
@@ -44,7 +44,7 @@ def test_they_take_the_horizon_the_order_and_what_verdicts_promise(tmp_path: Pat
 
 
 def test_they_know_which_models_are_judged_otherwise(tmp_path: Path) -> None:
-    chosen = {"cohort_verdicts": True, "utility_by_model": {"fraud-*": "balanced"}}
+    chosen: dict[str, object] = {"cohort_verdicts": True, "utility_by_model": {"fraud-*": "balanced"}}
     (found,) = cohorts_under(tmp_path / "streamwatch.yaml", {}, chosen)
     assert found.utilities == (UtilitySpec("fraud-*", "balanced"), UtilitySpec())
     assert [found.gives_headline(model) for model in ("fraud-v3", "churn")] == [False, True]
