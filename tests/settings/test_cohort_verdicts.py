@@ -48,3 +48,6 @@ def test_they_know_which_models_are_judged_otherwise(tmp_path: Path) -> None:
     (found,) = cohorts_under(tmp_path / "streamwatch.yaml", {}, chosen)
     assert found.utilities == (UtilitySpec("fraud-*", "balanced"), UtilitySpec())
     assert [found.gives_headline(model) for model in ("fraud-v3", "churn")] == [False, True]
+    join: dict[str, object] = {"order": "prediction_time"}
+    (found,) = cohorts_under(tmp_path / "streamwatch.yaml", join, chosen)
+    assert not found.gives_headline("churn")

@@ -41,8 +41,8 @@ METRICS: Final = (
         "cohort_headline",
         "gauge",
         "Worse of the verdicts by cohorts against no change and the majority: 1 better than both, -1 worse "
-        "than one of them, 0 open; none until cohorts are judged, of models that predict in folds, and of "
-        "those judged by another utility than accuracy",
+        "than one of them, 0 open; none until cohorts are judged, of models that predict in folds, of those "
+        "judged by another utility than accuracy, and with join.order: prediction_time",
         ("model",),
     ),
     Metric(
@@ -146,10 +146,12 @@ class CohortsSpec:
     def gives_headline(self, model: str) -> bool:
         """Tell whether the headline of a model is by cohorts, once it has been judged by enough of them.
 
-        It is not for a model that predicts in folds, and for one that is judged by another utility than
-        accuracy.
+        It is not for a model that predicts in folds, for one that is judged by another utility than accuracy,
+        and where outcomes come in the order of predictions, in which the other verdicts then are as well.
         """
-        return fold_of(model) is None and first_utility(self.utilities, model).kind == "accuracy"
+        if self.by_prediction or fold_of(model) is not None:
+            return False
+        return first_utility(self.utilities, model).kind == "accuracy"
 
 
 def _build(spec: CohortsSpec, capacity: int) -> Cohorts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -158,3 +159,4 @@ def test_series_and_document_say_the_headline_of_models_judged_by_accuracy() -> 
         {1: "better", -1: "worse", 0: "open"}[worst],
     )
     assert [register.gives_headline(model) for model in (*models, "m\x1f3")] == [True, False, False, False]
+    assert not replace(spec, by_prediction=True).gives_headline("m"), "the others are in that order, too"
