@@ -41,8 +41,7 @@ METRICS: Final = (
         "cohort_headline",
         "gauge",
         "Worse of the verdicts by cohorts against no change and the majority: 1 better than both, -1 worse "
-        "than one of them, 0 open; none until cohorts are judged, of models that predict in folds, of those "
-        "judged by another utility than accuracy, and with join.order: prediction_time",
+        "than one of them, 0 open; only of models whose headline is by cohorts",
         ("model",),
     ),
     Metric(
