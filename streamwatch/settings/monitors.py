@@ -531,9 +531,9 @@ class MonitorsSection(Section):
     label_delays: bool = False
     """Estimate the share of predictions that are labelled by age, counting those that still wait as censored
     (Kaplan-Meier)."""
-    cohort_verdicts: bool = False
+    cohort_verdicts: bool = True
     """Judge every model by cohorts of prediction time, too. These verdicts hold when labels are late in a
-    biased way."""
+    biased way, and are what is said of a model first of all."""
     shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (
         _DEFAULT.shadow_max_classes
     )

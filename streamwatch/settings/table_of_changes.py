@@ -306,7 +306,16 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         "monitors.early_hints.max_models": (Case(Change.BEGINS_ANEW, "early hints, alone"),),
         "monitors.early_hints.notify": (_PASSING,),
         "monitors.revisions.alpha": (Case(Change.BEGINS_ANEW, "comparison of revised predictions, alone"),),
-        "monitors.cohort_verdicts": (Case(Change.BEGINS_ANEW, "verdicts by cohorts, alone"),),
+        "monitors.cohort_verdicts": (
+            Case(
+                Change.FROM_NOW,
+                "cohorts are of predictions made from now on; until enough are judged, the verdict in the "
+                "order of labels is said first",
+                "switched on",
+                lambda before, after: not before and after,
+            ),
+            Case(Change.GOES_ON, "the verdict in the order of labels is said first", "switched off"),
+        ),
         "monitors.label_delays": (Case(Change.BEGINS_ANEW, "shares of labelled predictions, alone"),),
         "monitors.shadow_max_classes": (
             Case(Change.BEGINS_ANEW, "shadow classifiers and the confusion matrix, alone"),

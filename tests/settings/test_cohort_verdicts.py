@@ -23,10 +23,10 @@ def cohorts_under(file: Path, join: dict[str, object], monitors: dict[str, objec
     return [each for each in registers if isinstance(each, CohortsSpec)]
 
 
-def test_verdicts_by_cohorts_are_off_unless_asked_for(tmp_path: Path) -> None:
+def test_verdicts_by_cohorts_are_on_unless_switched_off(tmp_path: Path) -> None:
     file = tmp_path / "streamwatch.yaml"
-    assert cohorts_under(file, {}, {}) == []
-    assert cohorts_under(file, {}, {"cohort_verdicts": True}) == [CohortsSpec(utilities=(UtilitySpec(),))]
+    assert cohorts_under(file, {}, {}) == [CohortsSpec(utilities=(UtilitySpec(),))]
+    assert cohorts_under(file, {}, {"cohort_verdicts": False}) == []
 
 
 def test_they_take_the_horizon_the_order_and_what_verdicts_promise(tmp_path: Path) -> None:

@@ -79,6 +79,19 @@ def verdict_of(metrics: Document, opponent: str) -> str:
     return word if since is None or word == "open" else f"{word} since outcome {count(since)}"
 
 
+def headline_of(document: Document) -> str:
+    """What is said of a model first of all: by cohorts where the headline is by them, else of no change."""
+    headline = leaf(document["details"], "headline")
+    if leaf(headline, "basis") != "cohorts":
+        return verdict_of(document["metrics"], "persistent")
+    word = headline["verdict"]
+    if word == "open":
+        return word
+    whom = {"majority": "than the majority", "persistent_at_prediction": "than no change"}
+    said = f"{word} {whom.get(headline.get('opponent', ''), 'than no change and the majority')}"
+    return f"{said} since {moment(headline['since_timestamp_seconds'])} ({headline['status']})"
+
+
 def model_blocks(name: str, source: Source) -> Iterator[Block]:
     """Verdicts, curves, alarms, calibration, delays and segments of one model."""
     document = source.models[name]
@@ -86,6 +99,8 @@ def model_blocks(name: str, source: Source) -> Iterator[Block]:
     alarms = [alarm for alarm in source.alarms if alarm["model"] == name]
     yield Heading(2, f"Model {name}")
     yield Heading(3, "Verdicts")
+    if leaf(details, "headline", "basis") == "cohorts":
+        yield Text(f"By cohorts of prediction time: {headline_of(document)}.")
     yield _verdicts(metrics)
     history = source.histories.get(name)
     drawn = None if history is None else curves(name, history, alarms)
@@ -255,7 +270,7 @@ def _overview(source: Source) -> Grid:
             (
                 name,
                 count(leaf(metrics, "outcomes_total")),
-                verdict_of(metrics, "persistent"),
+                headline_of(document),
                 ratio(leaf(metrics, "accuracy_ratio", forgetting)),
                 ratio(leaf(metrics, "baseline_accuracy_ratio", "persistent", forgetting)),
                 ratio(leaf(metrics, "baseline_accuracy_ratio", "majority", forgetting)),
