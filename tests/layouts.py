@@ -23,6 +23,7 @@ from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
 from streamwatch.core.estimators.detectors.hddm_w import HddmWSpec
 from streamwatch.core.estimators.detectors.kswin import KswinSpec
 from streamwatch.core.estimators.detectors.stepd import StepdSpec
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
@@ -112,7 +113,16 @@ EVERYTHING = MonitorsSpec(
 CLOCKED = replace(TINY, max_models=3, registers=(PredictionClockSpec(),))
 """The landmark alone, and a detector in the order of predictions, which has a table of its own."""
 
-LAYOUTS = {"tiny": TINY, "default": DEFAULT, "everything": EVERYTHING, "prediction clock": CLOCKED}
+JUDGED = replace(TINY, registers=(CohortsSpec(),))
+"""The landmark alone, and verdicts by cohorts, which settings that say nothing ask for."""
+
+LAYOUTS = {
+    "tiny": TINY,
+    "default": DEFAULT,
+    "everything": EVERYTHING,
+    "prediction clock": CLOCKED,
+    "cohorts": JUDGED,
+}
 
 
 def main() -> None:
