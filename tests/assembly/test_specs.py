@@ -11,6 +11,7 @@ from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
 from streamwatch.assembly.topics import mappings_of
 from streamwatch.core.estimators.kernel.layout import layout_of
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.merge import MergeSpec
@@ -29,7 +30,7 @@ def settings(**sections: object) -> Settings:
 
 def test_default_settings_become_default_specs() -> None:
     assert specs.join_spec(settings()) == JoinSpec()
-    registers = (LateLabelsSpec(), ProbabilitiesSpec())
+    registers = (LateLabelsSpec(), ProbabilitiesSpec(), CohortsSpec())
     assert specs.monitors_spec(settings()) == MonitorsSpec(registers=registers)
     found = {name: [each.mapping for each in of] for name, of in mappings_of(settings().topics).items()}
     assert found == {"p": [TopicMapping()], "l": [TopicMapping()]}
@@ -193,4 +194,4 @@ def test_a_limit_of_series_too_small_for_rules_and_dashboards_refuses_a_start() 
 
 def test_the_default_limit_of_series_has_room_for_five_hundred_models_of_twenty_classes() -> None:
     spec = specs.shown_monitors(settings(monitors={"max_models": 500, "max_classes": 20}))
-    assert check_series(spec).what.startswith("series: at most 17")
+    assert check_series(spec).what.startswith("series: at most 18")

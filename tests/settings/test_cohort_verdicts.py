@@ -25,7 +25,7 @@ def cohorts_under(file: Path, join: dict[str, object], monitors: dict[str, objec
 
 def test_verdicts_by_cohorts_are_on_unless_switched_off(tmp_path: Path) -> None:
     file = tmp_path / "streamwatch.yaml"
-    assert cohorts_under(file, {}, {}) == [CohortsSpec(utilities=(UtilitySpec(),))]
+    assert cohorts_under(file, {}, {}) == [CohortsSpec()]
     assert cohorts_under(file, {}, {"cohort_verdicts": False}) == []
 
 

@@ -11,6 +11,7 @@ import yaml
 from streamwatch.assembly import specs
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.entries import Entry, Parameter
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.specs import (
@@ -29,7 +30,7 @@ HEAD: dict[str, Any] = {
     "kafka": {"bootstrap_servers": "a:1"},
     "topics": {"predictions": "p", "labels": "l"},
 }
-AS_SETTINGS = MonitorsSpec(registers=(LateLabelsSpec(), ProbabilitiesSpec()))
+AS_SETTINGS = MonitorsSpec(registers=(LateLabelsSpec(), ProbabilitiesSpec(), CohortsSpec()))
 """What settings that say nothing ask for: registers are chosen by settings, the core has none of its own."""
 RANGES = [
     (kind, entry, parameter)
@@ -137,10 +138,12 @@ def test_probabilities_are_measured_under_the_chosen_forgettings_unless_switched
     chosen = {
         "forgetting": ["landmark", {"fading": {"alpha": 0.9}}, {"adwin": {"delta": 0.01}}],
         "probabilities": {"auc_outcomes": 50},
+        "cohort_verdicts": False,
     }
     _, spec = specs.monitors_spec(read(tmp_path, chosen)).registers
     assert spec == ProbabilitiesSpec(True, (0.9,), (), ((0.01, 5, 32),), 50, 16)
-    assert specs.monitors_spec(read(tmp_path, {"probabilities": None})).registers == (LateLabelsSpec(),)
+    off = {"probabilities": None, "cohort_verdicts": False}
+    assert specs.monitors_spec(read(tmp_path, off)).registers == (LateLabelsSpec(),)
     with pytest.raises(SettingsError, match="max_auc_classes"):
         read(tmp_path, {"probabilities": {"max_auc_classes": 1}})
 

@@ -140,7 +140,7 @@ class CohortsSpec:
     age_ms: int = 0
     by_prediction: bool = False
     max_classes: int = 1_000
-    utilities: tuple[UtilitySpec, ...] = ()
+    utilities: tuple[UtilitySpec, ...] = (UtilitySpec(),)
 
     def gives_headline(self, model: str) -> bool:
         """Tell whether the headline of a model is by cohorts, once it has been judged by enough of them.
