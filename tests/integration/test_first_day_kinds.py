@@ -84,7 +84,7 @@ def model_of(running: Child) -> tuple[str, dict[str, Any]]:
         with urllib.request.urlopen(f"{url}/api/v1/overview") as answer:  # noqa: S310
             models: dict[str, dict[str, Any]] = json.loads(answer.read())["models"]
         found = [name for name, row in models.items() if row.get("outcomes", 0) >= ITEMS - 5]
-        if found and "verdict_since_outcome" in models[found[0]]:
+        if found and "verdict_since_timestamp_seconds" in models[found[0]]:
             assert len(models) == 1
             return found[0], models[found[0]]
 
