@@ -15,10 +15,12 @@ from streamwatch.core.events import Alarm
 from streamwatch.core.metrics.series import Histogram, detail_at
 from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
 from streamwatch.edge.web.routes.json_api import by_model, shown_details
+from streamwatch.history.answers import answers
 from streamwatch.history.recordings.lines import BadLine
 from streamwatch.history.replay.replay import ReplayResult
 
 _SHOWN_ALARMS = 20
+_SHOWN_ANSWERS = 20
 _LARGE = 1e9  # evidence of a verdict is a product: digits beyond its order of magnitude say nothing
 _WORTH_TELLING_SECONDS = 2.0
 _YEAR_2000_MS = 946_684_800_000
@@ -36,7 +38,7 @@ _COLUMNS = (
 
 
 def print_result(result: ReplayResult, console: Console) -> None:
-    """Write the final estimates of every model, alarms and changes of verdicts, and what was left over."""
+    """Write the last estimates of every model, alarms, changes of verdicts, what was left over, the answer."""
     values = {
         (family.name, *labels): value
         for family in result.families
@@ -55,6 +57,23 @@ def print_result(result: ReplayResult, console: Console) -> None:
         console.print("No drift alarms, no verdict changes.")
     for line in leftovers(result):
         console.print(line, soft_wrap=True, highlight=False)
+    for line in _answers(result):
+        console.print(line, style="bold", soft_wrap=True, highlight=False)
+
+
+def _answers(result: ReplayResult) -> list[str]:
+    """Say for each model whether it is better than no change, the worst first."""
+    models, _ = by_model(chain(result.families))
+    found = list(
+        answers(
+            {
+                name: {"metrics": metrics, "details": result.details.get(name, {})}
+                for name, metrics in models.items()
+            }
+        )
+    )
+    more = [f"… and {len(found) - _SHOWN_ANSWERS:,} more models"] if len(found) > _SHOWN_ANSWERS else []
+    return found[:_SHOWN_ANSWERS] + more
 
 
 def leftovers(result: ReplayResult) -> list[str]:

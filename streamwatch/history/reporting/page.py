@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from streamwatch.history.answers import UNKNOWN, count, headline_of, leaf, moment, verdict_of
 from streamwatch.history.reporting.blocks import Block, Grid, Heading, Listing, Page, Text
 from streamwatch.history.reporting.sources import Document, Source
 from streamwatch.history.reporting.writing import curves, reliability
@@ -14,37 +15,11 @@ from streamwatch.history.reporting.writing import curves, reliability
 # Numbers of the API's documents as text.
 
 
-UNKNOWN: Final = "–"
-"""What is undefined."""
-_YEAR_2000: Final = 946_684_800.0
-
-
-def leaf(tree: Any, *path: str) -> Any:
-    """Value at a path of names in a document; None where there is none."""
-    for name in path:
-        if not isinstance(tree, Mapping):
-            return None
-        tree = tree.get(name)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return tree
-
-
 def ratio(value: Any) -> str:
     """A share, lead or statistic with four decimals; large ones as they are."""
     if not isinstance(value, int | float) or math.isnan(value):
         return UNKNOWN
     return f"{value:,.4f}" if abs(value) < 1_000 else f"{value:,.4g}"
-
-
-def count(value: Any) -> str:
-    """A whole number."""
-    return f"{value:,.0f}" if isinstance(value, int | float) and math.isfinite(value) else UNKNOWN
-
-
-def moment(seconds: Any) -> str:
-    """Date and time in UTC; a recording without timestamps has none worth showing."""
-    if not isinstance(seconds, int | float) or seconds < _YEAR_2000:
-        return UNKNOWN
-    return datetime.fromtimestamp(seconds, tz=UTC).isoformat(sep=" ", timespec="seconds")
 
 
 def span(seconds: float) -> str:
@@ -60,36 +35,12 @@ def span(seconds: float) -> str:
 
 MOST_ALARMS: Final = 50
 """Alarms of a model that are listed."""
-_WORDS: Final = {1.0: "better", -1.0: "worse", 0.0: "open"}
 _PROBABILITIES: Final = {
     "log_loss": "log loss",
     "brier_score": "Brier score",
     "calibration_error_ratio": "calibration error",
     "auc_ratio": "AUC",
 }
-
-
-def verdict_of(metrics: Document, opponent: str) -> str:
-    """The verdict on an opponent and since which outcome it holds."""
-    value = leaf(metrics, "verdict", opponent)
-    if not isinstance(value, int | float):
-        return UNKNOWN
-    since = leaf(metrics, "verdict_since_outcome", opponent)
-    word = _WORDS.get(float(value), UNKNOWN)
-    return word if since is None or word == "open" else f"{word} since outcome {count(since)}"
-
-
-def headline_of(document: Document) -> str:
-    """What is said of a model first of all: by cohorts where the headline is by them, else of no change."""
-    headline = leaf(document["details"], "headline")
-    if leaf(headline, "basis") != "cohorts":
-        return verdict_of(document["metrics"], "persistent")
-    word = headline["verdict"]
-    if word == "open":
-        return word
-    whom = {"majority": "than the majority", "persistent_at_prediction": "than no change"}
-    said = f"{word} {whom.get(headline.get('opponent', ''), 'than no change and the majority')}"
-    return f"{said} since {moment(headline['since_timestamp_seconds'])} ({headline['status']})"
 
 
 def model_blocks(name: str, source: Source) -> Iterator[Block]:

@@ -1,0 +1,58 @@
+"""The answer for each model in words, from a document as the API gives it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamwatch.history.answers import answers
+
+RIGHT = {"accuracy_ratio": {"fading:0.999": 0.6, "landmark": 0.704}}
+UNCHANGED = {"baseline_accuracy_ratio": {"persistent": {"fading:0.999": 0.8, "landmark": 0.9}}}
+NEEDED = "more outcomes are needed for a verdict"
+KNOWN = "(70.4 % right, no change 90.0 %)"
+
+
+def model(judged: float | None = None, since: float | None = None, **headline: Any) -> dict[str, Any]:
+    said = {
+        "verdict": {} if judged is None else {"persistent": judged},
+        "verdict_since_outcome": {} if since is None else {"persistent": since},
+    }
+    return {"metrics": {**RIGHT, **UNCHANGED, **said}, "details": {"headline": headline} if headline else {}}
+
+
+@pytest.mark.parametrize(
+    ("given", "answer"),
+    [
+        (model(-1.0, 1234), f"m is worse than no change since outcome 1,234 {KNOWN}"),
+        (model(1.0, 40), f"m is better than no change since outcome 40 {KNOWN}"),
+        (
+            model(0.0),
+            f"m is neither better nor worse than no change so far: {NEEDED} {KNOWN}",
+        ),
+        (
+            model(
+                1.0,
+                40,
+                basis="cohorts",
+                verdict="worse",
+                opponent="majority",
+                since_timestamp_seconds=1_700_000_000,
+                status="early",
+            ),
+            f"m is worse than the majority since 2023-11-14 22:13:20+00:00 (early) {KNOWN}",
+        ),
+        (
+            {"metrics": {"outcomes_total": 3}, "details": {}},
+            f"m is neither better nor worse than no change so far: {NEEDED}",
+        ),
+    ],
+)
+def test_the_answer_names_the_opponent_the_time_and_both_shares(given: dict[str, Any], answer: str) -> None:
+    assert list(answers({"m": given})) == [answer]
+
+
+def test_models_that_are_worse_come_first_and_then_those_without_a_verdict() -> None:
+    models = {"a": model(1.0, 9), "b": model(0.0), "c": model(-1.0, 9), "d": model()}
+    assert [line[0] for line in answers(models)] == ["c", "b", "d", "a"]
