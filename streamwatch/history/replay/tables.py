@@ -38,7 +38,7 @@ _COLUMNS = (
 
 
 def print_result(result: ReplayResult, console: Console) -> None:
-    """Write the last estimates of every model, alarms, changes of verdicts, what was left over, the answer."""
+    """Write estimates of every model, alarms, changes of verdicts, what was left over, and the answer."""
     values = {
         (family.name, *labels): value
         for family in result.families
