@@ -171,8 +171,8 @@ BILLIONS = 3 << 30
 
 def aged(table, landmark):
     """As if 3·2^30 error-free outcomes of class 0 had come first, remembered by the landmark only."""
-    pools = table._pools
-    column = table._layout.column_of[landmark]
+    pools = table.pools
+    column = table.layout.column_of[landmark]
     model = pools.models[0]
     model["outcomes"] += BILLIONS
     model["totals"][:4, column] += BILLIONS
