@@ -46,7 +46,7 @@ def verdict_of(metrics: Mapping[str, Any], opponent: str) -> str:
 
 
 def headline_of(document: Mapping[str, Any]) -> str:
-    """What is said of a model first of all: by cohorts where the headline is by them, else of no change."""
+    """Verdict named first of all: by cohorts where the headline is by them, else on no change."""
     headline = leaf(document["details"], "headline")
     if leaf(headline, "basis") != "cohorts":
         return verdict_of(document["metrics"], "persistent")

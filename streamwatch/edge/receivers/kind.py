@@ -80,7 +80,7 @@ class ReceiverOptions:
 
 
 class Configured(NamedTuple):
-    """Where a receiver is posted to and in which words."""
+    """Address of a receiver, and the form in which it is written to."""
 
     spec: EndpointSpec
     form: Format
