@@ -97,6 +97,7 @@ async def test_what_confluent_s_serializers_write_is_joined_by_the_fields_of_its
     assert [result.what for result in results if "sample" in result.what] == [
         f"topic {topics['predictions']}: avro with keys of avro, 100 of 100 records of a sample were decoded",
         f"topic {topics['labels']}: {kind} with keys of avro, 100 of 100 records of a sample were decoded",
+        "ids: 100 of 100 labels in the samples meet a prediction",
     ]
     with child(tmp_path) as process:
         async with aiohttp.ClientSession() as session:
