@@ -109,7 +109,7 @@ async def test_each_format_is_read_with_the_registry_s_schemas_and_every_record_
     document = configured(tmp_path, kafka, schema_registry, topics)
     results = await check_all(Settings(**document, state={"kind": "memory"}))  # type: ignore[arg-type]
     assert all(result.good for result in results), results
-    assert [result.what for result in results if "sample" in result.what] == [
+    assert [result.what for result in results if " of a sample " in result.what] == [
         f"topic {topics['predictions']}: avro, 100 of 100 records of a sample were decoded",
         f"topic {topics['labels']}: protobuf, 100 of 100 records of a sample were decoded",
     ]
