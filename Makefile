@@ -13,7 +13,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test-fast test test-all test-spark test-spark-smoke kernels demo-check check lint types imports format bench bench-parts faults attack soak pictures papers \
+.PHONY: help demo test-fast test test-all test-spark test-spark-smoke kernels demo-check check lint types imports format bench bench-parts release faults attack soak pictures papers \
   generated helm docs clean
 
 help:  ## this list
@@ -77,6 +77,10 @@ bench-parts: .cache/stamp-dev  ## its parts beside theirs: kernel, scrape, decod
 	$(RUN)/python -m tests.bench.scrape
 	$(RUN)/python -m tests.bench.decode
 	$(RUN)/python -m tests.bench.kernel_vs_moa
+
+release: .cache/stamp-dev  ## wheels with what default settings compile, each tried in a clean environment, SBOM, sums: dist/ (minutes)
+	$(UV) sync --quiet --frozen --inexact --python "$(INTERPRETER)" --only-group release
+	$(RUN)/python -m deploy.release.build $(ARGS)
 
 faults: .cache/stamp-dev  ## hundreds of kills, simulation seeds by the ten thousand (an hour)
 	STREAMWATCH_TESTS=all STREAMWATCH_KILLS=500 STREAMWATCH_POWER_CUTS=100 $(RUN)/python -m pytest tests/faults --log-cli-level=info $(ARGS)

@@ -34,6 +34,7 @@ def helm() -> str | None:
 PROBES: dict[str, Callable[[], str]] = {
     "kafka": kafka_broker.unavailable,
     "a Kafka of its own": kafka_broker.unavailable_jars,
+    "kafka connect": kafka_broker.unavailable_connect,
     "helm": lambda: "" if helm() else "neither on the PATH nor built by make helm",
     "schema registry": apicurio.unavailable,
     "loop mount": volume.unavailable,

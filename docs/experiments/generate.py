@@ -81,7 +81,8 @@ def papers_page() -> str:
         (
             "Each experiment is a command, named below its title; with `--reduced`, it takes seconds. "
             f"Numbers are means over runs ± their standard error; seed {seeds}. In the tables, *paper* is "
-            "the published value and *found* is ours. `make papers` writes this page."
+            "the published value and *found* is ours. `make papers` writes this page. The benchmark of drift "
+            "detectors has [a page of its own](detector-benchmark.md)."
         ),
         "",
     ]

@@ -7,6 +7,7 @@ python -m docs.reference.generate --write    write them
 # ruff: noqa: INP001  # a script, beside what it writes
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ from streamwatch.core.metrics import (
     Metric,
 )
 from streamwatch.core.metrics.series import PREFIX
+from streamwatch.core.publishing.documents import EventDocument, OutcomeDocument, json_schema
 from streamwatch.edge.web.openapi import document as api_document
 from streamwatch.settings import example
 from streamwatch.settings.keys_of_settings import keys
@@ -271,6 +273,44 @@ def _answers(responses: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
             yield f"- {status}: {_cell(response.get('description', ''))}{f' ({types})' if types else ''}"
 
 
+_TOPICS = (
+    "Records of `outcomes.topic` and `events.topic` are JSON objects with the model as key, digests with "
+    "their id ([how to use them](../how-to/outcomes-topic.md)). Every field is always there; null stands for "
+    "what does not apply. "
+    "The JSON Schemas are [outcome.schema.json](outcome.schema.json) and "
+    "[event.schema.json](event.schema.json)."
+)
+
+
+def topics_page() -> str:
+    """Every field of the records of outcomes and events."""
+    lines = ["# Outcomes and events", "", _TOPICS]
+    for title, document in (("Outcome", OutcomeDocument), ("Event", EventDocument)):
+        schema = json_schema(document)
+        lines += [
+            "",
+            f"## {title}",
+            "",
+            schema["description"],
+            "",
+            "| field | type | meaning |",
+            "|---|---|---|",
+        ]
+        for name, field in schema["properties"].items():
+            types = [field, *field.get("anyOf", ())]
+            kinds = ", ".join(each.get("type", "string") for each in types if {"type", "enum"} & each.keys())
+            values = [f"`{value}`" for each in types for value in each.get("enum", ()) if value is not None]
+            meaning = field["description"].replace("|", "\\|").removesuffix(".")
+            listed = f": {', '.join(values)}" if values else ""
+            lines.append(f"| `{name}` | {kinds} | {meaning}{listed} |")
+    return "\n".join(lines) + "\n"
+
+
+def schema_file(document: type[OutcomeDocument | EventDocument]) -> str:
+    """JSON Schema of a topic's records."""
+    return json.dumps(json_schema(document), indent=2) + "\n"
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "catalogue.md": catalogue_page,
@@ -278,7 +318,13 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "changes.md": changes_page,
     "cli.md": cli_page,
     "api.md": api_page,
+    "topics.md": topics_page,
 }
+SCHEMAS: Mapping[str, type[OutcomeDocument | EventDocument]] = {
+    "outcome.schema.json": OutcomeDocument,
+    "event.schema.json": EventDocument,
+}
+"""JSON Schemas of the topics that are written, by file."""
 
 
 EXAMPLE = "../../streamwatch/settings/example.yaml"
@@ -287,7 +333,9 @@ EXAMPLE = "../../streamwatch/settings/example.yaml"
 
 def written() -> dict[str, str]:
     """File name → content."""
-    return {name: HEAD + page() for name, page in PAGES.items()} | {EXAMPLE: example()}
+    pages = {name: HEAD + page() for name, page in PAGES.items()}
+    schemas = {name: schema_file(document) for name, document in SCHEMAS.items()}
+    return pages | schemas | {EXAMPLE: example()}
 
 
 def main(arguments: Sequence[str]) -> int:

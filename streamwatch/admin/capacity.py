@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from streamwatch.admin.kafka_check import CheckResult, size_text
+from streamwatch.core.alerting.model_labels import INFO
 from streamwatch.core.estimators import catalogue, registers
+from streamwatch.core.estimators.comparisons.cohorts import pair_cohort_bytes
 from streamwatch.core.estimators.comparisons.table import comparison_bytes
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.kernel.shadow import shadow_words
@@ -281,6 +283,8 @@ def _metrics(spec: MonitorsSpec, *, sampled: bool) -> Iterable[Metric]:
 
 def _values(spec: MonitorsSpec, metric: Metric, label: str) -> Iterable[str]:
     """Values of a label in the series of one model."""
+    if metric.name == INFO:
+        return ("",)  # one series of each model, whatever its labels are
     if label == "forgetting":
         adwin_only = metric.name == "adwin_window_outcomes"
         return [each.name for each in spec.forgetting if isinstance(each, AdwinSpec) or not adwin_only]
@@ -448,7 +452,9 @@ def _comparisons(monitors: MonitorsSpec) -> list[Part]:
     """Pairs of models, where any are compared; their snapshot is made whole."""
     if not monitors.comparisons:
         return []
-    size = 2 * monitors.max_comparisons * comparison_bytes(monitors)
+    judged = any(isinstance(each, CohortsSpec) for each in monitors.registers)
+    each = comparison_bytes(monitors) + (pair_cohort_bytes() if judged else 0)
+    size = 2 * monitors.max_comparisons * each
     return [Part(f"{monitors.max_comparisons:,} comparisons (monitors.max_comparisons)", size)]
 
 

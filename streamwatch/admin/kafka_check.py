@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, Partition, Prediction, Side
 from streamwatch.core.join.caveats import CAUSE, CHANGE, SHOWN, Repeats, are_scores
-from streamwatch.core.ports import Record, Schemas, Source
+from streamwatch.core.ports import Explains, Record, Schemas, Source
 from streamwatch.edge.decoders.mapping import REASONS
 from streamwatch.edge.sources.kafka import (
     KafkaUnreachable,
@@ -18,9 +18,11 @@ from streamwatch.edge.sources.kafka import (
     TopicsMissing,
     WriteDenied,
     probe,
+    probe_group,
     probe_writing,
 )
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.history.samples import counted
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.ids import affix_of
 
@@ -51,17 +53,63 @@ def size_text(count: float) -> str:
 
 
 async def check_kafka(
-    spec: KafkaSpec, sides: Mapping[str, Side], dead_letter_topic: str | None = None
+    spec: KafkaSpec, sides: Mapping[str, Side], written: Mapping[str, str]
 ) -> Sequence[CheckResult]:
-    """Check that brokers answer and have the topics; creates and writes nothing, reads one batch of each."""
+    """Check that brokers answer and have the topics; creates and writes nothing, reads one batch of each.
+
+    Parameters
+    ----------
+    spec
+        Where the brokers are.
+    sides
+        What each topic carries that is read.
+    written
+        Topics that are written, by the setting that names them.
+    """
     found = await _check_topics(spec, sides)
-    if dead_letter_topic is None or not found[0].good:
-        return found
+    return [*found, *[await _check_written(spec, *each) for each in written.items() if found[0].good]]
+
+
+_WRITTEN: Final = {
+    "kafka.dead_letter_topic": "dead letters",
+    "outcomes.topic": "outcomes",
+    "events.topic": "events",
+}
+
+
+async def _check_written(spec: KafkaSpec, setting: str, topic: str) -> CheckResult:
+    what = _WRITTEN[setting]
     try:
-        await probe_writing(spec, dead_letter_topic)
+        await probe_writing(spec, setting, topic)
     except (KafkaUnreachable, TopicsMissing, WriteDenied) as error:
-        return [*found, CheckResult(f"dead letters: {error}", good=False)]
-    return [*found, CheckResult(f"topic {dead_letter_topic}: dead letters, may be written", good=True)]
+        return CheckResult(f"{what}: {error}", good=False)
+    return CheckResult(f"topic {topic}: {what}, may be written", good=True)
+
+
+async def check_group(
+    spec: KafkaSpec, topics: Sequence[str], mark: Callable[[], tuple[str, bool]]
+) -> Sequence[CheckResult]:
+    """Check that the consumer group is used by the state that is there alone.
+
+    Parameters
+    ----------
+    spec
+        Names the group, if there is one.
+    topics
+        Those that are read.
+    mark
+        Reads the mark of the state, as it is left with committed positions, and whether it has positions.
+    """
+    if spec.group_id is None:
+        return []
+    try:
+        found = await probe_group(spec, topics, mark)
+    except KafkaUnreachable as error:
+        return [CheckResult(f"kafka.group_id: {error}", good=False)]
+    if found is None:
+        return [CheckResult(f"consumer group {spec.group_id}: no sign of another user", good=True)]
+    good = found.cause != "group_shared" and spec.on_data_loss != "fail"
+    return [CheckResult(f"kafka.group_id: {found.what}", good=good, details=(found.remedy,))]
 
 
 async def _check_topics(spec: KafkaSpec, sides: Mapping[str, Side]) -> Sequence[CheckResult]:
@@ -81,7 +129,7 @@ async def _check_topics(spec: KafkaSpec, sides: Mapping[str, Side]) -> Sequence[
         CheckResult(f"Kafka at {spec.bootstrap_servers}", good=True),
         *(
             CheckResult(
-                f"topic {topic}: {carries[side]}, {found[topic].partitions} partitions, "
+                f"topic {topic}: {carries[side]}, {counted(found[topic].partitions, 'partition')}, "
                 + ("a record was read" if found[topic].has_records else "empty, may be read"),
                 good=True,
             )
@@ -168,7 +216,7 @@ def check_payload(
     ]
     reasons = Counter(event.reason for event in events if isinstance(event, Invalid))
     classes = dict.fromkeys(event.predicted_class for event in events if isinstance(event, Prediction))
-    details = [f"{count} × {reason}: {REASONS[reason]}" for reason, count in reasons.most_common()]
+    details = _told(reasons, records, decoded, decoder)
     counts = {
         "predictions": sum(isinstance(event, Prediction) for event in events),
         "predictions with a label probability": sum(
@@ -191,6 +239,23 @@ def check_payload(
     good = not scores and not repeated and (not events or reasons.total() < len(events))
     what = f"topic {topic}: {listed} in the first {len(records)} records"
     return CheckResult(what, good=good, details=tuple(details))
+
+
+def _told(
+    reasons: Counter[str], records: Sequence[Record], decoded: Sequence[Decoded], decoder: Decoding
+) -> list[str]:
+    """Say why records of a sample are invalid, each reason with what the first such record has."""
+    details: list[str] = []
+    for reason, count in reasons.most_common():
+        first = next(
+            record
+            for record, each in zip(records, decoded, strict=True)
+            for event in (each.events if isinstance(each, EventGroup) else (each,))
+            if isinstance(event, Invalid) and event.reason == reason
+        )
+        why = decoder.explain(first, reason) if isinstance(decoder, Explains) else ""
+        details.append(f"{count} × {reason}: {REASONS[reason]}" + (f" ({why})" if why else ""))
+    return details
 
 
 def repeated_of(events: Iterable[Event], *, revised: bool) -> Sequence[str]:
@@ -291,7 +356,7 @@ def _decoded(
     by_record = [each.events if isinstance(each, EventGroup) else (each,) for each in decoded]
     reasons = Counter(event.reason for events in by_record for event in events if isinstance(event, Invalid))
     good = sum(not any(isinstance(event, Invalid) for event in events) for events in by_record)
-    details = [f"{count} × {reason}: {REASONS[reason]}" for reason, count in reasons.most_common()]
+    details = _told(reasons, records, decoded, decoder)
     if "schema_missing" in reasons:
         details.append(_HINT)
     what = f"topic {topic}: {name}, {good} of {len(records)} records of a sample were decoded"

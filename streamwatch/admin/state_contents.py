@@ -30,6 +30,8 @@ from streamwatch.core.pipeline.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SE
 from streamwatch.core.pipeline.journal import JournalPosition, read, unfolded
 from streamwatch.core.pipeline.pipeline import Pipeline, PipelineState, decoded
 from streamwatch.core.pipeline.sections import settings_of_estimators, spec_of
+from streamwatch.core.publishing.publications import Publication
+from streamwatch.core.publishing.publications import decoded as decoded_publication
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.daemon import MERGE, POSITIONS, SourcePositions, decode_positions, restored_progress
 from streamwatch.daemon.alerting import ALARMS
@@ -175,6 +177,11 @@ def incidents_of(state: Inspection) -> Sequence[Notification]:
 def outbox_of(state: Inspection) -> dict[str, Entry]:
     """Notifications owed, by id; raises DecodeError."""
     return {key.decode(): _ENTRY.decode(value) for key, value in state.items("outbox")}
+
+
+def publications_of(state: Inspection) -> Sequence[Publication]:
+    """Read what waits to be written to topics of results, by commit; raises PublicationError."""
+    return [decoded_publication(value) for value in state.publications().values()]
 
 
 def kept_of(value: bytes) -> ModelCheckpoint:

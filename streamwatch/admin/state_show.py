@@ -19,9 +19,10 @@ from streamwatch.admin.state_contents import (
     pending_by_model,
     pipeline_state_of,
     places_of,
+    publications_of,
 )
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.core.alerting.rules import EARLY_HINT
+from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT
 from streamwatch.core.events import model_of
 from streamwatch.core.join.models import joined_folds
 from streamwatch.edge.stores.kind import StateDamaged
@@ -86,6 +87,8 @@ class Overview:
     alarms_open: tuple[OpenAlarm, ...]
     outbox: Mapping[str, int]
     """Notifications owed, by receiver."""
+    publications: Mapping[str, int]
+    """Commits, outcomes and events that topics of results may not have yet."""
     bytes: Mapping[str, int]
 
 
@@ -131,6 +134,7 @@ def _look(state: Inspection, *, ages: bool) -> Overview:
     waits = _ages(state, clock_ms) if ages and begun else None
     entries = [(len(value), len(outcomes_of(value))) for _, value in state.journal()]
     names = sorted(pending.keys() | snapshots.keys())
+    waiting = publications_of(state)
     owed = Counter(receiver for entry in outbox_of(state).values() for receiver in entry.attempts)
     return Overview(
         directory=str(state.directory),
@@ -160,14 +164,20 @@ def _look(state: Inspection, *, ages: bool) -> Overview:
         },
         alarms_open=tuple(alarm for incident in incidents_of(state) for alarm in _open_alarms(incident)),
         outbox=dict(sorted(owed.items())),
+        publications={
+            "commits": len(waiting),
+            "outcomes": sum(each.count for each in waiting),
+            "events": sum(len(each.events) for each in waiting),
+        },
         bytes=state.sizes(),
     )
 
 
 def _open_alarms(incident: Notification) -> list[OpenAlarm]:
-    """Open alarms of an incident; an early hint that people were told of is one."""
-    if incident.hint is not None:
-        return [OpenAlarm(incident.model, EARLY_HINT, incident.severity, incident.started_at_ms)]
+    """Open alarms of an incident; a notified early hint is one, and so is a verdict on a challenger."""
+    if not incident.parts:
+        name = COMPARISON if incident.comparison is not None else EARLY_HINT
+        return [OpenAlarm(incident.model, name, incident.severity, incident.started_at_ms)]
     return [
         OpenAlarm(part.alarm.model, part.alarm.detector, part.severity, part.started_at_ms)
         for part in incident.parts

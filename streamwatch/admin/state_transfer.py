@@ -10,6 +10,7 @@ from typing import Final
 
 from streamwatch.edge.stores.rocksdb.exporting import export_state, import_state
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
+from streamwatch.edge.stores.rocksdb.opening import holder
 
 STREAM = Path("-")
 """Standard input or output."""
@@ -18,16 +19,20 @@ _PRIVATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 def export_to(file: Path, directory: Path, report: Callable[[int, int], None]) -> tuple[int, int]:
-    """Write a closed state; entries and bytes. The file has its name once it is whole and on the disk.
+    """Write a state, as of the last commit; entries and bytes. The file has its name once it is whole.
+
+    Of a state that a daemon writes to, files that are open stay readable whatever the daemon removes.
 
     Raises
     ------
     StateRefused
-        If there is no state, or a daemon writes to it.
+        If there is no state.
+    StateFailed
+        If the daemon removed files between listing and opening them: try again.
     OSError
         If the file cannot be written.
     """
-    state = Inspection(directory, closed=True)
+    state = Inspection(directory, closed=holder(directory) is None)
     try:
 
         def show(done: int) -> None:

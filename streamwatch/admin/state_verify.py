@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from streamwatch.admin.state_contents import (
@@ -20,11 +21,13 @@ from streamwatch.admin.state_contents import (
     outcomes_of,
     places_of,
     progress_of,
+    publications_of,
 )
 from streamwatch.core.estimators.set import without
 from streamwatch.core.pipeline.sections import BEGINNINGS, Beginnings
 from streamwatch.edge.stores.kind import StateDamaged
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
+from streamwatch.history.samples import counted
 
 # One check of a state, as `streamwatch state verify` tells of it; that of sections is among all of them.
 
@@ -110,6 +113,7 @@ def _checks(state: Inspection) -> Iterator[Check]:
         yield _positions(state)
     yield _journal(state)
     yield _alarms(state)
+    yield _publications(state)
     files = [path for path in state.directory.iterdir() if path.suffix == ".sst"]
     size = sum(path.stat().st_size for path in files)
     yield Check("files", f"{len(files)} of {size / 1e6:,.1f} MB, all that is in them as it was written")
@@ -161,7 +165,7 @@ def _positions(state: Inspection) -> Check:
         for partition, position in positions.items():
             if position < 0:
                 faults.add(f"{partition.topic}[{partition.partition}] goes on at {position}")
-    return check_of("positions", f"{partition_count} partitions", faults)
+    return check_of("positions", counted(partition_count, "partition"), faults)
 
 
 def _journal(state: Inspection) -> Check:
@@ -176,12 +180,29 @@ def _journal(state: Inspection) -> Check:
     return check_of("journal", f"{outcomes:,} outcomes of {entries:,} commits", faults)
 
 
+def _publications(state: Inspection) -> Check:
+    """Check that publications can be read, and follow one another without gaps and overlaps."""
+    faults = Faults()
+    outcomes = events = 0
+    with decoding("a publication", faults):
+        waiting = publications_of(state)
+        for before, after in pairwise(waiting):
+            if after.life == before.life and after.outcomes_before != before.last_outcome:
+                faults.add(
+                    f"the publication of commit {after.commit} begins after outcome "
+                    f"{after.outcomes_before:,}, the one before it ends with {before.last_outcome:,}"
+                )
+        outcomes = sum(each.count for each in waiting)
+        events = sum(len(each.events) for each in waiting)
+    return check_of("publications", f"{outcomes:,} outcomes and {events:,} events for topics", faults)
+
+
 def _alarms(state: Inspection) -> Check:
     faults = Faults()
     owed = opened = 0
     with decoding("the book of alarms", faults):
         for incident in incidents_of(state):
-            opened += incident.hint is not None
+            opened += not incident.parts
             opened += sum(part.is_open for part in incident.parts)
     with decoding("a notification of the outbox", faults):
         entries = outbox_of(state)

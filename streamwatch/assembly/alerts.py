@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final
@@ -13,11 +13,15 @@ import msgspec
 from yarl import URL
 
 from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.model_labels import ModelLabels, ModelRule, TopicsOfRun
 from streamwatch.core.alerting.notification import IncidentAlarm, Notification, ToldHint, identify
 from streamwatch.core.alerting.outbox import Delivered, Receiver
-from streamwatch.core.alerting.rules import EARLY_HINT, AlarmRule, AlarmsSpec
+from streamwatch.core.alerting.pacing import Pacing, PacingSpec
+from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT, AlarmRule, AlarmsSpec
 from streamwatch.core.events import VERDICT, Alarm
+from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.daemon.alerting import WatchedFleet
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.edge.outgoing import refused
 from streamwatch.edge.receivers import KINDS, EndpointSpec, ReceiverKind, ReceiverOptions
@@ -51,6 +55,10 @@ def _receiver(section: ReceiverSection, index: int, external_url: str) -> HttpRe
         url=_url(section, kind, path),
         timeout_seconds=section.timeout / 1000,
         severities=None if section.severities is None else frozenset(section.severities),
+        matchers=section.matchers,
+        alarms="alarms" in section.events,
+        retraining="retraining" in section.events,
+        comparisons="comparisons" in section.events,
         ca_file=_authorities(section, path),
     )
     try:
@@ -93,13 +101,21 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
     Raises
     ------
     SettingsError
-        A rule is about no configured detector.
+        A rule is about no configured detector, or a receiver waits for comparisons where there are none.
     """
     alerts = settings.alerts
+    for index, receiver in enumerate(alerts.receivers):
+        if "comparisons" in receiver.events and not settings.monitors.comparisons:
+            raise SettingsError(
+                f"alerts.receivers[{index}].events: comparisons needs monitors.comparisons, which says which "
+                "models are compared"
+            )
     otherwise = AlarmRule("*", "*", alerts.severity, alerts.cooldown, alerts.min_outcomes)
     detectors = [*(detector.name for detector in settings.monitors.detectors), VERDICT]
     if notifies_of_hints(settings):
         detectors.append(EARLY_HINT)
+    if notifies_of_comparisons(settings):
+        detectors.append(COMPARISON)
     rules: list[AlarmRule] = []
     for index, rule in enumerate(alerts.rules):
         if not any(fnmatchcase(name, rule.detector) for name in detectors):
@@ -125,7 +141,39 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
         digest_interval_ms=alerts.digest_interval,
         digest_size=alerts.digest_size,
         incident_outcomes=alerts.incident_outcomes,
+        retraining_after_ms=alerts.retraining_after,
+        model_severities=tuple(
+            (rule.model, rule.severity) for rule in settings.models.rules if rule.severity is not None
+        ),
     )
+
+
+def model_labels(settings: Settings) -> ModelLabels:
+    """Labels of models, by the rules of `models`."""
+    return ModelLabels(
+        [
+            ModelRule(rule.model, rule.labels, rule.severity, rule.runbook_url)
+            for rule in settings.models.rules
+        ]
+    )
+
+
+def watched_fleet(settings: Settings, activity: Callable[[], Mapping[str, ModelActivity]]) -> WatchedFleet:
+    """Labels and topics of the models whose activity a function returns."""
+    predictions = [topic.name for topic in settings.topics.predictions]
+    labels = [topic.name for topic in settings.topics.labels]
+    topics = TopicsOfRun(
+        predictions[0] if len(predictions) == 1 else "", labels[0] if len(labels) == 1 else ""
+    )
+    return WatchedFleet(model_labels(settings), activity, topics)
+
+
+def build_pacing(settings: Settings, identity: str) -> Pacing:
+    """Build the pacing of notifications; Alertmanager, which groups them by itself, gets each at once."""
+    alerts = settings.alerts
+    spec = PacingSpec(alerts.group_wait, alerts.max_per_minute, alerts.digest_size)
+    paced = [receiver.name for receiver in alerts.receivers if not KINDS[receiver.type].groups]
+    return Pacing(spec, paced, identity)
 
 
 def notifies_of_hints(settings: Settings) -> bool:
@@ -134,16 +182,24 @@ def notifies_of_hints(settings: Settings) -> bool:
     return hints is not None and hints.notify
 
 
+def notifies_of_comparisons(settings: Settings) -> bool:
+    """Tell whether a receiver is told of verdicts on challengers."""
+    compared = bool(settings.monitors.comparisons)
+    return compared and any("comparisons" in each.events for each in settings.alerts.receivers)
+
+
 def build_alarm_book(settings: Settings, identity: str) -> AlarmBook:
-    """The book of alarms of a state; `identity` is the store's."""
+    """The book of alarms of a state; `identity` is the store's, or the name that replicas share."""
     return AlarmBook(alarms_spec(settings), identity)
 
 
-def build_deliveries(settings: Settings, telemetry: Telemetry) -> Deliveries:
-    """Receivers and what delivers to them; raises SettingsError as `build_receivers`."""
+def build_deliveries(
+    settings: Settings, telemetry: Telemetry, speaks: Callable[[], bool] | None = None
+) -> Deliveries:
+    """Receivers and what delivers to them while it `speaks`; raises SettingsError as `build_receivers`."""
     alerts = settings.alerts
     spec = DeliverySpec(give_up_after_ms=alerts.give_up_after, max_pending=alerts.max_pending)
-    return Deliveries(build_receivers(settings), spec, telemetry.emit)
+    return Deliveries(build_receivers(settings), spec, telemetry.emit, speaks=speaks)
 
 
 # Test notifications, sent to receivers by `streamwatch alerts test`.

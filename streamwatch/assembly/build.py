@@ -9,6 +9,7 @@ from typing import Any
 from streamwatch.assembly import specs
 from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.http import build_server
+from streamwatch.assembly.publishing import build_publisher
 from streamwatch.assembly.results import build_results_daemon
 from streamwatch.assembly.schemas import build_schema_cache, topic_schemas
 from streamwatch.assembly.sources import REFUSALS as SOURCE_REFUSALS
@@ -18,13 +19,15 @@ from streamwatch.assembly.topics import build_topics
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic
 from streamwatch.daemon.deliveries import Deliveries
+from streamwatch.daemon.standby import StandbyPublisher
 from streamwatch.edge.process import Supervisor
+from streamwatch.edge.sources.kafka.transactions import PublishingRefused
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.edge.web.connections import ListenError
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import Telemetry
 
-REFUSALS = (SettingsError, ListenError, *SOURCE_REFUSALS, StateRefused)
+REFUSALS = (SettingsError, ListenError, *SOURCE_REFUSALS, StateRefused, PublishingRefused)
 """What `run` may end with that no restart will cure; each says what to change."""
 
 
@@ -69,9 +72,17 @@ def build_daemon(
     monitors = specs.shown_monitors(settings)
     cache = build_schema_cache(settings, telemetry.emit)
     topics = topics or build_topics(settings, cache)
-    deliveries = deliveries or build_deliveries(settings, telemetry)
+    publisher = build_publisher(settings, telemetry)
+    speaks = publisher.speaks if isinstance(publisher, StandbyPublisher) else None
+    deliveries = deliveries or build_deliveries(settings, telemetry, speaks)
     reading = reading or consume_loop_spec(
-        settings, topics, telemetry, deliveries, schemas=topic_schemas(cache, topics), discard=discard
+        settings,
+        topics,
+        telemetry,
+        deliveries,
+        schemas=topic_schemas(cache, topics),
+        publisher=publisher,
+        discard=discard,
     )
     source = build_source(
         settings,
@@ -80,10 +91,14 @@ def build_daemon(
         reading.offset_metadata,
         lambda: reading.offset_metadata.topics_since_ms,
     )
-    status = DaemonStatus(source, telemetry, (deliveries,), schemas=reading.schemas)
+    parts = [deliveries, *(part for part in (publisher, reading.backups) if part is not None)]
+    status = DaemonStatus(source, telemetry, parts, schemas=reading.schemas)
+    if isinstance(publisher, StandbyPublisher):
+        publisher.caught_up = lambda: status.caught_up
+        status.standby = publisher
     server = build_server(settings.http, status, telemetry, monitors)
     supervisor = Supervisor.from_environment(os.environ)
-    attachments = Attachments(tuple(sinks), deliveries, supervisor)
+    attachments = Attachments(tuple(sinks), deliveries, publisher, supervisor)
 
     def prepare() -> None:
         warm_up_run(settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from streamwatch.admin.kafka_check import CheckResult
 from streamwatch.assembly import specs
@@ -197,6 +198,30 @@ def check_changes(settings: Settings) -> Sequence[CheckResult]:
         return [CheckResult("settings as those that the state was made under", good=True)]
     what = "settings changed since the state was made: run " + ("refuses" if plan.refused else "goes on")
     return [CheckResult(what, good=not plan.refused, details=tuple(lines))]
+
+
+NO_STATE: Final = "state=none commit=0"
+"""Mark of a state that is not there."""
+
+
+def read_mark(settings: Settings) -> tuple[str, bool]:
+    """Mark of the state that is there, as it is left in a consumer group, and whether it has commits.
+
+    Empty where the state cannot be read, which `check_changes` says.
+    """
+    try:
+        if not specs.store_kind(settings).durable or read_format(settings.state.directory) is None:
+            return NO_STATE, False
+        from streamwatch.edge.stores.rocksdb.inspect import Inspection  # noqa: PLC0415 - loads RocksDB
+
+        state = Inspection(settings.state.directory)
+    except (StateRefused, StateFailed, SettingsError, OSError):
+        return "", False
+    try:
+        commits = state.manifest.commits
+        return f"state={state.identity} commit={commits}", commits > 0
+    finally:
+        state.close()
 
 
 def read_plan(settings: Settings) -> StartPlan | None:

@@ -22,7 +22,8 @@ from streamwatch.admin.kafka_check import (
 )
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
-from streamwatch.assembly.changes import check_changes
+from streamwatch.assembly.changes import check_changes, read_mark
+from streamwatch.assembly.publishing import election_spec, require_publishable
 from streamwatch.assembly.sources import REFUSALS as SOURCE_REFUSALS
 from streamwatch.assembly.sources import build_sampling_source, check_source
 from streamwatch.assembly.specs import segment_names
@@ -40,7 +41,9 @@ from streamwatch.telemetry import InternalEvent, SchemaRejected
 async def check_all(settings: Settings) -> Sequence[CheckResult]:
     """Everything that can be known before starting; creates nothing, reads one batch of each topic."""
     try:
+        require_publishable(settings)
         monitors = specs.monitors_spec(settings)
+        _check_alerts(settings)
         events: list[InternalEvent] = []
         cache = _schema_cache(settings, events.append)
         topics = build_topics(settings, cache)
@@ -49,10 +52,11 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
     limits = capacity_limits(settings)
     forgetting = ", ".join(spec.name for spec in monitors.forgetting)
     detectors = ", ".join(spec.name for spec in monitors.detectors) or "none"
-    of_source = await check_source(settings)
+    of_source = await check_source(settings, lambda: read_mark(settings))
     return [
         CheckResult("settings", good=True, details=(f"forgetting: {forgetting}", f"detectors: {detectors}")),
         *_namespace_findings(settings),
+        *_standby_findings(settings),
         *of_source,
         *(await _check_samples(settings, topics, cache) if all(result.good for result in of_source) else ()),
         *(
@@ -70,6 +74,14 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
             sampled=specs.labels_sampled(settings),
         ),
     ]
+
+
+def _check_alerts(settings: Settings) -> None:
+    """Make of the section what `run` makes of it; raises SettingsError."""
+    from streamwatch.assembly.alerts import alarms_spec, build_receivers  # noqa: PLC0415 - loads the HTTP client
+
+    alarms_spec(settings)
+    build_receivers(settings)
 
 
 def _schema_cache(settings: Settings, emit: Callable[[InternalEvent], None]) -> SchemaCache | None:
@@ -154,6 +166,26 @@ def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
     for model, found in topic_properties.shared_models(settings.topics).items():
         events.append(f"{model} is one model in {', '.join(map(repr, found))}")
     return [CheckResult(f"namespaces: {', '.join(map(repr, spaces))}", good=True, details=tuple(events))]
+
+
+def _standby_findings(settings: Settings) -> Sequence[CheckResult]:
+    """Say how replicas find each other, and what they need beside what one daemon does."""
+    if not settings.standby.enabled:
+        return []
+    election, name = election_spec(settings), settings.ledger.transactional_id
+    seconds = election.session.timeout
+    needs = [
+        f"rights: READ on group {election.group}, READ and WRITE on {election.topic}, WRITE on id {name}",
+        f"of the brokers: group.min.session.timeout.ms of at most {settings.standby.session_timeout}",
+        "of the replicas: the same settings, each with a state.directory of its own",
+        f"topic {election.topic} should be this deployment's alone: transactions of others delay a takeover",
+    ]
+    if settings.kafka.dead_letter_topic is not None:
+        needs.append(
+            "each replica writes invalid records to kafka.dead_letter_topic: every one is there twice"
+        )
+    what = f"standby: replicas of {name!r}, of which another takes over {seconds:g} s after one fell silent"
+    return [CheckResult(what, good=True, details=tuple(needs))]
 
 
 def capacity_limits(settings: Settings) -> Limits:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import ssl
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from streamwatch.admin.doctor.facts import Configured, Facts, Finding, MetricSamples, SampledTopic, read
 from streamwatch.admin.doctor.rules import examine
 from streamwatch.assembly import specs
+from streamwatch.assembly.daemon_api import Address, DaemonUnreachable, NotThere, answer
 from streamwatch.assembly.replay import recorded_topics
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction, Skipped, WrongFold
 from streamwatch.core.join.caveats import Repeats
@@ -27,58 +22,8 @@ from streamwatch.settings import Settings
 
 SAMPLED = 1_000
 """Records of each topic that are looked at."""
-_TIMEOUT_SECONDS = 20.0
 _MOST_MODELS: Final = 100
 """Models that are asked for one by one."""
-
-
-class DaemonUnreachable(Exception):  # noqa: N818 - it names what is the case
-    """No daemon answered, or not as one."""
-
-
-class NotThere(DaemonUnreachable):
-    """A daemon answered, and has nothing at this path."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Address of a daemon, with the token it asks for and the file of certificates to trust."""
-
-    url: str
-    token: str | None = field(default=None, repr=False)
-    ca_file: Path | None = None
-
-    def get(self, path: str) -> bytes:
-        """Ask for what is at one path.
-
-        Raises
-        ------
-        DaemonUnreachable
-            Nobody answered, or with an error; `NotThere` where there is nothing.
-        """
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        url = f"{self.url.rstrip('/')}{path}"
-        if not url.startswith(("http://", "https://")):
-            raise DaemonUnreachable(f"{self.url}: expected a URL such as http://127.0.0.1:9877")
-        context = None
-        try:
-            if url.startswith("https://"):
-                context = ssl.create_default_context(cafile=self.ca_file)
-            request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http or https, see above
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS, context=context) as answer:  # noqa: S310
-                body: bytes = answer.read()
-                return body
-        except urllib.error.HTTPError as error:
-            if error.code == NOT_FOUND:
-                raise NotThere(f"{url}: answered 404 {error.reason}") from None
-            asked = " (it asks for a token: --token-file)" if error.code == UNAUTHORIZED else ""
-            raise DaemonUnreachable(f"{url}: answered {error.code} {error.reason}{asked}") from None
-        except (OSError, ValueError) as error:
-            reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            raise DaemonUnreachable(f"{url}: {reason}") from None
-
-
-UNAUTHORIZED, NOT_FOUND = 401, 404
 
 
 async def consult(address: Address, seconds: float, settings: Settings | None = None) -> Sequence[Finding]:
@@ -104,14 +49,12 @@ async def consult(address: Address, seconds: float, settings: Settings | None = 
     topics = {} if settings is None else await _sampled(settings)
     await asyncio.sleep(seconds)
     now = await asyncio.to_thread(_reading, address)
-    health = await asyncio.to_thread(_answer, address, "/api/v1/health")
-    models: Mapping[str, Any] = (await asyncio.to_thread(_answer, address, "/api/v1/models")).get(
-        "models", {}
-    )
+    health = await asyncio.to_thread(answer, address, "/api/v1/health")
+    models: Mapping[str, Any] = (await asyncio.to_thread(answer, address, "/api/v1/models")).get("models", {})
     details = {name: model.get("details", {}) for name, model in models.items()}
     for name in suspects(now):  # what is said of one model alone is not in the answer on all
         try:
-            model = await asyncio.to_thread(_answer, address, model_path(name))
+            model = await asyncio.to_thread(answer, address, model_path(name))
         except NotThere:  # it has retired meanwhile
             continue
         details[name] = model.get("details", {})
@@ -136,16 +79,6 @@ def _reading(address: Address) -> MetricSamples:
         return read(address.get("/metrics").decode())
     except ValueError as error:
         raise DaemonUnreachable(f"{address.url}/metrics: not an answer of streamwatch: {error}") from None
-
-
-def _answer(address: Address, path: str) -> dict[str, Any]:
-    try:
-        found = json.loads(address.get(path))
-    except ValueError as error:
-        raise DaemonUnreachable(f"{address.url}{path}: not an answer of streamwatch: {error}") from None
-    if not isinstance(found, dict):
-        raise DaemonUnreachable(f"{address.url}{path}: not an answer of streamwatch: expected an object")
-    return found
 
 
 def configured(settings: Settings) -> Configured:

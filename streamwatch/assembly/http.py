@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamwatch.core.metrics.selection import StandardSeries
 from streamwatch.core.metrics.series_budget import Cut, SeriesBudget
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.access import Access
@@ -11,12 +12,18 @@ from streamwatch.edge.web.openapi.paths import ApiIndexExporter
 from streamwatch.edge.web.page import StatusPage, docs_page
 from streamwatch.edge.web.ports import Health
 from streamwatch.edge.web.routes.catalogue import CatalogueExporter
-from streamwatch.edge.web.routes.comparisons import ComparisonsExporter, FoldsExporter
+from streamwatch.edge.web.routes.comparisons import (
+    ComparisonsExporter,
+    ComparisonVerdictExporter,
+    FoldsExporter,
+)
 from streamwatch.edge.web.routes.history import ComparisonHistoryExporter, HistoryExporter, PastExporter
 from streamwatch.edge.web.routes.json_api import AlarmsExporter, HealthExporter, JsonExporter
+from streamwatch.edge.web.routes.listing import ListingExporter
 from streamwatch.edge.web.routes.overview import OverviewExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
-from streamwatch.edge.web.routes.stream import OverviewStream
+from streamwatch.edge.web.routes.stream import NewsStream
+from streamwatch.edge.web.routes.worse import WorseExporter
 from streamwatch.edge.web.server import HttpServer
 from streamwatch.settings.http import HttpSection
 from streamwatch.telemetry import HttpClientRefused, HttpExposed, SeriesDropped, Telemetry
@@ -29,7 +36,9 @@ def build_server(
 
     `monitors` bounds the series of a scrape.
     """
-    budget = SeriesBudget.of(monitors or MonitorsSpec())
+    monitors = monitors or MonitorsSpec()
+    budget = SeriesBudget.of(monitors)
+    standard = None if monitors.all_series else StandardSeries([each.name for each in monitors.forgetting])
     access = access_of(section)
     for weakness in access.weaknesses(section.host):
         telemetry.emit(HttpExposed(section.listen, weakness))
@@ -42,13 +51,16 @@ def build_server(
     return HttpServer(
         health,
         (
-            PrometheusExporter(budget, tell),
+            PrometheusExporter(budget, tell, standard),
             history,  # before the models, whose route would take its path for a name
             PastExporter(),
             JsonExporter(),
+            WorseExporter(),
             OverviewExporter(),
+            ListingExporter(history.lines),
             comparisons,
             ComparisonsExporter(),
+            ComparisonVerdictExporter(),
             AlarmsExporter(),
             FoldsExporter(),
             CatalogueExporter(),
@@ -61,7 +73,7 @@ def build_server(
         host=section.host,
         port=section.port,
         access=access,
-        stream=OverviewStream(),
+        stream=NewsStream(),
         observers=(history, comparisons),
         limits=limits_of(section),
         refused=lambda reason: telemetry.emit(HttpClientRefused(reason)),

@@ -118,8 +118,14 @@ def _sound(text: str) -> str:
     SettingsError
         It does not, which is a defect of the guess.
     """
+    document = parse(text)
+    security = document.get("kafka", {}).get("security", {})
+    if "username" in security and "password_file" not in security:
+        security["password"] = "given elsewhere"  # noqa: S105  # a password is never written
+    if "oauth" in security and "client_secret_file" not in security["oauth"]:
+        security["oauth"]["client_secret"] = "given elsewhere"  # noqa: S105
     try:
-        Settings(**parse(text))
+        Settings(**document)
     except ValidationError as error:
         raise SettingsError(
             f"the guessed settings do not load: {error.errors()[0]['msg']}\n{text}"
@@ -143,9 +149,12 @@ def sampling_settings(
     return load(config, [*overrides, *more], otherwise=nowhere)
 
 
+_SECRETS: Final[dict[str, Any]] = {"security": {"password": True, "oauth": {"client_secret": True}}}
+
+
 def kafka_written(section: KafkaSection) -> dict[str, Any]:
     """Section as the settings write it: what is not the default, and never a password."""
-    dumped = section.model_dump(mode="json", exclude_defaults=True, exclude={"security": {"password"}})
+    dumped = section.model_dump(mode="json", exclude_defaults=True, exclude=_SECRETS)
     return dumped | {"bootstrap_servers": ",".join(section.bootstrap_servers)}
 
 

@@ -26,6 +26,21 @@ REFUSALS: Sequence[Refusal] = (
         "expected none with Spark: a task that is repeated would write its invalid records again",
     ),
     Refusal(
+        "outcomes.topic",
+        lambda settings: settings.outcomes.topic is not None,
+        "expected none with Spark: outcomes are written by the daemon that evaluates them only",
+    ),
+    Refusal(
+        "events.topic",
+        lambda settings: settings.events.topic is not None,
+        "expected none with Spark: events are written by the daemon that evaluates outcomes only",
+    ),
+    Refusal(
+        "standby.enabled",
+        lambda settings: settings.standby.enabled,
+        "expected false with Spark: replicas are daemons that evaluate by themselves",
+    ),
+    Refusal(
         "schema_registry.url",
         lambda settings: settings.schema_registry.url is not None,
         "expected none with Spark: formats whose schemas are in a registry are read by the daemon only",

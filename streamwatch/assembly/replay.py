@@ -8,16 +8,17 @@ from typing import Any
 
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
-from streamwatch.assembly.topics import envelopes_of, mappings_of
+from streamwatch.assembly.topics import envelopes_of, mappings_of, texts_of
 from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
 from streamwatch.edge.decoders.mapping import (
     InValue,
-    Joined,
+    KeyOf,
     Places,
     SidedMapping,
     TimestampUnit,
     notation,
     parse_places,
+    parts_of,
     places_of,
 )
 from streamwatch.edge.keys import id_keys
@@ -53,11 +54,12 @@ def recorded_topics(
     SettingsError
         A field, constant or alias is no valid name.
     """
-    places = {name: f"value.{column}" for name, column in (columns or {}).items()}
+    places: dict[str, Any] = {name: f"value.{column}" for name, column in (columns or {}).items()}
     if unknown := places.keys() - set(FIELDS):
         raise SettingsError(f"--columns: expected fields of {', '.join(FIELDS)}, got {', '.join(unknown)}")
     spaces = topic_properties.namespaces_by_topic(settings.topics)
     mappings, envelopes = mappings_of(settings.topics), envelopes_of(settings.topics)
+    texts, formats = texts_of(settings.topics), topic_properties.formats_by_topic(settings.topics)
     folds = specs.folds_scheme(settings)
     topics: dict[str, RecordedTopic] = {}
     for name, side in topic_properties.sides(settings.topics).items():
@@ -66,12 +68,15 @@ def recorded_topics(
             changes["model"] = None if side == "label" else f"={model}"
         if unit is not None:
             changes["timestamp_unit"] = unit
+        if "*" in places.get("prediction", "") and "model" not in changes:  # a column for each model
+            changes["model"] = KeyOf(places["prediction"]) if side != "label" else None
         own = [SidedMapping(each.side, replace(each.mapping, **changes)) for each in mappings[name]]
         try:
             keys = id_keys(spaces[name], digest=False)
-            # Lines are JSON, whatever the records they were written from.
-            spec = decoder_spec(name, side, own, envelopes[name], keys, folds=folds)
-            decoder = KINDS["json"].build(spec, FormatOptions())
+            # Lines are JSON, whatever the records they were written from; but those of texts.
+            spec = decoder_spec(name, side, own, envelopes[name], keys, folds=folds, texts=texts[name])
+            kind = "text" if formats[name].type == "text" else "json"
+            decoder = KINDS[kind].build(spec, FormatOptions())
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
         topics[name] = RecordedTopic(spec, decoder)
@@ -105,6 +110,7 @@ def _looked_for(sided: SidedMapping) -> list[str]:
 
 def _names(*fields: Places | None) -> tuple[str, ...]:
     """Column names of places in the value; none if one of the places is elsewhere."""
-    parsed = [parse_places(places) for places in fields if places is not None]
-    singles = [part for each in parsed for part in (each.parts if isinstance(each, Joined) else (each,))]
-    return tuple(dict.fromkeys(".".join(place.path) for place in singles if isinstance(place, InValue)))
+    singles = [part for places in fields if places is not None for part in parts_of(parse_places(places))]
+    return tuple(
+        dict.fromkeys(".".join(place.path) for place in singles if isinstance(place, InValue) and place.path)
+    )

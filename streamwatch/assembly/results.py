@@ -8,18 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
-from streamwatch.assembly.alerts import build_alarm_book, build_deliveries
+from streamwatch.assembly.alerts import build_alarm_book, build_deliveries, build_pacing, watched_fleet
 from streamwatch.assembly.http import build_server
+from streamwatch.assembly.publishing import require_publishable
 from streamwatch.assembly.sources import build_results_source
 from streamwatch.core.alerting.outbox import check_entries
 from streamwatch.core.buckets.contract import BucketsSpec
 from streamwatch.core.estimators.warming import warm_up
+from streamwatch.core.join.models import joined_folds
 from streamwatch.core.pipeline.checkpoint import PIPELINE, RestoreReport
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, CommitSpec, ConsumeLoopSpec, Daemon, DaemonStatus, State
-from streamwatch.daemon.alerting import ALARMS, Alerting
+from streamwatch.daemon.alerting import ALARMS, PACING, Alerting
 from streamwatch.daemon.deliveries import Deliveries
-from streamwatch.daemon.results import RESULTS, ResultsCheckpoint, ResultsProcessor, told_of
+from streamwatch.daemon.results import RESULTS, NewestBatch, ResultsCheckpoint, ResultsProcessor, told_of
 from streamwatch.daemon.source_positions import POSITIONS, DataLossTotals, SourcePositions, decode_positions
 from streamwatch.edge.process import Supervisor
 from streamwatch.edge.stores.kind import StateRefused, damage_named
@@ -66,15 +68,18 @@ def build_results_daemon(
     SettingsError
         Settings that contradict each other.
     """
+    require_publishable(settings)
     monitors = specs.shown_monitors(settings)
     outgoing = deliveries or build_deliveries(settings, telemetry)
     spec = buckets_spec(settings)
-    reading = _reading(settings, spec, telemetry, outgoing)
+    newest = NewestBatch(settings.spark.interval / 1_000)
+    reading = _reading(settings, spec, telemetry, outgoing, newest)
     topics = [settings.spark.results_topic]
     source = build_results_source(settings, topics, telemetry.emit, reading.offset_metadata, _MOST_BYTES)
     status = DaemonStatus(source, telemetry, (outgoing,))
+    status.results_stale = lambda: newest.is_stale(_now_ms())
     server = build_server(settings.http, status, telemetry, monitors)
-    attachments = Attachments(tuple(sinks), outgoing, Supervisor.from_environment(os.environ))
+    attachments = Attachments(tuple(sinks), outgoing, supervisor=Supervisor.from_environment(os.environ))
 
     def prepare() -> None:
         warm_up(spec.monitors)
@@ -83,11 +88,11 @@ def build_results_daemon(
 
 
 def _reading(
-    settings: Settings, spec: BucketsSpec, telemetry: Telemetry, outgoing: Deliveries
+    settings: Settings, spec: BucketsSpec, telemetry: Telemetry, outgoing: Deliveries, newest: NewestBatch
 ) -> ConsumeLoopSpec:
     section = settings.state
     commits = CommitSpec(section.commit_interval / 1_000, section.commit_events)
-    opening = results_opening(settings, spec, telemetry, outgoing)
+    opening = results_opening(settings, spec, telemetry, outgoing, newest)
     if not specs.store_kind(settings).durable:
         return ConsumeLoopSpec(opening, commits)
     space = FreeSpace(section.directory, section.min_free_megabytes * 1_000_000)
@@ -96,7 +101,11 @@ def _reading(
 
 
 def results_opening(
-    settings: Settings, spec: BucketsSpec, telemetry: Telemetry, outgoing: Deliveries
+    settings: Settings,
+    spec: BucketsSpec,
+    telemetry: Telemetry,
+    outgoing: Deliveries,
+    newest: NewestBatch | None = None,
 ) -> Callable[[], State]:
     """A function that opens the state: who was told of what, and up to which batch."""
 
@@ -114,15 +123,26 @@ def results_opening(
                 if kept is None
                 else decode_positions(kept).counts.minus(checkpoint.told.data_loss)
             )
-            processor = ResultsProcessor(spec, checkpoint, telemetry, _now_ms)
+            processor = ResultsProcessor(spec, checkpoint, telemetry, _now_ms, newest)
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
                 book.restore(saved.sections[ALARMS])
+            pacing = build_pacing(settings, store.identity)
+            if PACING in saved.sections:
+                pacing.restore(saved.sections[PACING])
             check_entries(saved.outbox)
         except BaseException:
             store.close()
             raise
-        alerting = Alerting(book, outgoing, lambda: processor.view.monitors.facts, _now_ms, saved.outbox)
+        alerting = Alerting(
+            book,
+            outgoing,
+            lambda: processor.view.monitors.facts,
+            _now_ms,
+            saved.outbox,
+            pacing=pacing,
+            fleet=watched_fleet(settings, lambda: joined_folds(processor.view.totals.models)),
+        )
         # Positions are not gone on from: the topic is read from its beginning.
         return State(store, checkpoint, processor, SourcePositions(counts=counts), RestoreReport(), alerting)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from streamwatch.admin.kafka_check import CheckResult, check_kafka
+from streamwatch.admin.kafka_check import CheckResult, check_group, check_kafka
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
 from streamwatch.core.ports import Source
@@ -25,7 +25,9 @@ def build_source(
     topics_since_ms: Callable[[], Mapping[str, int]] = dict,
 ) -> Source:
     """Build the source of the topics, which goes on where it stopped."""
-    spec = specs.kafka_spec(settings.kafka)
+    spec, dead_letters = specs.kafka_spec(settings.kafka), settings.kafka.dead_letter_topic
+    if dead_letters is not None:
+        spec = replace(spec, required_topics=((dead_letters, "kafka.dead_letter_topic"),))
     return KINDS["kafka"].build(spec, topics, emit, offset_metadata, topics_since_ms)
 
 
@@ -52,7 +54,19 @@ def build_sampling_source(settings: Settings, topics: Sequence[str]) -> Source:
     return KINDS["kafka"].build(spec, topics, lambda _: None, lambda: "")
 
 
-async def check_source(settings: Settings) -> Sequence[CheckResult]:
-    """Check access, topics and partitions, and that dead letters can be written."""
-    sides = topic_properties.sides(settings.topics)
-    return await check_kafka(specs.kafka_spec(settings.kafka), sides, settings.kafka.dead_letter_topic)
+async def check_source(settings: Settings, mark: Callable[[], tuple[str, bool]]) -> Sequence[CheckResult]:
+    """Check access, topics and partitions, that topics can be written that are, and who uses the group.
+
+    `mark` reads the mark of the state that is there, and whether it has positions.
+    """
+    spec, sides = specs.kafka_spec(settings.kafka), topic_properties.sides(settings.topics)
+    named = {
+        "kafka.dead_letter_topic": settings.kafka.dead_letter_topic,
+        "outcomes.topic": settings.outcomes.topic,
+        "events.topic": settings.events.topic,
+    }
+    written = {setting: topic for setting, topic in named.items() if topic is not None}
+    found = await check_kafka(spec, sides, written)
+    if not all(result.good for result in found):
+        return found
+    return [*found, *(await check_group(spec, list(sides), mark))]

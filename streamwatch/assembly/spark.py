@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import re
 import signal
-from collections.abc import Generator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from threading import Event
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
+
+from pyspark.errors import StreamingQueryException
 
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
@@ -35,9 +39,30 @@ from streamwatch.spark.processors import StageSpec
 from streamwatch.spark.reading import CutSpec
 from streamwatch.spark.sink import ResultsTopicError, SinkSpec
 from streamwatch.spark.source import SourceSpec, Split
+from streamwatch.telemetry import Telemetry
 
-REFUSED = (SettingsError, TopicsMissing, KafkaUnreachable, ResultsTopicError)
-"""What a start may end with that no second attempt will cure; each says what to change."""
+
+class JobRefused(Exception):  # noqa: N818 - it names what is the case
+    """The job has ended for something that must be changed first; the text says what."""
+
+
+class JobFailed(Exception):  # noqa: N818 - it names what is the case
+    """The job has ended, or could not begin; the next start goes on."""
+
+
+REFUSED = (SettingsError, TopicsMissing, ResultsTopicError, JobRefused)
+"""What a job may end with that no second attempt will cure; each says what to change."""
+RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 10.0, 20.0)
+"""Between attempts to reach a broker at the start of a job."""
+_REFUSALS: Final = re.compile(
+    r"\b(?:SettingsChangedError|SettingsError|TopicsMissing|ResultsTopicError|ReadDenied): (?P<why>[^\n]+)"
+)
+"""Errors of sources and sinks that no second attempt will cure, as Spark repeats them."""
+_ERROR: Final = re.compile(
+    r"^(?:[\w.]*\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Unreachable|Lost)): (?P<why>[^\n]+)", re.MULTILINE
+)
+"""Last line of a traceback of Python's."""
+_Made = TypeVar("_Made")
 _LOOK_SECONDS: Final = 0.5
 """Between looks whether a signal came."""
 
@@ -147,17 +172,50 @@ def job_spec(settings: Settings, buckets: Buckets) -> JobSpec:
 
 
 def run_job(settings: Settings, master: str | None, *, available_now: bool) -> None:
-    """Run the job until SIGTERM or SIGINT, or until it has read what there is; raises `REFUSED`.
+    """Run the job until SIGTERM or SIGINT, or until it has read what there is.
 
     An error in a batch ends it, after as many attempts as Spark makes; the next start goes on.
+
+    Raises
+    ------
+    SettingsError, TopicsMissing, ResultsTopicError, JobRefused
+        Something must be changed first.
+    JobFailed
+        No broker could be reached, or a batch failed.
     """
     spec = job_spec(settings, SettingsBuckets(settings, buckets_spec(settings)))
     spark = job.session(spec, master)
     try:
-        query = job.start(spec, spark, "available now" if available_now else "continuously")
+        telemetry = Telemetry(settings.log.level, settings.log.format)
+        trigger = "available now" if available_now else "continuously"
+        query = reached(lambda: job.start(spec, spark, trigger, telemetry.emit), time.sleep)
         run_until_asked(query)
+    except StreamingQueryException as error:
+        raise explained(str(error)) from error
     finally:
         spark.stop()
+
+
+def reached(begin: Callable[[], _Made], sleep: Callable[[float], None]) -> _Made:
+    """Begin, and try again while no broker can be reached; raises `JobFailed` after the last attempt."""
+    for delay in RETRY_SECONDS:
+        try:
+            return begin()
+        except KafkaUnreachable:
+            sleep(delay)
+    try:
+        return begin()
+    except KafkaUnreachable as error:
+        raise JobFailed(f"{error} (tried {len(RETRY_SECONDS) + 1} times)") from error
+
+
+def explained(said: str) -> JobRefused | JobFailed:
+    """Say in a line why a query ended, of the pages that Spark says of it."""
+    if (refusal := _REFUSALS.search(said)) is not None:
+        return JobRefused(refusal["why"].strip())
+    errors = [f"{found['name']}: {found['why'].strip()}" for found in _ERROR.finditer(said)]
+    first = next((line.strip() for line in said.splitlines() if line.strip()), "no reason was given")
+    return JobFailed(f"a batch failed: {errors[-1] if errors else first}; Spark's log has the rest")
 
 
 class Query(Protocol):

@@ -27,7 +27,7 @@ from streamwatch.core.specs import (
     UtilitySpec,
     table_entries,
 )
-from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, parse_start
+from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, OAuthSpec, parse_start
 from streamwatch.edge.stores import KINDS as STORES
 from streamwatch.edge.stores import StoreKind
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
@@ -40,7 +40,7 @@ from streamwatch.settings.monitors import (
     comparison_specs,
     model_detectors,
 )
-from streamwatch.settings.sections import KafkaSection, OnExpiry
+from streamwatch.settings.sections import KafkaSection, OnExpiry, SecuritySection
 
 # Settings → what is kept of every model beside its estimators, and which detectors see which order.
 
@@ -183,6 +183,8 @@ def kafka_spec(section: KafkaSection) -> KafkaSpec:
         sasl_mechanism=security.mechanism,
         username=security.username,
         password=security.read_password(),
+        oauth=_oauth_spec(security),
+        aws_region=security.aws_region,
         cafile=str(security.ca_file) if security.ca_file else None,
         certfile=str(security.certificate_file) if security.certificate_file else None,
         keyfile=str(security.key_file) if security.key_file else None,
@@ -194,6 +196,20 @@ def kafka_spec(section: KafkaSection) -> KafkaSpec:
         on_data_loss=section.on_data_loss,
         max_batch_bytes=section.max_batch_bytes,
         max_record_bytes=section.max_record_bytes,
+    )
+
+
+def _oauth_spec(security: SecuritySection) -> OAuthSpec | None:
+    oauth, secret = security.oauth, security.oauth.read_secret()
+    if security.mechanism != "OAUTHBEARER" or not (oauth.token_url and oauth.client_id and secret):
+        return None
+    return OAuthSpec(
+        token_url=oauth.token_url,
+        client_id=oauth.client_id,
+        client_secret=secret,
+        scope=oauth.scope,
+        extensions=tuple(oauth.extensions.items()),
+        cafile=str(oauth.ca_file) if oauth.ca_file else None,
     )
 
 
@@ -349,6 +365,7 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
         max_models=monitors.max_models,
         max_classes=monitors.max_classes,
         per_class=per_class,
+        all_series=monitors.series == "all",
         max_series=monitors.max_series,
         confidence_delta=monitors.confidence_delta,
         opponents=monitors.opponents,

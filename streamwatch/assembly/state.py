@@ -7,14 +7,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from streamwatch.assembly import specs
-from streamwatch.assembly.alerts import build_alarm_book, build_deliveries, notifies_of_hints
+from streamwatch.assembly.alerts import (
+    build_alarm_book,
+    build_deliveries,
+    build_pacing,
+    notifies_of_comparisons,
+    notifies_of_hints,
+    watched_fleet,
+)
 from streamwatch.assembly.changes import StartPlan, plan_of, require_no_refusal, require_no_state
+from streamwatch.assembly.publishing import publication_log, publishing_of, shared_name, transactions_spec
 from streamwatch.assembly.results import require_source
 from streamwatch.assembly.topics import formats_by_topic
 from streamwatch.core.alerting.outbox import check_entries
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import WarmUpResult, warm_up
 from streamwatch.core.join.cold.overflow import Overflow
+from streamwatch.core.join.models import joined_folds
 from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
 from streamwatch.core.merge.merge import warm_up_merge
 from streamwatch.core.pipeline.checkpoint import Checkpoint, RestoreReport
@@ -22,6 +31,7 @@ from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.pipeline.sections import StartOver
 from streamwatch.core.ports import DeadLetters, RecoveredState, Schemas, Store
 from streamwatch.core.predictions.registers import warm_up_predictions
+from streamwatch.core.publishing.line_writer import warm_up_lines
 from streamwatch.daemon import (
     MERGE,
     POSITIONS,
@@ -36,18 +46,23 @@ from streamwatch.daemon import (
     decode_positions,
     restored_progress,
 )
-from streamwatch.daemon.alerting import ALARMS, Alerting
+from streamwatch.daemon.alerting import ALARMS, PACING, Alerting
+from streamwatch.daemon.backups import Backups, BackupsSpec
 from streamwatch.daemon.batch_processor import StoreMaintenance
+from streamwatch.daemon.commits import OffsetMetadata
 from streamwatch.daemon.deliveries import Deliveries
+from streamwatch.daemon.publisher import Publisher
+from streamwatch.daemon.standby import StandbyPublisher
 from streamwatch.daemon.status import SteadyClock
 from streamwatch.edge.decoders.formats import KINDS
 from streamwatch.edge.decoders.scanner.reader import compile_reader
-from streamwatch.edge.keys import bytes_of_keys
+from streamwatch.edge.keys import bytes_of_keys, digest_bytes
 from streamwatch.edge.process import return_freed_memory
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
+from streamwatch.edge.sources.kafka.record_batches import warm_up_batches
 from streamwatch.edge.stores.kind import damage_named
 from streamwatch.edge.stores.space import FreeSpace
-from streamwatch.settings import Settings
+from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.differences import document_of
 from streamwatch.telemetry import Telemetry
 
@@ -62,13 +77,14 @@ class HostClocks:
     """Seconds that never go back."""
 
 
-def consume_loop_spec(
+def consume_loop_spec(  # noqa: PLR0913  # parts that tests bring of their own
     settings: Settings,
     topics: Mapping[str, Topic],
     telemetry: Telemetry,
     deliveries: Deliveries | None = None,
     clocks: HostClocks | None = None,
     schemas: Schemas | None = None,
+    publisher: Publisher | StandbyPublisher | None = None,
     *,
     discard: bool = False,
 ) -> ConsumeLoopSpec:
@@ -76,10 +92,13 @@ def consume_loop_spec(
     state = settings.state
     commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
     dead_letters = build_dead_letters(settings, telemetry)
-    opening = state_opening(settings, topics, telemetry, deliveries, clocks, dead_letters, discard=discard)
+    opening = state_opening(
+        settings, topics, telemetry, deliveries, clocks, dead_letters, publisher, discard=discard
+    )
     loop = ConsumeLoopSpec(
         opening,
         commits,
+        offset_metadata=OffsetMetadata(is_shared=settings.standby.enabled),
         dead_letters=dead_letters,
         schemas=schemas,
         max_hold_back_seconds=settings.time.max_hold_back / 1_000,
@@ -88,7 +107,28 @@ def consume_loop_spec(
         return loop
     space = FreeSpace(state.directory, state.min_free_megabytes * 1_000_000)
     fail = "kafka.on_data_loss" if settings.kafka.on_data_loss == "fail" else None
-    return replace(loop, disk_is_low=space.is_low, fail_on_lost_state=fail)
+    backups = Backups(backups_spec(settings), telemetry.emit)
+    return replace(loop, disk_is_low=space.is_low, fail_on_lost_state=fail, backups=backups)
+
+
+def backups_spec(settings: Settings) -> BackupsSpec | None:
+    """Place of backups, and how often they are made; None where none are set up.
+
+    Raises
+    ------
+    SettingsError
+        They would lie in the state itself.
+    """
+    section, state = settings.state.backups, settings.state.directory
+    if section.directory is None:
+        return None
+    if section.directory.absolute().is_relative_to(state.absolute()):
+        raise SettingsError(
+            f"state.backups.directory: expected a directory outside of state.directory {state}, "
+            f"got {section.directory}"
+        )
+    seconds = None if section.interval is None else section.interval / 1_000
+    return BackupsSpec(section.directory, seconds, section.keep, section.command)
 
 
 def build_dead_letters(settings: Settings, telemetry: Telemetry) -> DeadLetters | None:
@@ -97,13 +137,14 @@ def build_dead_letters(settings: Settings, telemetry: Telemetry) -> DeadLetters 
     return None if topic is None else DeadLetterTopic(specs.kafka_spec(settings.kafka), topic, telemetry.emit)
 
 
-def state_opening(
+def state_opening(  # noqa: PLR0913  # parts that tests bring of their own
     settings: Settings,
     topics: Mapping[str, Topic],
     telemetry: Telemetry,
     deliveries: Deliveries | None = None,
     clocks: HostClocks | None = None,
     dead_letters: DeadLetters | None = None,
+    publisher: Publisher | StandbyPublisher | None = None,
     *,
     discard: bool = False,
 ) -> Callable[[], State]:
@@ -132,7 +173,8 @@ def state_opening(
             require_source(settings, saved.sections)
             plan = plan_of(settings, saved.sections, list(saved.models)) if saved.commits else StartPlan()
             require_no_refusal(settings, plan)
-            pipeline = Pipeline(join, monitors, bytes_of_keys, build_overflow(settings, saved))
+            digests = bytes_of_keys if settings.outcomes.topic is None else digest_bytes
+            pipeline = Pipeline(join, monitors, digests, build_overflow(settings, saved))
             pipeline.join.start_ms = start_ms
             made_under = document_of(settings) if store.durable else b""
             checkpoint = Checkpoint(
@@ -150,6 +192,9 @@ def state_opening(
             clock.not_before(max(progress.running_ms.values(), default=0) - merge.max_future_ms)
             merge_clocks = Clocks(clock, lambda: int(host.monotonic() * 1_000))
             rejected = RejectedRecords(dead_letters)
+            publications = (
+                None if publisher is None else publication_log(settings, store.identity, saved, monitors)
+            )
             processor = BatchProcessor(
                 checkpoint,
                 store,
@@ -160,17 +205,35 @@ def state_opening(
                 progress,
                 rejected=rejected,
                 maintenance=build_maintenance(settings, pipeline, saved),
+                publications=publications,
             )
-            book = build_alarm_book(settings, store.identity)
+            name = shared_name(settings) or store.identity
+            book, pacing = build_alarm_book(settings, name), build_pacing(settings, name)
             if ALARMS in saved.sections:
                 book.restore(saved.sections[ALARMS])
+            if PACING in saved.sections:
+                pacing.restore(saved.sections[PACING])
             check_entries(saved.outbox)
         except BaseException:
             store.close()
             raise
         return_freed_memory()  # what was read of the store takes half as much again as what is kept
         hints = pipeline.predictions.active_hints if notifies_of_hints(settings) else None
-        alerting = Alerting(book, told, lambda: monitors.facts, _now_ms, saved.outbox, hints)
+        compared = monitors.comparisons
+        alerting = Alerting(
+            book,
+            told,
+            lambda: monitors.facts,
+            _now_ms,
+            saved.outbox,
+            hints,
+            comparisons=compared.verdicts if compared and notifies_of_comparisons(settings) else None,
+            pacing=pacing,
+            fleet=watched_fleet(settings, lambda: joined_folds(pipeline.join.holdings().models)),
+            anew=(lambda: (build_alarm_book(settings, name), build_pacing(settings, name)))
+            if settings.standby.enabled
+            else None,
+        )
         return State(
             store,
             checkpoint,
@@ -180,6 +243,7 @@ def state_opening(
             alerting,
             plan.events(),
             dict(checkpoint.beginnings.topics),
+            publishing_of(publications, publisher, saved, alerting),
         )
 
     return open_state
@@ -247,6 +311,9 @@ def warm_up_run(settings: Settings, *, any_state: bool = False) -> WarmUpResult:
         warm_up_overflow()
     warm_up_predictions(specs.join_spec(settings).prediction_registers)
     warm_up_merge()
+    if any_state or transactions_spec(settings) is not None:
+        warm_up_lines()
+        warm_up_batches()
     compile_reader()
     for name in {section.type for section in formats_by_topic(settings.topics).values()} & KINDS.keys():
         if (of_format := KINDS[name].warm_up) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from streamwatch.assembly import specs
 from streamwatch.core.events import Side
@@ -19,6 +19,7 @@ from streamwatch.edge.decoders.formats.schema_decoder import KeyDecoder, SchemaD
 from streamwatch.edge.decoders.mapping import (
     ClassOfLargest,
     ClassOfScore,
+    KeyOf,
     KindRule,
     Places,
     ScoreArray,
@@ -26,6 +27,7 @@ from streamwatch.edge.decoders.mapping import (
     TopicMapping,
 )
 from streamwatch.edge.decoders.schemas.schema import Readers, SchemaRef, Version
+from streamwatch.edge.decoders.texts import TextRule
 from streamwatch.edge.keys import id_keys
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.topics import (
@@ -37,6 +39,8 @@ from streamwatch.settings.topics import (
     ScoreSection,
     TopicSection,
     TopicsSection,
+    WrittenPlaces,
+    places_written,
 )
 
 # What the settings say of each topic: side, namespace, formats.
@@ -63,7 +67,7 @@ def shared_models(section: TopicsSection) -> dict[str, list[str]]:
     found: dict[str, set[str]] = {}
     for topic in section.predictions:
         for mapping in topic.all_mappings:
-            if (model := fixed_text(mapping.model)) is not None:
+            if (model := fixed_text(places_written(mapping.model))) is not None:
                 found.setdefault(model, set()).add(topic.namespace)
     return {model: sorted(spaces) for model, spaces in sorted(found.items()) if len(spaces) > 1}
 
@@ -82,10 +86,16 @@ def schema_formats(section: TopicsSection) -> dict[str, str]:
     """Formats of the topics that need schemas, of values or keys, in words."""
     keys = key_formats_by_topic(section)
     named = {
-        name: values.type if keys[name].type == "json" else f"{values.type} with keys of {keys[name].type}"
+        name: values.type
+        if keys[name].type in WITHOUT_SCHEMA
+        else f"{values.type} with keys of {keys[name].type}"
         for name, values in formats_by_topic(section).items()
     }
-    return {name: given for name, given in named.items() if given != "json"}
+    return {name: given for name, given in named.items() if given not in WITHOUT_SCHEMA}
+
+
+WITHOUT_SCHEMA: Final = frozenset({"json", "text"})
+"""Formats that say by themselves what is in a value."""
 
 
 # Mappings and envelopes of the settings → what decoders are told.
@@ -125,15 +135,25 @@ def _envelope(name: str | None) -> EnvelopeKind | None:
     return None if name is None else ENVELOPES[name]
 
 
+def texts_of(section: TopicsSection) -> dict[str, tuple[TextRule, ...]]:
+    """Texts of each topic's values that hold more."""
+    return {
+        topic.name: tuple(TextRule(place, written) for place, written in topic.decode.items())
+        for topic in (*section.predictions, *section.labels)
+    }
+
+
 def topic_mapping(section: MappingSection, envelope: str | None = None) -> TopicMapping:
     """One mapping of a topic; what it does not say is as its envelope has it."""
     kind, known = section.kind, _envelope(envelope)
     defaults = {} if known is None else dict(known.defaults)
     mapping = TopicMapping(
-        id=section.id,
-        model=section.model,
+        id=places_written(section.id),
+        model=places_written(section.model),
         prediction=_predicted(section.prediction),
-        label=_scored(section.label) if isinstance(section.label, ScoreSection) else section.label,
+        label=_scored(section.label)
+        if isinstance(section.label, ScoreSection)
+        else places_written(section.label),
         timestamp=section.timestamp,
         timestamp_unit=section.timestamp_unit,
         scores=_scores(section.scores),
@@ -148,6 +168,9 @@ def topic_mapping(section: MappingSection, envelope: str | None = None) -> Topic
         optional=section.optional,
     )
     given = section.model_fields_set
+    keys = next((each for each in (mapping.model, mapping.id) if isinstance(each, KeyOf)), None)
+    if keys is not None:
+        defaults |= {"prediction": keys.contents, "label": keys.contents, "scores": None}
     not_given: dict[str, Any] = {field: place for field, place in defaults.items() if field not in given}
     return replace(mapping, **not_given)
 
@@ -157,13 +180,13 @@ def _scored(section: ScoreSection) -> ClassOfScore:
 
 
 def _predicted(
-    written: Places | PredictedScoreSection | LargestSection,
+    written: WrittenPlaces | PredictedScoreSection | LargestSection,
 ) -> Places | ClassOfScore | ClassOfLargest:
     if isinstance(written, LargestSection):
         return ClassOfLargest(written.largest, written.classes)
     if isinstance(written, PredictedScoreSection):
         return replace(_scored(written), probability=written.probability)
-    return written
+    return places_written(written)
 
 
 def _scores(written: str | ScoreArraySection | None) -> str | ScoreArray | None:
@@ -190,15 +213,17 @@ def build_topics(settings: Settings, readers: Readers | None = None) -> dict[str
         raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {dead!r}")
     mappings, formats = mappings_of(settings.topics), formats_by_topic(settings.topics)
     key_formats = key_formats_by_topic(settings.topics)
-    envelopes = envelopes_of(settings.topics)
+    envelopes, texts = envelopes_of(settings.topics), texts_of(settings.topics)
     namespaces = namespaces_by_topic(settings.topics)
     folds = specs.folds_scheme(settings)
     topics: dict[str, Topic] = {}
     vocabulary = Vocabulary()
     for name, side in sides(settings.topics).items():
         try:
-            keys = id_keys(namespaces[name], digest=True)
-            spec = decoder_spec(name, side, mappings[name], envelopes[name], keys, vocabulary, folds)
+            keys = id_keys(namespaces[name], digest=settings.outcomes.topic is None)  # they hold ids
+            spec = decoder_spec(
+                name, side, mappings[name], envelopes[name], keys, vocabulary, folds, texts[name]
+            )
             decoder = build_decoder(spec, formats[name], readers)
             topics[name] = Topic(side, with_keys(decoder, name, key_formats[name], readers))
         except ValueError as error:
@@ -214,13 +239,13 @@ def with_keys(values: Decoder, topic: str, section: FormatSection, readers: Read
     SettingsError
         The format cannot be used.
     """
-    if section.type == "json":
+    if section.type in WITHOUT_SCHEMA:
         return values
     try:
         keys = build_decoder(DecoderSpec(topic, "label", TopicMapping()), section, readers)
     except SettingsError as error:
         raise SettingsError(f"{error} (key_format)") from None
-    assert isinstance(keys, SchemaDecoder)  # noqa: S101 - every format but JSON
+    assert isinstance(keys, SchemaDecoder)  # noqa: S101 - every format with schemas
     return KeyDecoder(keys, values)
 
 

@@ -13,6 +13,7 @@ from streamwatch.cli import (
     config,
     demo,
     doctor,
+    gate,
     inspect,
     replay,
     report,
@@ -24,6 +25,7 @@ from streamwatch.cli import (
 )
 from streamwatch.cli.build import description
 from streamwatch.cli.compile import compile_estimators
+from streamwatch.core.jit.shipped import choose_processor
 
 app = typer.Typer(
     help="Monitor deployed classifiers whose labels arrive late: is each model still better than repeating "
@@ -46,6 +48,7 @@ app.command("tune")(tune.tune)
 app.command("inspect")(inspect.inspect)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
+app.command("gate")(gate.gate)
 app.command("compile")(compile_estimators)
 app.command("catalogue")(catalogue.catalogue)
 app.add_typer(config.app, name="config")
@@ -74,4 +77,5 @@ def _options(
 
 def main() -> None:
     """Entry point of the `streamwatch` command."""
+    choose_processor()
     app()

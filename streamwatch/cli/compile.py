@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
+from streamwatch.core.jit.shipped import SHIPPED
 
 if TYPE_CHECKING:
     from streamwatch.core.estimators.warming import WarmUpResult
@@ -161,7 +162,8 @@ def described(warmth: WarmUpResult, seconds: float) -> str:
     """Say what became of it, and where it is."""
     where, processor = warmth.cache_directory, os.environ.get("NUMBA_CPU_NAME", "this processor")
     if not warmth.compiled:
-        return f"nothing to compile: {warmth.loaded} functions for {processor} are in {where}"
+        places = " or ".join(str(each) for each in (where, SHIPPED if SHIPPED.is_dir() else None) if each)
+        return f"nothing to compile: {warmth.loaded} functions for {processor} are in {places}"
     done = (
         f"compiled {warmth.compiled} functions for {processor} in {seconds:.1f} s, {warmth.loaded} were there"
     )

@@ -23,6 +23,12 @@ def demo(
     seed: Annotated[
         int, typer.Option("--seed", help="Seed of the simulation. Equal seeds give equal streams.")
     ] = 1,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare", help="Compare the models, too. A first start compiles some seconds longer for it."
+        ),
+    ] = False,
 ) -> None:
     """Show streamwatch at work on three simulated models, without Kafka or any set-up.
 
@@ -47,7 +53,7 @@ def demo(
     from streamwatch.demo.demo import DemoSpec, run_demo
     from streamwatch.demo.embedded import EmbeddedBrokerMissingError
 
-    spec = DemoSpec(host=host, port=port, seconds=seconds, open_browser=browser, seed=seed)
+    spec = DemoSpec(host=host, port=port, seconds=seconds, open_browser=browser, seed=seed, compare=compare)
     try:
         asyncio.run(run_demo(spec, build_from_document, Console()))
     except (*REFUSALS, EmbeddedBrokerMissingError) as error:

@@ -7,21 +7,29 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamwatch.cli.options import EXIT_CONFIG, ConfigFile, Overrides, read_settings, refuse
+from streamwatch.cli.options import (
+    EXIT_CONFIG,
+    CaFile,
+    ConfigFile,
+    DaemonUrl,
+    Overrides,
+    TokenFile,
+    address_of,
+    read_settings,
+    refuse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from streamwatch.admin.doctor.facts import Finding
-    from streamwatch.assembly.doctor import Address
+    from streamwatch.assembly.daemon_api import Address
     from streamwatch.settings import Settings
 
-DEFAULT_URL = "http://127.0.0.1:9877"
 EXIT_FINDINGS = 1
 """Exit code where something was found."""
 
@@ -38,22 +46,9 @@ class FailOn(StrEnum):
 
 def doctor(  # noqa: PLR0913  (one parameter per option)
     *,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            "--url",
-            help=f"URL of the daemon. Default: http.listen of the settings with -c, else {DEFAULT_URL}.",
-        ),
-    ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--token-file", help="File with the bearer token of the daemon's API.", show_default=False
-        ),
-    ] = None,
-    ca_file: Annotated[
-        Path | None, typer.Option("--ca-file", help="Certificates to trust (PEM).", show_default=False)
-    ] = None,
+    url: DaemonUrl = None,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
     seconds: Annotated[
         float,
         typer.Option(
@@ -98,7 +93,7 @@ def doctor(  # noqa: PLR0913  (one parameter per option)
     greater one was, 2 if the daemon or its topics cannot be reached.
     """
     settings = read_settings(config, overrides) if config or overrides else None
-    findings = _consulted(_address(url, token_file, ca_file, settings), seconds, settings)
+    findings = _consulted(address_of(url, token_file, ca_file, settings), seconds, settings)
     if as_json:
         shown = [asdict(found) | {"weight": found.weight.name.lower()} for found in findings]
         typer.echo(json.dumps({"findings": shown}, indent=2, ensure_ascii=False))
@@ -108,27 +103,11 @@ def doctor(  # noqa: PLR0913  (one parameter per option)
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _address(
-    url: str | None, token_file: Path | None, ca_file: Path | None, settings: Settings | None
-) -> Address:
-    from streamwatch.assembly.doctor import Address
-
-    token = settings.http.read_token() if settings else None
-    try:
-        token = token_file.read_text(encoding="utf-8").strip() if token_file else token
-    except (OSError, UnicodeDecodeError) as error:
-        refuse(f"--token-file: {token_file} cannot be read: {error}")
-    if url is None and settings is not None:
-        host = "127.0.0.1" if settings.http.host in {"0.0.0.0", "::", ""} else settings.http.host  # noqa: S104
-        shown = f"[{host}]" if ":" in host else host
-        url = f"{'https' if settings.http.tls else 'http'}://{shown}:{settings.http.port}"
-    return Address(url or DEFAULT_URL, token, ca_file)
-
-
 def _consulted(address: Address, seconds: float, settings: Settings | None) -> Sequence[Finding]:
     import asyncio
 
-    from streamwatch.assembly.doctor import DaemonUnreachable, consult
+    from streamwatch.assembly.daemon_api import DaemonUnreachable
+    from streamwatch.assembly.doctor import consult
     from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing
     from streamwatch.settings import SettingsError
 

@@ -10,7 +10,7 @@ from rich.markup import escape as markup_escape
 from rich.table import Table
 
 from streamwatch.core.join.caveats import CAUSE
-from streamwatch.edge.decoders.mapping import notation
+from streamwatch.edge.decoders.mapping import REASONS, notation
 from streamwatch.inspection.guessed import Choice, Guess
 from streamwatch.inspection.guessing import duration_text, quantile_ms
 from streamwatch.inspection.joined import JoinedSample
@@ -33,7 +33,11 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
     console.print(_pairs(sample))
     met = f"{sample.joined:,} of {sample.predictions:,} predictions ({sample.rate:.1%})"
     labels = f"{sample.labels_met:,} of {sample.labels:,} labels matched a prediction"
+    for topic, read in sample.read.items():
+        console.print(f"read of {escape(topic)}: {read.text()}")
     console.print(f"join rate of the sample: {met} matched a label; {labels}")
+    for line in unmatched(sample):
+        console.print(line)
     if sample.joined:
         console.print(f"predicted class equals true class in {sample.agreed / sample.joined:.1%} of them")
     if sample.dated:
@@ -43,11 +47,35 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
     for kind, counts in (("predicted", sample.predicted_classes), ("true", sample.true_classes)):
         console.print(f"{kind} classes: {escape(_shares(counts))}")
     for (topic, reason), count in sample.invalid.most_common():
-        console.print(f"[red]{count:,} records of {escape(topic)} would be invalid: {reason}[/red]")
+        words = f": a record {REASONS[reason]}" if reason in REASONS else ""
+        said = f"{count:,} {'record' if count == 1 else 'records'} of {escape(topic)} would be invalid"
+        console.print(f"[red]{said}: {reason}{words}[/red]")
     for each in sample.repeats.many():
         console.print(f"[red]model {escape(each.model)} {each.said}; {CAUSE}[/red]")
     if sample.lone_predictions or sample.lone_labels:
         console.print(_lone(sample))
+
+
+def unmatched(sample: JoinedSample) -> list[str]:
+    """Say why predictions and labels of the sample may have met nothing, as far as their times tell."""
+    found: list[str] = []
+    if lone := sample.predictions - sample.joined:
+        said = f"of {lone:,} predictions without a label"
+        if sample.not_due:
+            said += f", {sample.not_due:,} are younger than every one that has its label: it may be to come"
+        else:
+            said += ", none is younger than every one that has its label: theirs are not in the sample, or "
+            said += "never come"
+        found.append(said)
+    if alone := sample.labels - sample.labels_met:
+        said = f"of {alone:,} labels without a prediction"
+        if sample.before:
+            said += f", {sample.before:,} are older than the first prediction of the sample"
+        else:
+            said += ", none is older than the first prediction of the sample: labels of other systems, or "
+            said += "ids that differ"
+        found.append(said)
+    return found if sample.dated else []
 
 
 def _mapping(guess: Guess) -> Table:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:
+    from streamwatch.assembly.daemon_api import Address
     from streamwatch.settings import Settings
 
 DEFAULT_FILE = Path("streamwatch.yaml")
@@ -37,6 +38,41 @@ Overrides = Annotated[
         show_default=False,
     ),
 ]
+
+DEFAULT_URL = "http://127.0.0.1:9877"
+DaemonUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        help=f"URL of the daemon. Default: http.listen of the settings with -c, else {DEFAULT_URL}.",
+        show_default=False,
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", help="File with the bearer token of the daemon's API.", show_default=False),
+]
+CaFile = Annotated[
+    Path | None, typer.Option("--ca-file", help="Certificates to trust (PEM).", show_default=False)
+]
+
+
+def address_of(
+    url: str | None, token_file: Path | None, ca_file: Path | None, settings: Settings | None
+) -> Address:
+    """Address of a daemon by options or settings; ends the command if its token cannot be read."""
+    from streamwatch.assembly.daemon_api import Address
+
+    token = settings.http.read_token() if settings else None
+    try:
+        token = token_file.read_text(encoding="utf-8").strip() if token_file else token
+    except (OSError, UnicodeDecodeError) as error:
+        refuse(f"--token-file: {token_file} cannot be read: {error}")
+    if url is None and settings is not None:
+        host = "127.0.0.1" if settings.http.host in {"0.0.0.0", "::", ""} else settings.http.host  # noqa: S104
+        shown = f"[{host}]" if ":" in host else host
+        url = f"{'https' if settings.http.tls else 'http'}://{shown}:{settings.http.port}"
+    return Address(url or DEFAULT_URL, token, ca_file)
 
 
 def read_settings(

@@ -40,7 +40,7 @@ Columns = Annotated[
         "--columns",
         metavar="FIELD=NAME,…",
         help="Names of the fields id, model, prediction, label, timestamp and scores in the file, where they "
-        "differ: prediction=y_hat,label=y.",
+        "differ: prediction=y_hat,label=y; prediction=pred_* for a column for each model.",
     ),
 ]
 Unit = Annotated[

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +23,7 @@ from streamwatch.cli.recordings import (
     Unit,
     recorded_spec,
 )
+from streamwatch.cli.report import require_formats, settings_text, versions, write
 
 EXIT_UNUSABLE = 1
 """Exit code where no line could be used."""
@@ -49,6 +51,14 @@ def replay(  # noqa: PLR0913  # one parameter per option
             help="Write every comparison of models after every pair of outcomes to this file.",
         ),
     ] = None,
+    report: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--report",
+            metavar="OUT",
+            help="Write a page to hand on, .html or .md, as `streamwatch report` does. May be repeated.",
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document instead of tables.")
     ] = False,
@@ -67,6 +77,10 @@ def replay(  # noqa: PLR0913  # one parameter per option
         streamwatch replay outcomes.csv --trace trace.csv \
             --columns prediction=y_hat,label=y --model v3
 
+    Write a page that can be handed on:
+
+        streamwatch replay outcomes.csv --report report.html
+
     Replay two topics that kcat has recorded, with your own settings:
 
         kcat -b broker -C -e -J -t scores > scores.jsonl
@@ -84,6 +98,8 @@ def replay(  # noqa: PLR0913  # one parameter per option
     settings must be changed.
     """
     settings = read_used_settings(config, overrides, USED, NO_KAFKA)
+    if report:
+        require_formats(report, "--report")
 
     import sys
 
@@ -93,11 +109,15 @@ def replay(  # noqa: PLR0913  # one parameter per option
     from streamwatch.history.recordings.file import RecordingError
     from streamwatch.history.replay.replay import replay as evaluate
     from streamwatch.history.replay.tables import print_result, to_json, unusable
+    from streamwatch.history.reporting.sources import Curves, of_result
     from streamwatch.settings import SettingsError
 
     try:
         read = recorded_spec(settings, files, topic, model, columns, timestamp_unit, layout)
         spec = replace(read, trace=trace, trace_comparisons=trace_comparisons)
+        curves = Curves()
+        if report:
+            spec = replace(spec, look=curves.look)
         with telling_of_compiling():
             result = evaluate(spec, Console(stderr=True))
     except (RecordingError, SettingsError) as error:
@@ -109,5 +129,7 @@ def replay(  # noqa: PLR0913  # one parameter per option
     elif why is None:
         # A table sent to a file must not lose digits to an assumed width of 80.
         print_result(result, Console() if sys.stdout.isatty() else Console(width=160))
+    if report and why is None:
+        write(of_result(result, curves, versions(), settings_text(settings)), report, "--report")
     if why is not None:
         refuse(f"{why}\n{places_text(spec.topics)}", EXIT_UNUSABLE)

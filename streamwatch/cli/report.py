@@ -57,7 +57,7 @@ def report(  # noqa: PLR0913  # one parameter per option
     config: ConfigFile = None,
     overrides: Overrides = None,
 ) -> None:
-    """Write a report with verdicts, curves, alarms, comparisons, calibration and label delays.
+    """Write a page to hand on: the answer in a paragraph, the chart, then the evidence.
 
     Report on a recording:
 
@@ -73,18 +73,12 @@ def report(  # noqa: PLR0913  # one parameter per option
     them. A daemon's API does not reveal its settings, so a report on a daemon
     includes them only if --config names the file.
     """
-    for path in output:
-        if path.suffix not in {".html", ".md"}:
-            refuse(f"--output: expected a file .html or .md, got {path}")
+    require_formats(output, "--output")
     from streamwatch.history.recordings.file import RecordingError
-    from streamwatch.history.reporting.page import page
     from streamwatch.history.reporting.sources import ReportError
-    from streamwatch.history.reporting.writing import figure_class
-    from streamwatch.history.samples import counted
     from streamwatch.settings import SettingsError
 
     try:
-        figure_class()
         if source[0].startswith(("http://", "https://")):
             if len(source) > 1:
                 refuse(f"expected one URL or files, got {' '.join(source)}")
@@ -93,15 +87,41 @@ def report(  # noqa: PLR0913  # one parameter per option
             settings = read_used_settings(config, overrides, USED, NO_KAFKA)
             read = recorded_spec(settings, source, topic, model, columns, timestamp_unit, layout)
             found = _of_replay(read, settings)
-        made = page(found)
     except (RecordingError, ReportError, SettingsError) as error:
         refuse(str(error))
-    for path in output:
+    write(found, output, "--output")
+
+
+def write(found: Source, paths: list[Path], option: str) -> None:
+    """Write the page of a source to files, and say so; `option` names where they were given."""
+    from streamwatch.history.reporting.page import page
+    from streamwatch.history.reporting.sources import ReportError
+    from streamwatch.history.samples import counted
+
+    try:
+        made = page(found)
+    except ReportError as error:
+        refuse(str(error))
+    for path in paths:
         try:
             _write(made, path)
         except OSError as error:
-            refuse(f"--output: {path} cannot be written: {error.strerror or error}")
+            refuse(f"{option}: {path} cannot be written: {error.strerror or error}")
         typer.echo(f"{path}: {counted(len(found.models), 'model')}", err=True)
+
+
+def require_formats(paths: list[Path], option: str) -> None:
+    """Refuse files that are neither HTML nor Markdown, and a missing package, before anything is read."""
+    from streamwatch.history.reporting.sources import ReportError
+    from streamwatch.history.reporting.writing import figure_class
+
+    for path in paths:
+        if path.suffix not in {".html", ".md"}:
+            refuse(f"{option}: expected a file .html or .md, got {path}")
+    try:
+        figure_class()
+    except ReportError as error:
+        refuse(str(error))
 
 
 def _of_daemon(url: str, token_file: Path | None, config: Path | None, overrides: list[str] | None) -> Source:
@@ -111,8 +131,8 @@ def _of_daemon(url: str, token_file: Path | None, config: Path | None, overrides
         token = None if token_file is None else token_file.read_text(encoding="utf-8").strip()
     except OSError as error:
         refuse(f"--token-file: {token_file} cannot be read: {error.strerror or error}")
-    shown = None if config is None else _yaml(read_used_settings(config, overrides, USED, NO_KAFKA))
-    return from_daemon(url, _versions(), token, shown)
+    shown = None if config is None else settings_text(read_used_settings(config, overrides, USED, NO_KAFKA))
+    return from_daemon(url, versions(), token, shown)
 
 
 def _of_replay(read: ReplaySpec, settings: Settings) -> Source:
@@ -121,16 +141,18 @@ def _of_replay(read: ReplaySpec, settings: Settings) -> Source:
     from streamwatch.history.reporting.sources import from_replay
 
     with telling_of_compiling():
-        return from_replay(read, _versions(), _yaml(settings), Console(stderr=True))
+        return from_replay(read, versions(), settings_text(settings), Console(stderr=True))
 
 
-def _yaml(settings: Settings) -> str:
+def settings_text(settings: Settings) -> str:
+    """Write the sections that decide what is evaluated, as YAML."""
     from streamwatch.edge.yaml_text import block
 
     return block(settings.model_dump(mode="json", include=set(_TOLD)))
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Versions of what makes a report."""
     import platform
     from importlib.metadata import version
 

@@ -8,21 +8,35 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamwatch.cli.options import refuse
+from streamwatch.cli.options import ConfigFile, Overrides, refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any
+
     from rich.console import Console
 
     from streamwatch.demo.simulate import SimulationSpec, SimulationSummary
+    from streamwatch.edge.sources.kafka import KafkaSpec
 
 
 def simulate(  # noqa: PLR0913  # one parameter per option
     bootstrap_servers: Annotated[
-        str, typer.Option("--bootstrap-servers", "-b", help="Brokers to connect to, as host:port.")
-    ] = "localhost:9092",
+        str | None,
+        typer.Option(
+            "--bootstrap-servers",
+            "-b",
+            metavar="HOST:PORT,…",
+            help="Brokers to connect to. Default: localhost:9092.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     predictions: Annotated[str, typer.Option(help="Topic to write predictions to.")] = "predictions",
     labels: Annotated[str, typer.Option(help="Topic to write labels to.")] = "labels",
+    config: ConfigFile = None,
+    overrides: Overrides = None,
     create_topics: Annotated[
         bool, typer.Option("--create-topics", help="Create topics that do not exist.")
     ] = False,
@@ -64,6 +78,11 @@ def simulate(  # noqa: PLR0913  # one parameter per option
 
         streamwatch simulate -n 100000 --rate 1000 --flat-out
 
+    Write to brokers that ask for a password or a token, by the section kafka
+    of your settings:
+
+        streamwatch simulate -c streamwatch.yaml -n 100000 --flat-out
+
     One model stays modest but stable, one is ruined by the first drift, and
     one adapts. If streamwatch.yaml names the default topics, "streamwatch run"
     watches these models.
@@ -76,9 +95,10 @@ def simulate(  # noqa: PLR0913  # one parameter per option
     from streamwatch.demo.simulate import SimulationSpec
     from streamwatch.demo.simulated import DelaySpec, StreamSpec
 
+    servers, security = _brokers(config, bootstrap_servers, overrides)
     try:
         spec = SimulationSpec(
-            bootstrap_servers=bootstrap_servers,
+            bootstrap_servers=servers,
             predictions_topic=predictions,
             labels_topic=labels,
             stream=StreamSpec(
@@ -99,14 +119,30 @@ def simulate(  # noqa: PLR0913  # one parameter per option
         refuse(str(error))
     console = Console(stderr=True)
     try:
-        summary = asyncio.run(_simulate(spec, console))
+        summary = asyncio.run(_simulate(spec, security, console))
     except SimulationError as error:
         refuse(str(error))
     for line in summary.lines():
         typer.echo(line)
 
 
-async def _simulate(spec: SimulationSpec, console: Console) -> SimulationSummary:
+def _brokers(
+    config: Path | None, servers: str | None, overrides: list[str] | None
+) -> tuple[str, KafkaSpec | None]:
+    """Addresses of the brokers, and how they let clients in; None without settings: plain text."""
+    if config is None and not overrides:
+        return servers or "localhost:9092", None
+    from streamwatch.assembly.inspection import kafka_spec, sampling_settings
+    from streamwatch.settings import SettingsError
+
+    try:
+        spec = kafka_spec(sampling_settings(config, servers, None, overrides or ()).kafka)
+    except SettingsError as error:
+        refuse(str(error))
+    return spec.bootstrap_servers, spec
+
+
+async def _simulate(spec: SimulationSpec, brokers: KafkaSpec | None, console: Console) -> SimulationSummary:
     """Run until the end or Ctrl-C, which still flushes and sums up."""
     import asyncio
     import signal
@@ -116,4 +152,16 @@ async def _simulate(spec: SimulationSpec, console: Console) -> SimulationSummary
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return await run_simulation(spec, stop=stop, console=console)
+    security: Mapping[str, Any] | None = None
+    if brokers is not None:
+        from streamwatch.edge.sources.kafka import KafkaUnreachable, list_topics
+        from streamwatch.edge.sources.kafka.client import security_options
+
+        try:
+            await list_topics(brokers)  # says in words why brokers let nobody in
+            security = security_options(brokers)  # tokens are fetched in this loop
+        except KafkaUnreachable as error:
+            refuse(str(error))
+        except (OSError, ValueError) as error:
+            refuse(f"kafka.security: {error}")
+    return await run_simulation(spec, security=security, stop=stop, console=console)

@@ -10,6 +10,8 @@ import typer
 
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 
+EXIT_FAILED = 1
+"""Exit code where the next start may go on by itself."""
 Master = Annotated[
     str | None,
     typer.Option(
@@ -41,7 +43,8 @@ def spark(
     Requires the extra `spark` and Java 17.
 
     Exit codes: 0 after a clean stop, 2 if settings or topics must be changed
-    first, 1 for any other failure.
+    first, 1 for any other failure, such as brokers that cannot be reached
+    within a minute: start it again.
     """
     try:
         import pyspark  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -51,9 +54,11 @@ def spark(
         refuse(f"streamwatch spark needs Spark: {command_for('spark')}, and Java 17")
 
     settings = read_settings(config, overrides)
-    from streamwatch.assembly.spark import REFUSED, run_job
+    from streamwatch.assembly.spark import REFUSED, JobFailed, run_job
 
     try:
         run_job(settings, master, available_now=available_now)
     except REFUSED as error:
         refuse(str(error))
+    except JobFailed as error:
+        refuse(str(error), code=EXIT_FAILED)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Report: TypeAlias = Callable[[int, int], None]
 
 app = typer.Typer(
-    help="Inspect, verify, export, import and reset a state directory.",
+    help="Inspect, verify, back up, export, import and reset a state directory.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -117,7 +117,7 @@ def export(
     overrides: Overrides = None,
     directory: Directory = None,
 ) -> None:
-    """Export a closed state into one file, for a backup or another machine.
+    """Export a state into one file, for a backup or another machine.
 
     Export to a file:
 
@@ -128,9 +128,9 @@ def export(
         streamwatch state export - |
             ssh other streamwatch state import - --directory /srv/state
 
-    The file contains checksums and the identity of the state. Do not continue
-    from both copies: two daemons with the same state would both announce its
-    alarms.
+    The file contains checksums and the identity of the state. Of a state that a
+    daemon has open, it is that of the latest commit. Do not continue from both
+    copies: two daemons with the same state would both announce its alarms.
 
     Exit codes: 0 on success, 2 if there is no readable state.
     """
@@ -142,6 +142,41 @@ def export(
     with _refusing(), _progress("writing entries") as report:
         entries, size = export_to(file, state_directory, report)
     typer.echo(f"exported {entries:,} entries of {state_directory} to {file}: {size / 1e6:,.1f} MB", err=True)
+
+
+@app.command("backup")
+def backup(
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+    *,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for the backup.")
+    ] = 600.0,
+) -> None:
+    """Copy the state of a running daemon to state.backups.directory.
+
+    With the daemon's settings, as its user, and in its container if it has one:
+
+        streamwatch state backup -c prod.yaml
+
+    The daemon copies the state between two commits and goes on reading
+    meanwhile; on the file system of the state, files are linked and not copied.
+    The path of the backup is printed once it is whole. It is a state directory:
+    `streamwatch state verify -d` checks it, and a daemon can be started from a
+    copy of it. state.backups.command, if one is set, runs afterwards; whether
+    it ended well is in the daemon's log and metrics.
+
+    Exit codes: 0 on success, 2 if no daemon runs or no backup was made in time.
+    """
+    from streamwatch.admin.state_backup import back_up
+
+    settings = read_settings(config, overrides, _NOWHERE)
+    directory = settings.state.backups.directory
+    if directory is None:
+        refuse("state.backups.directory is not set: name a directory for backups in the daemon's settings")
+    with _refusing():
+        made = back_up(settings.state.directory, directory, timeout)
+    typer.echo(str(made))
 
 
 @app.command("import")
@@ -232,15 +267,18 @@ def reset(
             typer.echo("nothing was changed: add --yes to do it")
 
 
+_NOWHERE: Final = {
+    "kafka": {"bootstrap_servers": "unused:9092"},
+    "topics": {"predictions": "unused-predictions", "labels": "unused-labels"},
+}
+"""Settings that have to be there, and are not used."""
+
+
 def _directory(directory: Path | None, config: Path | None, overrides: list[str] | None) -> Path:
     """The directory named, or that of the settings; Kafka and topics need not be in them."""
     if directory is not None:
         return directory
-    nowhere = {
-        "kafka": {"bootstrap_servers": "unused:9092"},
-        "topics": {"predictions": "unused-predictions", "labels": "unused-labels"},
-    }
-    settings = read_settings(config, overrides, nowhere)
+    settings = read_settings(config, overrides, _NOWHERE)
     if settings.state.kind == "memory":
         refuse("state.kind is memory, so there is no state on disk: name a directory with --directory")
     return settings.state.directory

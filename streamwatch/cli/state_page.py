@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from streamwatch.admin.state_show import Model, Overview
+from streamwatch.history.samples import counted
 
 _PARTS = {
     "entries": "join entries by id",
@@ -55,15 +56,20 @@ def _facts(seen: Overview) -> Iterator[tuple[str, str]]:
     )
     yield "dedup entries", f"{seen.dedup_entries:,}"
     if seen.order_buffer:
-        yield "order buffer", f"{seen.order_buffer:,} outcomes"
+        yield "order buffer", counted(seen.order_buffer, "outcome")
     journal = seen.journal
-    yield "journal", f"{journal['outcomes']:,} outcomes of {journal['entries']:,} commits"
+    yield "journal", f"{counted(journal['outcomes'], 'outcome')} of {counted(journal['entries'], 'commit')}"
     yield "estimators", ", ".join(seen.estimators) or "none yet"
     for alarm in seen.alarms_open:
         since = _instant(alarm.started_at_ms / 1000)
         yield "alarm open", f"{alarm.model}: {alarm.detector}, {alarm.severity}, since {since}"
     owed = ", ".join(f"{number:,} to {receiver}" for receiver, number in seen.outbox.items())
     yield "outbox", owed or "nothing owed"
+    waiting = seen.publications
+    if waiting["commits"]:
+        what = f"{counted(waiting['outcomes'], 'outcome')} and {counted(waiting['events'], 'event')}"
+        commits = counted(waiting["commits"], "commit")
+        yield "to be published", f"{what} of {commits}, as far as their topics do not have them"
 
 
 def _models(seen: Overview) -> Table:

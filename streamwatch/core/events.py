@@ -122,6 +122,8 @@ class Invalid(msgspec.Struct, gc=False):
     record_ms: int = -1
     model: str | None = None
     """Model named by the record; None where that cannot be read or is not a valid name."""
+    detail: str = ""
+    """Where it was looked at, and which fields were there; said of some records of each reason only."""
 
 
 Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Skipped | Invalid
@@ -154,6 +156,8 @@ class PairedAnswer(NamedTuple):
 
     model: Name
     predicted_class: Name
+    made: int = 0
+    """Predictions that the model had made where the later of the two was resolved, as `Outcome.made`."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -207,7 +211,8 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     since_ms: int
     """Event time of that outcome; by cohorts, the prediction time since which it holds."""
     quick_labels_only: bool = False
-    """Whether the model was watched for less than one horizon, so that slower labels were still missing."""
+    """Whether the model was watched for less than one horizon, and delays did not show that hardly any label
+    takes longer: slower labels may have been missing."""
     basis: Literal["cohorts", "labels"] = "labels"
     """Whether it judges cohorts of prediction time, or outcomes in the order of their labels.
 
@@ -239,6 +244,25 @@ class ErrorChange(msgspec.Struct, frozen=True, gc=False):
     since_ms: int
     earliest_ms: int
     latest_ms: int
+    before: float
+    after: float
+
+
+class Confirmation(msgspec.Struct, frozen=True, gc=False):
+    """Judgement of an alarm at a rise of the error by cohorts of prediction time.
+
+    Attributes
+    ----------
+    is_confirmed
+        Whether predictions err more; if not, as far as cohorts show, only the mix of labels changed.
+    since_ms
+        Prediction time of the change that fits best, at the beginning of a cohort.
+    before, after
+        Error of the predictions before it, and of those since, up to the last cohort judged.
+    """
+
+    is_confirmed: bool
+    since_ms: int
     before: float
     after: float
 
@@ -311,6 +335,19 @@ def sampling_of(probability: float | None, requested: bool | None) -> int:  # no
         return 0
     (bits,) = _BITS.unpack(_FLOAT.pack(probability))
     return (bits - _BASE + 1) | (0 if requested is None else 1 + requested) << _SHIFT
+
+
+def samplings_of(bits: NDArray[Any], told: NDArray[Any]) -> NDArray[np.int32]:
+    """Numbers as `sampling_of` gives them of many probabilities, shape (n,).
+
+    Parameters
+    ----------
+    bits
+        Probabilities as float32, by their bits; 0 without one.
+    told
+        Whether the label was asked for: 2 yes, 1 no, 0 where nothing says it.
+    """
+    return np.where(bits > 0, (bits - _BASE + 1) | told << _SHIFT, 0).astype(np.int32)
 
 
 def probability_of(sampling: int) -> float | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from types import MappingProxyType
 from typing import Final, overload
 
 import numpy as np
@@ -12,48 +11,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import Outcome, PairedAnswer, probability_of, requested_of, segments_of
 from streamwatch.core.records import taken
-
-# Scores of outcomes in columns, one per class, with the interface of a mapping from number to scores.
-
-
-class ScoreColumns(Mapping[int, dict[str, float]]):
-    """Scores by number, which is the index of their row; a row without scores is not in the mapping.
-
-    Parameters
-    ----------
-    names
-        Distinct class names, in the order in which a prediction lists them; shape (k,).
-    table
-        float64 (n, k): score of each class, NaN where a prediction has none.
-    segments
-        int32 (n,): number of the segments of the prediction, -1 without any; None if no prediction has any.
-    """
-
-    __slots__ = ("names", "present", "scored", "segments", "table")
-
-    def __init__(
-        self, names: Sequence[str], table: NDArray[np.float64], segments: NDArray[np.int32] | None = None
-    ) -> None:
-        self.names = tuple(names)
-        self.table = table
-        self.segments = np.full(len(table), -1, np.int32) if segments is None else segments
-        self.present: NDArray[np.bool_] = ~np.isnan(table)
-        """Shape (n, k): whether a row has a score for a class."""
-        self.scored: NDArray[np.bool_] = np.asarray(self.present.any(axis=1))
-        """Shape (n,): whether a row has any score."""
-
-    def __getitem__(self, number: int) -> dict[str, float]:
-        if not 0 <= number < len(self.scored) or not self.scored[number]:
-            raise KeyError(number)
-        row, there = self.table[number].tolist(), self.present[number].tolist()
-        return {name: score for name, score, given in zip(self.names, row, there, strict=True) if given}
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(np.flatnonzero(self.scored).tolist())
-
-    def __len__(self) -> int:
-        return int(np.count_nonzero(self.scored))
-
+from streamwatch.core.scores import NO_LISTS, ScoreLists
 
 OUTCOME: Final = np.dtype(
     [
@@ -77,22 +35,23 @@ OUTCOME: Final = np.dtype(
 )
 """One `Outcome` in 88 bytes, of the id with the 128-bit digest (`low`, `high`).
 
-`model` and the classes are numbers of names, -1 for none. `scores` is the number of the prediction's scores;
-`SEGMENTS_FROM` plus the number of its segments if it has segments and no scores; or -1 with neither.
+`model` and the classes are numbers of names, -1 for none. `scores` is the number of the prediction's scores
+and, beside them, its segments; `SEGMENTS_FROM` plus the number of its segments if it has segments and no
+scores; or -1 with neither.
 `last_class` is 1 + the number of the class that was predicted last, beside `predicted_class`, the first
 (`join.conflicts: both`); 0 if the prediction was never revised. `sampling` is the number of
 `core.label_sampling`, 0 without a probability.
 """
 
 Pairs = NDArray[np.int32]
-"""Pairs of outcomes, shape (m, 3): position of the outcome in its batch, ascending; number of the partner's
-model; number of the class that the partner predicted."""
+"""Pairs of outcomes, shape (m, `PAIR_COLUMNS`): position of the outcome in its batch, ascending; number of
+the partner's model; number of the class that the partner predicted; and predictions that the partner had made
+by then, as `Outcome.made`, a uint32 of which the column holds the bits."""
+PAIR_COLUMNS: Final = 4
+NO_PAIRS: Final[Pairs] = np.zeros((0, PAIR_COLUMNS), np.int32)
 
 SEGMENTS_FROM: Final = 1 << 30
 """Least value of the column `scores` that stands for segments; numbers of scores are smaller."""
-
-
-_NONE: Final[Mapping[int, int]] = MappingProxyType({})
 
 
 class OutcomeBatch(Sequence[Outcome]):
@@ -105,27 +64,23 @@ class OutcomeBatch(Sequence[Outcome]):
     models, classes
         Names by number.
     scores
-        Scores by number. Given as `ScoreColumns`, they are evaluated without making objects.
+        Scores of the classes by their numbers, beside them the numbers of segments.
     segments
         Values of segments by number, as `segments_text` writes them. A number never changes its meaning
         within one list object: when it is used anew, there is a new list.
-    scored_segments
-        Number of segments by number of scores, for predictions that have both; not needed with
-        `ScoreColumns`, which carry it.
     pairs
         Predictions of compared models on the same ids; None without any.
     """
 
-    __slots__ = ("classes", "models", "pairs", "records", "scored_segments", "scores", "segments")
+    __slots__ = ("classes", "models", "pairs", "records", "scores", "segments")
 
     def __init__(
         self,
         records: NDArray[np.void],
         models: Sequence[str],
         classes: Sequence[str],
-        scores: Mapping[int, dict[str, float]],
+        scores: ScoreLists = NO_LISTS,
         segments: Sequence[str] = (),
-        scored_segments: Mapping[int, int] = _NONE,
         pairs: Pairs | None = None,
     ) -> None:
         self.records = records
@@ -133,16 +88,23 @@ class OutcomeBatch(Sequence[Outcome]):
         self.classes = classes
         self.scores = scores
         self.segments = segments
-        self.scored_segments = scored_segments
         self.pairs = pairs if pairs is not None and len(pairs) else None
 
     def __len__(self) -> int:
         return len(self.records)
 
     @property
-    def in_columns(self) -> bool:
-        """Tell whether the batch can be evaluated in columns, without an object for each outcome."""
-        return isinstance(self.scores, ScoreColumns) or not self.scores
+    def scored(self) -> NDArray[np.int64]:
+        """Positions of the outcomes whose predictions have scores."""
+        if not len(self.scores):
+            return np.empty(0, np.int64)
+        numbers = self.records["scores"]
+        return np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
+
+    def own_scores(self) -> tuple[NDArray[np.int64], ScoreLists]:
+        """Positions of the outcomes with scores, and their scores in this order."""
+        scored = self.scored
+        return scored, self.scores.only(self.records["scores"][scored])
 
     def only(self, chosen: NDArray[np.bool_ | np.int64]) -> OutcomeBatch:
         """Select outcomes by mask, bool (n,), or by positions, int64 (m,)."""
@@ -158,9 +120,7 @@ class OutcomeBatch(Sequence[Outcome]):
         return None if self.pairs is None else pairs_at(self.pairs, chosen, len(self.records))
 
     def _with(self, records: NDArray[np.void], pairs: Pairs | None) -> OutcomeBatch:
-        return OutcomeBatch(
-            records, self.models, self.classes, self.scores, self.segments, self.scored_segments, pairs
-        )
+        return OutcomeBatch(records, self.models, self.classes, self.scores, self.segments, pairs)
 
     def segment_numbers(self) -> NDArray[np.int32] | None:
         """Number of each outcome's segments, shape (n,), -1 without any; None if no outcome can have some."""
@@ -168,15 +128,8 @@ class OutcomeBatch(Sequence[Outcome]):
             return None
         numbers = self.records["scores"]
         found = np.where(numbers >= SEGMENTS_FROM, numbers - SEGMENTS_FROM, -1).astype(np.int32)
-        columns = self.scores if isinstance(self.scores, ScoreColumns) else None
-        if columns is None and not self.scored_segments:
-            return found
-        scored = np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
-        if columns is not None:
-            found[scored] = columns.segments[numbers[scored]]
-        else:
-            get = self.scored_segments.get
-            found[scored] = [get(number, -1) for number in numbers[scored].tolist()]
+        scored = self.scored
+        found[scored] = self.scores.beside[numbers[scored]]
         return found
 
     def segment_values(self) -> Sequence[dict[str, str] | None] | None:
@@ -193,7 +146,14 @@ class OutcomeBatch(Sequence[Outcome]):
 
     def __iter__(self) -> Iterator[Outcome]:
         models, classes, records = self.models, self.classes, self.records
-        scores = map(self.scores.get, records["scores"].tolist()) if self.scores else repeat(None)
+        scores: Iterable[dict[str, float] | None] = repeat(None)
+        if len(self.scores):
+            scored = self.scored
+            listed: list[dict[str, float] | None] = [None] * len(records)
+            named = self.scores.by_class(records["scores"][scored], classes)
+            for position, each in zip(scored.tolist(), named, strict=True):
+                listed[position] = each
+            scores = listed
         return map(
             Outcome,
             [models[number] for number in records["model"].tolist()],
@@ -218,8 +178,9 @@ class OutcomeBatch(Sequence[Outcome]):
         positions: list[int] = pairs[:, 0].tolist()
         partners: list[int] = pairs[:, 1].tolist()
         classes: list[int] = pairs[:, 2].tolist()
-        for position, partner, answer in zip(positions, partners, classes, strict=True):
-            pair = PairedAnswer(self.models[partner], self.classes[answer])
+        made: list[int] = pairs[:, 3].astype(np.uint32).tolist()
+        for position, partner, answer, of_partner in zip(positions, partners, classes, made, strict=True):
+            pair = PairedAnswer(self.models[partner], self.classes[answer], of_partner)
             answers.setdefault(position, []).append(pair)
         return (tuple(answers[at]) if at in answers else None for at in range(len(self.records)))
 
@@ -263,12 +224,19 @@ def pairs_at(pairs: Pairs, chosen: NDArray[np.bool_ | np.int64], outcomes: int) 
     return found[np.argsort(found[:, 0], kind="stable")]
 
 
+def moved(pairs: Pairs, start: int) -> Pairs:
+    """Pairs of outcomes of which the first now has the position `start`."""
+    found = pairs.copy()
+    found[:, 0] += start
+    return found
+
+
 def joined_pairs(parts: Sequence[OutcomeBatch]) -> Pairs | None:
     """Join the pairs of consecutive batches with common names."""
     found: list[Pairs] = []
     start = 0
     for part in parts:
         if part.pairs is not None:
-            found.append(part.pairs + np.array([start, 0, 0], np.int32))
+            found.append(moved(part.pairs, start))
         start += len(part)
     return np.concatenate(found) if found else None

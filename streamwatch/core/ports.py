@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from streamwatch.core.events import Decoded, Fingerprint, Partition
 from streamwatch.core.join.cold.store import ColdChanges, RunStore
@@ -81,6 +82,15 @@ class Decoder(Protocol):
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
         """Decode records into columns, each with the timestamp of its record."""
+        ...
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A decoder that says of a single record why it is invalid."""
+
+    def explain(self, record: Record, reason: str) -> str:
+        """Say where the record was looked at and which fields are there, without a content; or nothing."""
         ...
 
 
@@ -307,6 +317,8 @@ class CommitBatch:
     """Values of the join that are new, by key; None removes one."""
     runs: ColdChanges | None = None
     """Changes of its entries outside the table; None where none can be."""
+    publications: Mapping[int, bytes | None] = field(default_factory=dict[int, "bytes | None"])
+    """What is to be written to the outcomes and events topics, by commit number; None: it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +336,8 @@ class RecoveredState:
     """Values of the join, in the order of keys; read while they are iterated, once."""
     runs: RunStore | None = None
     """What keeps its entries outside the table; None where none can be."""
+    publications: Mapping[int, bytes] = field(default_factory=dict[int, bytes])
+    """What may have yet to be written to the outcomes and events topics, by commit number, ascending."""
 
 
 # Store of the state.
@@ -357,6 +371,13 @@ class Store(Protocol):
 
     def flush(self) -> None:
         """Make every commit made before this call survive a power cut."""
+        ...
+
+    def copy_to(self, directory: Path) -> None:
+        """Copy the last commit to a directory that is not there, from which a store can be opened.
+
+        It may run in a thread beside the task that commits; `close` has to wait for it.
+        """
         ...
 
     def families(self) -> Sequence[Family]:

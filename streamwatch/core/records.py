@@ -25,74 +25,15 @@ from streamwatch.core.events import (
     Label,
     Prediction,
     Skipped,
+    probability_of,
+    requested_of,
     segments_of,
 )
 from streamwatch.core.jit import entry
+from streamwatch.core.scores import NO_LISTS, ScoreLists
 
 if TYPE_CHECKING:
     from streamwatch.core.ports import Record
-
-
-# `RecordScores`: scores of predictions in columns, one prediction's behind another's.
-
-
-@dataclass(frozen=True, slots=True)
-class RecordScores:
-    """Scores of n predictions, known by their numbers from 0 on.
-
-    Attributes
-    ----------
-    ends
-        int64, shape (n,): where those of each prediction end; they begin where the one's before it end.
-    classes
-        int32: number of each score's class in the vocabulary, in the order in which the record lists them.
-    values
-        float64, as long as `classes`.
-    """
-
-    ends: NDArray[np.int64]
-    classes: NDArray[np.int32]
-    values: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def sizes(self, numbers: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Number of scores of each of the predictions with these numbers."""
-        return self.ends[numbers] - np.where(numbers > 0, self.ends[numbers - 1], 0)
-
-    def by_class(self, numbers: NDArray[np.integer], names: Sequence[str]) -> list[dict[str, float]]:
-        """Scores of predictions with these numbers, by name of the class; `names` are the vocabulary's."""
-        if not len(numbers):
-            return []
-        chosen = self.only(numbers)
-        stops: list[int] = chosen.ends.tolist()
-        named = list(map(names.__getitem__, chosen.classes.tolist()))
-        values: list[float] = chosen.values.tolist()
-        return [
-            dict(zip(named[start:stop], values[start:stop], strict=True))
-            for start, stop in zip([0, *stops], stops, strict=False)
-        ]
-
-    def only(self, numbers: NDArray[np.integer]) -> Self:
-        """Scores of predictions with these numbers, which are numbered anew in this order."""
-        sizes = self.sizes(numbers)
-        ends = np.cumsum(sizes)
-        at = np.arange(int(sizes.sum())) + np.repeat(self.ends[numbers] - ends, sizes)
-        return type(self)(ends, self.classes[at], self.values[at])
-
-    def followed_by(self, others: RecordScores) -> RecordScores:
-        """These scores and others behind them, whose numbers grow by as many as there are of these."""
-        if not len(self):
-            return others
-        return RecordScores(
-            np.concatenate([self.ends, others.ends + len(self.classes)]),
-            np.concatenate([self.classes, others.classes]),
-            np.concatenate([self.values, others.values]),
-        )
-
-
-NO_SCORES = RecordScores(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float64))
 
 
 # Texts of keys, gathered in another order by one compiled loop.
@@ -390,7 +331,8 @@ class RecordBatch:
     topics
         Topics by number, the first "" for an unknown one; empty if rows do not tell their topic.
     scores
-        Scores of the rows whose `side` is `PREDICTION` and that have some.
+        Scores of the rows whose `side` is `PREDICTION` and that have some, or that say with which probability
+        their label is asked for; beside them are the numbers of `core.events.sampling_of`.
     elements
         Events of the rows whose `side` is `SEVERAL`; objects and scores are pointed to by their rows, too.
     """
@@ -400,7 +342,7 @@ class RecordBatch:
     objects: Sequence[Event]
     vocabulary: Vocabulary
     topics: Sequence[str] = ()
-    scores: RecordScores = NO_SCORES
+    scores: ScoreLists = NO_LISTS
     elements: RecordElements = NO_ELEMENTS
 
     def __len__(self) -> int:
@@ -448,7 +390,7 @@ class RecordBatch:
             [*self.objects, *others.objects],
             self.vocabulary,
             self.topics,
-            self.scores.followed_by(others.scores) if len(others.scores) else self.scores,
+            self.scores.followed_by(others.scores),
             self.elements.followed_by(elements) if len(elements) else self.elements,
         )
 
@@ -533,14 +475,10 @@ class RecordBatch:
         return np.flatnonzero(self.rows["side"] == OBJECT)
 
     def scored_places(self) -> NDArray[np.intp]:
-        """Positions of the rows of predictions that have scores in columns."""
+        """Positions of the rows of predictions that have scores, or a sampled label, in columns."""
         if not len(self.scores):
             return np.empty(0, np.intp)
         return np.flatnonzero((self.rows["side"] == PREDICTION) & (self.rows["object"] >= 0))
-
-    def scores_at(self, places: NDArray[np.intp]) -> list[dict[str, float]]:
-        """Return the scores of the predictions at these of the `scored_places`, by class."""
-        return self.scores.by_class(self.rows["object"][places], self.vocabulary.classes.names)
 
     def placed(self, places: NDArray[np.intp]) -> list[Event]:
         """Return the event objects of rows at these positions, `record_ms` and topic set from the rows."""
@@ -563,6 +501,7 @@ class RecordBatch:
         return map(self.topics.__getitem__, column.tolist()) if self.topics else repeat("")
 
     def _predictions(self, rows: NDArray[np.void]) -> Iterable[Prediction]:
+        scores, sampling = self._scores(rows["object"])
         return map(
             Prediction,
             self._keys(rows),
@@ -570,18 +509,25 @@ class RecordBatch:
             map(self.vocabulary.classes.names.__getitem__, rows["class"].tolist()),
             rows["record_ms"].tolist(),
             _present(rows["timestamp_ms"]),
-            self._scores(rows["object"]),
+            scores,
             self._segments(rows["segments"]),
             self._topics(rows["topic"]),
+            map(probability_of, sampling),
+            map(requested_of, sampling),
         )
 
-    def _scores(self, column: NDArray[np.int32]) -> Iterable[dict[str, float] | None]:
+    def _scores(self, column: NDArray[np.int32]) -> tuple[Iterable[dict[str, float] | None], Sequence[int]]:
+        """Scores of predictions, and numbers of how their labels are sampled."""
         scored = np.flatnonzero(column >= 0) if len(self.scores) else ()
         if not len(scored):
-            return repeat(None, len(column))
-        found = np.full(len(column), None)
-        found[scored] = self.scores.by_class(column[scored], self.vocabulary.classes.names)
-        return found.tolist()
+            return repeat(None, len(column)), [0] * len(column)
+        found, sampling = np.full(len(column), None), np.zeros(len(column), np.int32)
+        numbers = column[scored]
+        found[scored] = [
+            each or None for each in self.scores.by_class(numbers, self.vocabulary.classes.names)
+        ]
+        sampling[scored] = self.scores.beside[numbers]
+        return found.tolist(), sampling.tolist()
 
     def _segments(self, column: NDArray[np.uint16]) -> Iterable[dict[str, str] | None]:
         if not column.any():

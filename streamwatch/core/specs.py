@@ -243,6 +243,8 @@ class MonitorsSpec:
     max_classes: int = 1_000
     per_class: str = "fading:0.999"
     """The `forgetting` whose per-class series are exported ("" for none)."""
+    all_series: bool = False
+    """Whether a scrape shows every series, not the standard ones alone."""
     max_series: int = 200_000
     shadow_max_classes: int = 16
     """Models with at most so many classes K have shadow classifiers (which keep K³ counts) and a confusion

@@ -6,16 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streamwatch.core.alerting.book import AlarmBook, WatchedModels
+from streamwatch.core.alerting.comparisons import JudgedPair
+from streamwatch.core.alerting.model_labels import ModelLabels, TopicsOfRun
 from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.pacing import Pacing, PacingSpec
 from streamwatch.core.events import Alarm
+from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.core.publishing.decisions import Decisions
 from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.telemetry import AlarmRaised, VerdictChanged
 
 _VERDICTS = {1: "better", -1: "worse", 0: "open"}
 ALARMS = "alarms"
 """Section of a commit that holds the open alarms."""
+PACING = "pacing"
+"""Section of a commit that holds what waits to be issued to receivers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +32,29 @@ class AlertDecisions:
     sections: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     outbox: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
     notifications: Sequence[Notification] = ()
+    """Notifications that are issued to receivers."""
+    issued_to: Mapping[str, Sequence[str]] | None = None
+    """Receivers of each by its id; None: all that want it."""
     open_incidents: Sequence[Notification] = ()
     """All incidents that are open afterwards, each as its last notification."""
     families: Sequence[Family] = ()
 
 
 NOTHING = AlertDecisions()
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedFleet:
+    """Labels of the models that are watched, and their topics."""
+
+    labels: ModelLabels = field(default_factory=ModelLabels)
+    activity: Callable[[], Mapping[str, ModelActivity]] = dict
+    """Returns the activity of every model, that of its folds added up."""
+    topics: TopicsOfRun = field(default_factory=TopicsOfRun)
+
+    def families(self) -> list[Family]:
+        """The metric whose labels are those of models; empty where no model is known."""
+        return [self.labels.family(self.activity(), self.topics)]
 
 
 def event_of(alarm: Alarm) -> AlarmRaised | VerdictChanged:
@@ -60,9 +84,18 @@ class Alerting:
         Notifications of the last commit that have yet to be delivered.
     hints
         Returns the active early hints by model; None if receivers are not notified of hints.
+    comparisons
+        Returns the verdicts on all challengers; None if receivers are not notified of them.
+    pacing
+        Decides when a notification is issued to which receiver; None: each at once.
+    fleet
+        Labels of models.
+    anew
+        For one of several replicas: gives an empty book and pacing, which take over from another's. It is
+        silent until it takes over. None: of a process that is alone.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         book: AlarmBook,
         deliveries: Deliveries,
@@ -70,6 +103,11 @@ class Alerting:
         now_ms: Callable[[], int],
         owed: Mapping[str, bytes],
         hints: Callable[[], Mapping[str, ActiveHint]] | None = None,
+        *,
+        comparisons: Callable[[], Sequence[JudgedPair]] | None = None,
+        pacing: Pacing | None = None,
+        fleet: WatchedFleet | None = None,
+        anew: Callable[[], tuple[AlarmBook, Pacing]] | None = None,
     ) -> None:
         self._book = book
         self._deliveries = deliveries
@@ -77,15 +115,85 @@ class Alerting:
         self._now_ms = now_ms
         self._owed = owed
         self._hints = hints
+        self._comparisons = comparisons
+        self._pacing = pacing or Pacing(PacingSpec(), (), "")
+        self._anew = anew
+        self._is_silent = anew is not None
+        self._entries = dict(owed)
+        """Outbox as of the last decision."""
+        self._replaced: dict[str, bytes | None] = {}
+        """What makes the state's outbox that of the holder before, with the next commit."""
+        self.fleet = fleet or WatchedFleet()
+        """Labels of the models, for reports."""
 
     def begin(self) -> None:
-        """Deliver from now on, beginning with the notifications that the last commit left undelivered."""
-        self._deliveries.restore(self._owed, self._book.open_incidents())
+        """Deliver from now on, beginning with the notifications that the last commit left undelivered.
+
+        One of several replicas waits for `take_over`.
+        """
+        if self._is_silent:
+            return
+        self._deliveries.restore(self._owed, self._open_incidents(), self._pacing.take_orphans())
         self._owed = {}
+
+    # One of several replicas: what is decided goes from holder to holder.
+
+    def take_over(self, decisions: Decisions) -> None:
+        """Decide and deliver from now on, beginning with what the holder before has decided.
+
+        Raises PackedError for decisions of another version.
+        """
+        self._show(decisions)
+        self._replaced = {**dict.fromkeys(self._entries), **decisions.outbox}
+        self._entries = dict(decisions.outbox)
+        self._is_silent = False
+        self._deliveries.restore(self._entries, self._open_incidents(), self._pacing.take_orphans())
+
+    def silence(self) -> None:
+        """Decide and deliver nothing more."""
+        self._is_silent = True
+        self._deliveries.restore({}, [])
+
+    def follow(self, decisions: Decisions) -> None:
+        """Show what the holder has decided; raises PackedError for decisions of another version."""
+        self._show(decisions)
+
+    def _show(self, decisions: Decisions) -> None:
+        assert self._anew is not None  # noqa: S101 - of one of several replicas
+        book, pacing = self._anew()
+        book.restore(decisions.alarms)
+        pacing.restore(decisions.pacing)
+        self._book, self._pacing = book, pacing
+
+    def shown(self) -> AlertDecisions:
+        """Open incidents and metrics, for a commit that decides nothing."""
+        families = [*self._book.families(), *self._pacing.families()]
+        return AlertDecisions(open_incidents=self._open_incidents(), families=families)
+
+    def decided(self, event: int, retired: int, verdicts: list[tuple[str, str, int]]) -> Decisions:
+        """Everything decided up to now, for the next holder.
+
+        Parameters
+        ----------
+        event, retired
+            Numbers of the last alarm and of the last retirement that were considered.
+        verdicts
+            Verdicts of comparisons last written.
+        """
+        return Decisions(
+            event, retired, self._book.state(), self._pacing.state(), dict(self._entries), verdicts
+        )
 
     def due(self, *, behind: bool) -> bool:
         """Tell whether there is something to commit although nothing was read."""
-        return self._deliveries.outbox.changed or self._book.due(self._now_ms(), behind=behind)
+        if self._is_silent:
+            return False
+        now_ms, outbox = self._now_ms(), self._deliveries.outbox
+        return (
+            outbox.changed
+            or self._pacing.due(now_ms, outbox.waiting)
+            or self._book.due(now_ms, behind=behind)
+        )
 
     def decide(
         self, alarms: Sequence[Alarm], retired: Sequence[str], *, in_backlog: bool, behind: bool
@@ -106,16 +214,56 @@ class Alerting:
         for model in retired:
             notifications += book.retire(model, now_ms)
         hints = None if self._hints is None else self._hints()
-        notifications += book.review(models, now_ms, behind=behind, hints=hints)
-        records = {notification.id: self._deliveries.record(notification) for notification in notifications}
+        compared = None if self._comparisons is None else self._comparisons()
+        notifications += book.review(models, now_ms, behind=behind, hints=hints, comparisons=compared)
+        issued, issued_to = self._issue([self.fleet.labels.stamped(each) for each in notifications], now_ms)
+        records = {each.id: self._deliveries.record(each, issued_to[each.id]) for each in issued}
         outbox = {
+            **self._replaced,
             **self._deliveries.outbox.changes(),
             **{name: record for name, record in records.items() if record is not None},
         }
+        self._replaced = {}
+        for name, record in outbox.items():
+            if record is None:
+                self._entries.pop(name, None)
+            else:
+                self._entries[name] = record
         return AlertDecisions(
-            {ALARMS: book.state()}, outbox, notifications, book.open_incidents(), book.families()
+            {ALARMS: book.state(), PACING: self._pacing.state()},
+            outbox,
+            issued,
+            issued_to,
+            self._open_incidents(),
+            [*book.families(), *self._pacing.families()],
         )
+
+    def _issue(
+        self, notifications: Sequence[Notification], now_ms: int
+    ) -> tuple[list[Notification], dict[str, list[str]]]:
+        """Choose what is issued now, and to which receivers; the rest waits for others to come."""
+        pacing, issued = self._pacing, dict[str, Notification]()
+        issued_to: dict[str, list[str]] = {}
+        for notification in notifications:
+            issued[notification.id] = notification
+            receivers = issued_to[notification.id] = []
+            for receiver in self._deliveries.wanted(notification):
+                # One who retrains models is told of each of them.
+                if pacing.paces(receiver) and notification.kind != "retraining":
+                    pacing.take(receiver, notification, now_ms)
+                else:
+                    receivers.append(receiver)
+        for receiver in self._deliveries.receivers:
+            if pacing.paces(receiver):
+                pending = self._deliveries.outbox.waiting(receiver)
+                for notification in pacing.release(receiver, now_ms, pending):
+                    issued[notification.id] = notification
+                    issued_to.setdefault(notification.id, []).append(receiver)
+        return list(issued.values()), issued_to
+
+    def _open_incidents(self) -> list[Notification]:
+        return [self.fleet.labels.stamped(each) for each in self._book.open_incidents()]
 
     def tell(self, outgoing: AlertDecisions) -> None:
         """Hand the notifications of a commit that is now durable to the receivers."""
-        self._deliveries.add(outgoing.notifications, outgoing.open_incidents)
+        self._deliveries.add(outgoing.notifications, outgoing.open_incidents, outgoing.issued_to)

@@ -28,6 +28,7 @@ from streamwatch.core.pipeline.pipeline import PartialResult, Pipeline
 from streamwatch.core.pipeline.sections import details_with_beginnings
 from streamwatch.core.ports import Poll, Record, Store
 from streamwatch.core.predictions.registers import details_with_predictions
+from streamwatch.core.publishing.publications import PublicationLog
 from streamwatch.core.records import RecordBatch
 from streamwatch.daemon.merged_records import MergedRecords, MismatchReporter, RejectedRecords, Topic
 from streamwatch.daemon.status import Clocks
@@ -67,11 +68,20 @@ class Evaluating:
         The join and the estimators.
     checkpoint
         What remembers what commits need; None where nothing is durable.
+    publications
+        Takes outcomes for their topic; None where there is none.
     """
 
-    def __init__(self, pipeline: Pipeline, checkpoint: Checkpoint | None = None) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        checkpoint: Checkpoint | None = None,
+        publications: PublicationLog | None = None,
+    ) -> None:
         self._pipeline = pipeline
         self._checkpoint = checkpoint
+        self._publications = publications
+        self._stretch: RecordBatch | None = None
         self._steps: Iterator[PartialResult] = iter(())
         self._left = 0  # records that the next steps take
         self._taken = 0  # by the steps made
@@ -91,7 +101,8 @@ class Evaluating:
             most = rows_up_to_objects(records.part(start, len(records)))
             self._left = end_of_record(start + most) - start
             self._taken = 0
-            self._steps = self._pipeline.steps(records.part(start, start + self._left))
+            self._stretch = records.part(start, start + self._left)
+            self._steps = self._pipeline.steps(self._stretch)
         step = next(self._steps)
         taken = step.taken - self._taken
         self._taken = step.taken
@@ -103,6 +114,8 @@ class Evaluating:
         if self._checkpoint is not None:
             self._checkpoint.take(step)
             scores = scores_of(events, step.outcomes) + scores_in_columns(some)
+        if self._publications is not None and self._stretch is not None:
+            self._publications.take(step.outcomes, self._stretch)
         retired = [name for _, name in step.retired]
         return Evaluated(taken, invalid, step.alarms, retired, scores, step.work)
 
@@ -211,6 +224,8 @@ class BatchProcessor:
         Given every invalid record.
     maintenance
         Merges of entries outside the join's table; None where there are none.
+    publications
+        Takes outcomes for their topic; None where there is none.
     """
 
     def __init__(  # noqa: PLR0913  # one for each thing it works with
@@ -225,12 +240,13 @@ class BatchProcessor:
         *,
         rejected: RejectedRecords | None = None,
         maintenance: StoreMaintenance | None = None,
+        publications: PublicationLog | None = None,
     ) -> None:
         self.pipeline = checkpoint.pipeline
         self.progress = progress or MergeProgress()
         self._monitors = checkpoint.monitors
         self._beginnings = checkpoint.beginnings
-        self._evaluating = Evaluating(self.pipeline, checkpoint if store.durable else None)
+        self._evaluating = Evaluating(self.pipeline, checkpoint if store.durable else None, publications)
         self._telemetry = telemetry
         self._clocks = clocks
         self.rejected = rejected or RejectedRecords()
@@ -347,7 +363,9 @@ class BatchProcessor:
         done = self._evaluating.take(ready.records, self._taken, ready.end_of_record)
         self.progress.note(ready.part(self._taken, self._taken + done.taken))
         for event in done.invalid:
-            self._telemetry.emit(RecordRejected(event.topic, event.partition, event.offset, event.reason))
+            self._telemetry.emit(
+                RecordRejected(event.topic, event.partition, event.offset, event.reason, event.detail or None)
+            )
             self.rejected.release(event)
         self._taken += done.taken
         self._uncommitted += done.taken
@@ -380,7 +398,7 @@ class BatchProcessor:
         self._mismatches.tell(found)
         details = details_with((yield from self._monitors.details_in_slices()), found)
         yield
-        details = details_with_caveats(details, self.pipeline.caveats())
+        details = details_with_caveats(details, self.pipeline.caveats(), families)
         yield
         details = details_with_predictions(details, self.pipeline.predictions.details())
         details = details_with_beginnings(details, self._beginnings)

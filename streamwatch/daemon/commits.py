@@ -11,13 +11,15 @@ from typing import Protocol
 
 from streamwatch.core.alerting.book import details_with_incidents
 from streamwatch.core.events import Alarm, Partition
-from streamwatch.core.metrics import single
+from streamwatch.core.metrics import family, single
+from streamwatch.core.metrics.durations import Durations
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.core.pipeline.checkpoint import RestoreReport
 from streamwatch.core.ports import Store
 from streamwatch.daemon.alerting import NOTHING, AlertDecisions, Alerting
 from streamwatch.daemon.merged_records import yield_to_loop
 from streamwatch.daemon.processor import Checkpointing, Processor
+from streamwatch.daemon.publisher import ClosedPublication, Publishing
 from streamwatch.daemon.source_positions import (
     MERGE,
     POSITIONS,
@@ -25,6 +27,7 @@ from streamwatch.daemon.source_positions import (
     SourcePositions,
     encoded_progress,
 )
+from streamwatch.daemon.standby import SharedPublishing
 from streamwatch.daemon.turns import SCORES_PER_TURN
 from streamwatch.edge.stores.kind import StateFailed
 from streamwatch.telemetry import InternalEvent
@@ -49,6 +52,8 @@ class State:
     """What the log is to say of the opening beside that: settings that have changed."""
     topics_since_ms: Mapping[str, int] = field(default_factory=dict[str, int])
     """Topics that were added to the state, and the time from which each is read."""
+    publishing: Publishing | SharedPublishing | None = None
+    """Writes outcomes and events to topics; None: there are none."""
 
 
 RELAX = 10.0
@@ -141,6 +146,7 @@ class Commits:
         self._unreported = True
         self._was_behind = self._in_backlog = True
         self._seconds: float | None = None
+        self._durations = Durations()
         self._evaluated_at: float | None = None
         """When the oldest record was evaluated that is in no commit; None where there is none."""
         self._committing: float | None = None
@@ -155,6 +161,7 @@ class Commits:
             processor.uncommitted > 0
             or processor.positions != self._committed
             or self._counts() != self._counted
+            or (self._state.publishing is not None and self._state.publishing.due)
             or (alerting is not None and alerting.due(behind=self._behind()))
         )
 
@@ -179,6 +186,8 @@ class Commits:
         if waited <= OVERDUE_INTERVALS * max(self._spec.interval_seconds, 1.0):
             return None
         problem = self._state.processor.rejected.problem
+        if problem is None and self._state.publishing is not None:
+            problem = self._state.publishing.publisher.problem
         if problem is None and self._flushing is not None:
             problem = "the disk of the state has not taken them"
         why = "" if problem is None else f": {problem}"
@@ -215,7 +224,7 @@ class Commits:
         """Commit what there is and wait until it is durable."""
         if self._flushing is not None:
             await self._flushed()
-        await self._commit(report=True)
+        await self._commit(report=True, patient=False)
         await self._flushed()
 
     async def abandon(self, seconds: float | None = None) -> bool:
@@ -239,17 +248,15 @@ class Commits:
             flushing, self._flushing = self._flushing, None
             flushing.result()
 
-    async def _commit(self, *, report: bool) -> None:
-        state = self._state
+    async def _commit(self, *, report: bool, patient: bool = True) -> None:
+        state, publishing = self._state, self._state.publishing
         await state.processor.rejected.deliver()
+        if publishing is not None and patient:
+            await publishing.publisher.room()
         began = self._clock()
         self._committing, self._evaluated_at = self._evaluated_at, None
         alarms, retired = state.processor.settle()
-        outgoing = NOTHING
-        if state.alerting is not None:
-            outgoing = state.alerting.decide(
-                alarms, retired, in_backlog=self._in_backlog, behind=self._behind()
-            )
+        outgoing = self._decide(alarms, retired)
         self._in_backlog = False
         report = report and state.processor.has_report
         shown, reporting = await self._build(outgoing) if report else (None, 0.0)
@@ -258,15 +265,21 @@ class Commits:
         self._committed = positions
         self._counted = counts = self._counts()
         self._unreported = shown is None
+        closed = ClosedPublication()
         if state.store.durable:
             source_positions = replace(self._source_positions(positions), counts=counts)
             merge = encoded_progress(state.processor.progress)
             sections = {POSITIONS: source_positions.encode(), MERGE: merge, **outgoing.sections}
-            state.store.commit(state.checkpoint.changes(sections, outgoing.outbox))
+            if publishing is not None:
+                closed = publishing.close(state.checkpoint.commits + 1, outgoing)
+                sections |= closed.sections
+            changes = state.checkpoint.changes(sections, outgoing.outbox)
+            state.store.commit(replace(changes, publications=closed.values))
         durable = Durable(shown, alarms, positions, outgoing, state.checkpoint.commits, counts)
         if state.store.durable:
-            self._flushing = asyncio.create_task(self._flush(durable, began))
+            self._flushing = asyncio.create_task(self._flush(durable, began, closed))
         else:
+            self._tell(outgoing)
             self._settled(durable, began)
         now, interval = self._clock(), self._spec.interval_seconds
         if report:
@@ -275,16 +288,33 @@ class Commits:
         self._soon = now + min(RELAX * (reporting + now - built), RELAXED_INTERVALS * interval)
         self._due = max(self._soon, now + interval)
 
-    async def _flush(self, durable: Durable, began: float) -> None:
+    async def _flush(self, durable: Durable, began: float, closed: ClosedPublication) -> None:
         await asyncio.to_thread(self._state.store.flush)
+        if self._state.publishing is not None:
+            self._state.publishing.durable(closed, lambda: self._tell(durable.outgoing))
+        else:
+            self._tell(durable.outgoing)
         self._settled(durable, began)
+
+    def _decide(self, alarms: Sequence[Alarm], retired: Sequence[str]) -> AlertDecisions:
+        """Decide on notifications, or leave that to the holder of several replicas."""
+        alerting, publishing = self._state.alerting, self._state.publishing
+        backlog, behind = self._in_backlog, self._behind()
+        if publishing is not None:
+            return publishing.decide(alerting, alarms, retired, in_backlog=backlog, behind=behind)
+        if alerting is None:
+            return NOTHING
+        return alerting.decide(alarms, retired, in_backlog=backlog, behind=behind)
+
+    def _tell(self, outgoing: AlertDecisions) -> None:
+        if self._state.alerting is not None:
+            self._state.alerting.tell(outgoing)
 
     def _settled(self, durable: Durable, began: float) -> None:
         self._seconds = self._clock() - began
+        self._durations.observe(self._seconds)
         self._committing = None
         self._total = durable.commit if self._state.store.durable else self._total + 1
-        if self._state.alerting is not None:
-            self._state.alerting.tell(durable.outgoing)
         self._shown(durable)
 
     async def _build(self, outgoing: AlertDecisions) -> tuple[Report, float]:
@@ -296,11 +326,13 @@ class Commits:
                 next(slices)
             except StopIteration as end:
                 built: Report = end.value
-                report = replace(
-                    built,
-                    families=[*built.families, *outgoing.families],
-                    details=details_with_incidents(built.details, outgoing.open_incidents),
-                )
+                alerting = self._state.alerting
+                details = details_with_incidents(built.details, outgoing.open_incidents)
+                families = [*built.families, *outgoing.families]
+                if alerting is not None:
+                    families += alerting.fleet.families()
+                    details = alerting.fleet.labels.details(details)
+                report = replace(built, families=families, details=details)
                 return report, seconds + self._clock() - began
             seconds += self._clock() - began
             await yield_to_loop()
@@ -310,6 +342,7 @@ class Commits:
         return [
             single("commits_total", float(self._total)),
             single("last_commit_seconds", self._seconds),
+            family("commit_duration_seconds", [((), self._durations.histogram())]),
             single("uncommitted_events", float(self._state.processor.uncommitted)),
             *self._state.processor.families(),
             *self._state.store.families(),
@@ -347,9 +380,16 @@ async def finish(commits: Commits) -> None:
 
 
 class OffsetMetadata:
-    """`state=<identity> commit=<number>` of the last durable commit; empty without one."""
+    """`state=<identity> commit=<number>` of the last durable commit; empty without one.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    is_shared
+        Whether replicas with states of their own use the group in turn: then it says nothing of any.
+    """
+
+    def __init__(self, *, is_shared: bool = False) -> None:
+        self._is_shared = is_shared
         self._identity = ""
         self._commit = 0
         self.topics_since_ms: Mapping[str, int] = {}
@@ -365,4 +405,6 @@ class OffsetMetadata:
 
     def __call__(self) -> str:
         """The text."""
-        return f"state={self._identity} commit={self._commit}" if self._identity else ""
+        if self._is_shared or not self._identity:
+            return ""
+        return f"state={self._identity} commit={self._commit}"

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from streamwatch.core.events import Partition
+from streamwatch.core.metrics.durations import Durations
 from streamwatch.core.ports import DeadLetters, PartitionState, Poll, Record, Schemas, Source
 from streamwatch.daemon.alerting import event_of
+from streamwatch.daemon.backups import Backups
 from streamwatch.daemon.commits import Commits, CommitSpec, Durable, OffsetMetadata, State, finish
 from streamwatch.daemon.merged_records import yield_to_loop
 from streamwatch.daemon.processor import Processor
@@ -65,6 +67,8 @@ class Polls:
         How long others wait for a partition whose schema cannot be had, once it was at its end in this run.
     monotonic
         Seconds that never go back.
+    durations
+        Told how long polls took.
     """
 
     def __init__(
@@ -73,7 +77,9 @@ class Polls:
         schemas: Schemas | None,
         max_hold_back_seconds: float = 600.0,
         monotonic: Callable[[], float] = time.monotonic,
+        durations: Durations | None = None,
     ) -> None:
+        self._durations = durations or Durations()
         self._source = source
         self._schemas = schemas
         self._max_hold_back_seconds = max_hold_back_seconds
@@ -194,12 +200,15 @@ class Polls:
         return Poll(records, {**self._states, **states}, moved, frozenset(states))
 
     async def _polled(self, stop: asyncio.Event) -> Poll | None:
+        began = self._monotonic()
         try:
-            return await self._source.poll()
+            poll = await self._source.poll()
         except asyncio.CancelledError:
             if stop.is_set():
                 return None  # what was read before can be made durable
             raise
+        self._durations.observe(self._monotonic() - began)
+        return poll
 
 
 # Whether records are evaluated as they come, or a backlog of them is being caught up with.
@@ -274,6 +283,8 @@ class ConsumeLoopSpec:
     anew."""
     monotonic: Callable[[], float] = time.monotonic
     """Seconds that never go back."""
+    backups: Backups | None = None
+    """Copies of the state that is open; None where there are none to be made."""
 
 
 class ConsumeLoop:
@@ -314,8 +325,13 @@ class ConsumeLoop:
         self._low = False
         self._started = False
         self._commits: Commits | None = None
-        self._polls = Polls(source, spec.schemas, spec.max_hold_back_seconds, spec.monotonic)
+        self._polls = Polls(source, spec.schemas, spec.max_hold_back_seconds, spec.monotonic, status.polls)
         self.holder = StateHolder(spec.open_state, spec.offset_metadata, status, telemetry, spec.monotonic)
+
+    @property
+    def backups(self) -> Backups | None:
+        """Copies of the state that is open; None where there are none to be made."""
+        return self._spec.backups
 
     async def run(self, stop: asyncio.Event) -> None:
         """Read until `stop`, then make durable what was read; raises refusals and bugs."""
@@ -336,6 +352,8 @@ class ConsumeLoop:
                     await self._lose(error, stop)
         finally:
             await self._leave(LEAVE_SECONDS)
+            if self._spec.backups is not None:
+                await self._spec.backups.stop()
             if self._spec.dead_letters is not None:
                 await self._spec.dead_letters.stop()
             if self._spec.schemas is not None:
@@ -353,14 +371,17 @@ class ConsumeLoop:
                 await stop.wait()
 
     async def _leave(self, seconds: float | None) -> None:
-        await self.holder.leave(self._commits, seconds)
-        self._commits = None
+        unused = self._spec.backups is None or await self._spec.backups.leave(seconds)
+        await self.holder.leave(self._commits, seconds, unused=unused)
+        self._commits = self._status.progress = None
 
     async def _open(self) -> Commits:
         state = await self.holder.open()
         self._opened()
         if state.alerting is not None:
             state.alerting.begin()  # what is owed, and what is open, does not wait for the source
+        if state.publishing is not None:
+            state.publishing.begin()
         self._status.stage = f"{self._source.name} has not answered yet"
         source_positions, counts = state.source_positions, self.holder.counts()
         self._status.data_loss = counts.plus(state.processor.data_loss)
@@ -383,6 +404,7 @@ class ConsumeLoop:
         )
         self._commits = commits
         self._status.commits = commits
+        self._status.progress = state.processor.progress
         self._status.shown = False
         self._status.stage = None
         return commits
@@ -405,7 +427,9 @@ class ConsumeLoop:
             self._telemetry.emit(event_of(a))
         self._status.data_loss = durable.counts
         self._spec.offset_metadata.durable(durable.commit)
-        self._source.durable(durable.positions)
+        publishing = self.holder.opened.publishing
+        if publishing is None or publishing.leads:  # of several replicas one tells how far it is
+            self._source.durable(durable.positions)
         self._show(durable)
         self._status.shown = self._status.shown or durable.report is not None
 
@@ -441,6 +465,8 @@ class ConsumeLoop:
             processor.maintenance.schedule_next()
         await commits.settle(soon=not poll.records or (alarms > 0 and self._backlog.passed))
         self._status.shown = self._status.shown or processor.is_empty
+        if self._spec.backups is not None:
+            self._spec.backups.look(self.holder.opened.store)
         await yield_to_loop()
 
     async def _evaluate(self, commits: Commits, stop: asyncio.Event) -> int:
@@ -448,7 +474,9 @@ class ConsumeLoop:
         processor, alarms = self.holder.opened.processor, 0
         while processor.has_ready and not stop.is_set():
             await processor.make_room()
+            began = self._spec.monotonic()
             alarms += processor.evaluate()
+            self._status.evaluations.observe(self._spec.monotonic() - began)
             while processor.maintenance is not None and (work := processor.take_work()) is not None:
                 await processor.maintenance.run_in_thread(work)  # nothing is committed in between
                 alarms += processor.evaluate()

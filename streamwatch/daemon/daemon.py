@@ -18,9 +18,12 @@ from streamwatch.core.ports import Sink, Source
 from streamwatch.daemon.commits import Durable
 from streamwatch.daemon.consume_loop import ConsumeLoop, ConsumeLoopSpec
 from streamwatch.daemon.deliveries import Deliveries
+from streamwatch.daemon.publisher import Publisher
+from streamwatch.daemon.standby import StandbyPublisher
 from streamwatch.daemon.status import DaemonStatus
 from streamwatch.edge.process import Supervisor
 from streamwatch.telemetry import (
+    BackupSkipped,
     KernelCompiling,
     KernelReady,
     Started,
@@ -68,6 +71,9 @@ FINISH_SECONDS = 2.0
 DELIVER_SECONDS = 2.0
 """Seconds it waits for notifications that are on their way; the rest goes out after the next start."""
 
+PUBLISH_SECONDS = 2.0
+"""Seconds it waits for outcomes and events of the last commit; the rest is written after the next start."""
+
 TELL_SECONDS = 10.0
 COMPILING = "the estimators are being compiled"
 
@@ -101,6 +107,8 @@ class Attachments:
     """Shown every report."""
     deliveries: Deliveries | None = None
     """Tells people of alarms."""
+    publisher: Publisher | StandbyPublisher | None = None
+    """Writes outcomes and events to their topics."""
     supervisor: Supervisor = field(default_factory=Supervisor)
     """The service manager that started the daemon, if any."""
 
@@ -168,11 +176,12 @@ class Daemon:
         self._telemetry.emit(Started(__version__))
         await self._server.start()
         self._telemetry.emit(StartedServing(self._server.url))
-        with _signals(self.stop):
+        with _signals(self.stop, self._back_up):
             try:
                 async with asyncio.TaskGroup() as group:
                     reading = group.create_task(self._read())
                     background = [group.create_task(self._deliver()), group.create_task(supervisor.watch())]
+                    publishing = group.create_task(self._publish())
                     await self._stop.wait()
                     if self._attachments.deliveries is not None:
                         await self._attachments.deliveries.stop(DELIVER_SECONDS)
@@ -181,6 +190,7 @@ class Daemon:
                     if self._status.stage is None:
                         await asyncio.wait({reading}, timeout=FINISH_SECONDS)
                     reading.cancel()
+                    await self._end_publishing(reading, publishing)
                 self._status.stage = "stopping"
             except BaseExceptionGroup as several:
                 raise (several.exceptions[0] if len(several.exceptions) == 1 else several) from None
@@ -215,6 +225,24 @@ class Daemon:
             compiling.cancel()
         self._telemetry.emit(KernelReady(round(time.monotonic() - began, 3)))
 
+    def _back_up(self) -> None:
+        backups = self._consume_loop.backups
+        if backups is None:
+            self._telemetry.emit(BackupSkipped("the state is not on disk"))
+        else:
+            backups.ask()
+
+    async def _publish(self) -> None:
+        if self._attachments.publisher is not None:
+            await self._attachments.publisher.run()
+
+    async def _end_publishing(self, reading: asyncio.Task[None], publishing: asyncio.Task[None]) -> None:
+        """Have what the last commit holds written, for a bounded time."""
+        if self._attachments.publisher is not None:
+            await asyncio.wait({reading})
+            await self._attachments.publisher.drain(PUBLISH_SECONDS)
+        publishing.cancel()
+
     async def _deliver(self) -> None:
         if self._attachments.deliveries is not None:
             await self._attachments.deliveries.run()
@@ -230,8 +258,11 @@ class Daemon:
 
 
 @contextmanager
-def _signals(stop: Callable[[str], None]) -> Generator[None]:
-    """SIGTERM and SIGINT ask to stop; a second one of the same kind ends the process as usual."""
+def _signals(stop: Callable[[str], None], back_up: Callable[[], None]) -> Generator[None]:
+    """SIGTERM and SIGINT ask to stop; a second one of the same kind ends the process as usual.
+
+    SIGUSR1 asks for a backup.
+    """
     loop = asyncio.get_running_loop()
 
     def ask(number: signal.Signals) -> None:
@@ -240,8 +271,9 @@ def _signals(stop: Callable[[str], None]) -> Generator[None]:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask, number)
+    loop.add_signal_handler(signal.SIGUSR1, back_up)
     try:
         yield
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
             loop.remove_signal_handler(number)

@@ -14,9 +14,10 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.outbox import (
@@ -29,6 +30,7 @@ from streamwatch.core.alerting.outbox import (
     Refused,
 )
 from streamwatch.core.metrics import family
+from streamwatch.core.metrics.durations import Durations
 from streamwatch.core.metrics.series import Family
 from streamwatch.telemetry import (
     InternalEvent,
@@ -37,6 +39,9 @@ from streamwatch.telemetry import (
     NotificationSent,
     ReceiverGone,
 )
+
+_SILENT_SECONDS: Final = 0.1
+"""How often it is asked whether this process may speak."""
 
 # What became of every notification, by receiver: sent, failed, given up, or still owed.
 
@@ -154,6 +159,8 @@ class ReceiverQueue:
     reminded: bool = False
     """Whether it was reminded last: then what is new has its turn, though reminders may fail for ever."""
     gone: bool = False
+    durations: Durations = field(default_factory=Durations)
+    """Of attempts to deliver a notification."""
 
     def pause(self, answer: DeliveryResult, spec: DeliverySpec, draw: float) -> None:
         """Leave it alone after a failure: exponential back-off with full jitter, longer if it asks for it."""
@@ -186,16 +193,20 @@ class Deliveries:
         Host time in milliseconds since the epoch.
     draw
         Uniform in [0, 1), for jitter.
+    speaks
+        Whether this process may notify anybody now: of several replicas only one may. None: always.
     """
 
-    def __init__(
+    def __init__(  # clock, chance and voice are for tests and replicas
         self,
         receivers: Sequence[Receiver],
         spec: DeliverySpec,
         emit: Callable[[InternalEvent], None],
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         draw: Callable[[], float] = random.random,
+        speaks: Callable[[], bool] | None = None,
     ) -> None:
+        self._speaks = speaks
         self._spec = spec
         self._emit = emit
         self._clock_ms = clock_ms
@@ -207,12 +218,22 @@ class Deliveries:
         self._stopping = False
         self._accounts = DeliveryAccounts(self.outbox, list(self._queues), emit)
 
-    def record(self, notification: Notification) -> bytes | None:
-        """Encode a new notification for the outbox; None where no receiver wants it."""
-        wanted = self._wanted(notification)
+    @property
+    def receivers(self) -> Sequence[str]:
+        """Names of the receivers, in their order."""
+        return list(self._queues)
+
+    def record(self, notification: Notification, receivers: Sequence[str] | None = None) -> bytes | None:
+        """Encode a notification for the outbox, for these receivers or all that want it; None for none."""
+        wanted = self.wanted(notification) if receivers is None else receivers
         return self.outbox.draft(notification, wanted) if wanted else None
 
-    def add(self, notifications: Sequence[Notification], open_incidents: Sequence[Notification]) -> None:
+    def add(
+        self,
+        notifications: Sequence[Notification],
+        open_incidents: Sequence[Notification],
+        issued_to: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         """Deliver new notifications, now that the commit that holds them is durable.
 
         Parameters
@@ -221,17 +242,30 @@ class Deliveries:
             The new ones, in order.
         open_incidents
             All open incidents as of that commit, for receivers that are reminded of them.
+        issued_to
+            Receivers by id of the notification; None: all that want it.
         """
         self._open_incidents = open_incidents
         for notification in notifications:
-            self.outbox.add(notification, self._wanted(notification))
+            wanted = self.wanted(notification) if issued_to is None else issued_to[notification.id]
+            self.outbox.add(notification, wanted)
         for queue in self._queues.values():
             self._bound(queue)
             queue.woken.set()
 
-    def restore(self, outbox: Mapping[str, bytes], open_incidents: Sequence[Notification]) -> None:
-        """Owe exactly what the last durable commit says is owed, at a start or when state was opened anew."""
+    def restore(
+        self,
+        outbox: Mapping[str, bytes],
+        open_incidents: Sequence[Notification],
+        orphans: Sequence[tuple[str, Notification]] = (),
+    ) -> None:
+        """Owe exactly what the last durable commit says is owed, at a start or when state was opened anew.
+
+        `orphans` waited to be issued to receivers that are no longer configured.
+        """
         self._open_incidents = open_incidents
+        for name, notification in orphans:
+            self._accounts.drop(name, notification, "receiver_removed", 0)
         for name, notification in self.outbox.restore(outbox):
             self._accounts.drop(name, notification, "receiver_removed", 0)
         for queue in self._queues.values():
@@ -255,13 +289,19 @@ class Deliveries:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def families(self) -> list[Family]:
-        """Notifications sent, failed, pending and dropped, by receiver, since the start."""
-        return self._accounts.families()
+        """Notifications sent, failed, pending and dropped, and durations, by receiver, since the start."""
+        durations = [((name,), queue.durations.histogram()) for name, queue in self._queues.items()]
+        return [*self._accounts.families(), family("notification_duration_seconds", durations)]
 
     async def _serve(self, queue: ReceiverQueue) -> None:
         await queue.receiver.open()
         try:
             while not queue.gone:
+                if self._speaks is not None and not self._speaks():
+                    if self._stopping:
+                        return
+                    await queue.wait(_SILENT_SECONDS)
+                    continue
                 notification, seconds = self._next(queue)
                 if seconds is None or seconds > 0:
                     if self._stopping:
@@ -269,13 +309,33 @@ class Deliveries:
                     await queue.wait(seconds)
                 elif notification is not None:
                     queue.reminded = False
-                    self._account(
-                        queue, notification, await queue.receiver.deliver(notification, self._clock_ms())
+                    began = asyncio.get_running_loop().time()
+                    answer = await self._unless_silenced(
+                        queue.receiver.deliver(notification, self._clock_ms())
                     )
+                    if answer is None:
+                        continue
+                    queue.durations.observe(asyncio.get_running_loop().time() - began)
+                    self._account(queue, notification, answer)
                 else:
                     await self._remind(queue)
         finally:
             await queue.receiver.close()
+
+    async def _unless_silenced(self, attempt: Coroutine[Any, Any, DeliveryResult]) -> DeliveryResult | None:
+        """Make an attempt; None where this process may not speak any more, and has broken it off."""
+        speaks = self._speaks
+        if speaks is None:
+            return await attempt
+        attempting = asyncio.create_task(attempt)
+        try:
+            while not attempting.done() and speaks():
+                await asyncio.wait({attempting}, timeout=_SILENT_SECONDS)
+            return attempting.result() if attempting.done() else None
+        finally:
+            if not attempting.done():
+                attempting.cancel()
+                await asyncio.wait({attempting})
 
     def _next(self, queue: ReceiverQueue) -> tuple[Notification | None, float | None]:
         """Choose the next notification (None: a reminder), and in how many seconds (None: nothing to do)."""
@@ -298,7 +358,9 @@ class Deliveries:
         open_incidents = [n for n in self._open_incidents if queue.receiver.wants(n)]
         repeated = [n for n in open_incidents if not self.outbox.owes(name, n.series)]
         if repeated:
-            answer = await queue.receiver.remind(repeated, self._clock_ms())
+            answer = await self._unless_silenced(queue.receiver.remind(repeated, self._clock_ms()))
+            if answer is None:
+                return
             if isinstance(answer, Delivered):
                 queue.failures = 0
                 return
@@ -350,5 +412,6 @@ class Deliveries:
         """Give up all that has waited too long, not only what was just tried: attempts are a minute apart."""
         self._accounts.drop_issued_by(name, self._clock_ms() - self._spec.give_up_after_ms, reason)
 
-    def _wanted(self, notification: Notification) -> list[str]:
+    def wanted(self, notification: Notification) -> list[str]:
+        """Return the names of the receivers that want a notification."""
         return [name for name, queue in self._queues.items() if queue.receiver.wants(notification)]

@@ -18,7 +18,7 @@ from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Re
 from streamwatch.core.merge.merge import held_families
 from streamwatch.core.merge.released import expanded_in_turns
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.ports import DeadLetters, Decoder, Poll, Record
+from streamwatch.core.ports import DeadLetters, Decoder, Explains, Poll, Record
 from streamwatch.core.records import OFFSET, FetchedRecords, RecordBatch
 from streamwatch.daemon.status import Clocks
 from streamwatch.daemon.turns import ROOM, in_turns, room_after
@@ -146,6 +146,17 @@ class Topic:
 
     side: Side
     decoder: Decoder
+
+
+def _explain(records: Sequence[Record], batch: RecordBatch, decoder: Explains) -> None:
+    """Have the first invalid record of each reason explained: all of them may be invalid."""
+    if not batch.objects:
+        return
+    told: set[str] = set()
+    for place, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
+        if type(event) is Invalid and event.reason not in told:
+            told.add(event.reason)
+            event.detail = decoder.explain(records[place], event.reason)
 
 
 # The event loop turns often enough for health checks, and no more often than that.
@@ -296,10 +307,13 @@ class MergedRecords:
                 self._progress.forget(partition)
 
     def _decoded(self, partition: Partition, records: Sequence[Record]) -> Arrivals:
-        batch = self._topics[partition.topic].decoder.decode_batch(records)
+        decoder = self._topics[partition.topic].decoder
+        batch = decoder.decode_batch(records)
         self._recent.add(partition, records)
         self.records += len(records)
         self._rejected.keep(records, batch)
+        if isinstance(decoder, Explains):
+            _explain(records, batch, decoder)
         return arrivals_of(records, batch)
 
     def _tell(self) -> None:

@@ -95,6 +95,32 @@ class ResultsCheckpoint:
 # How far a distributed run has come, as its results topic tells.
 
 
+STALE_INTERVALS: Final = 10
+STALE_SECONDS: Final = 300.0
+
+
+@dataclass(slots=True)
+class NewestBatch:
+    """Time of the newest batch of the job, for whoever asks whether it is old.
+
+    Parameters
+    ----------
+    interval_seconds
+        Time between two batches of the job.
+    """
+
+    interval_seconds: float
+    written_ms: int | None = None
+    """Time at which it was written; None before the first."""
+
+    def is_stale(self, now_ms: int) -> bool:
+        """Tell whether it is older than ten intervals and than five minutes; not before the first."""
+        if self.written_ms is None:
+            return False
+        most_seconds = max(STALE_INTERVALS * self.interval_seconds, STALE_SECONDS)
+        return now_ms - self.written_ms > 1_000 * most_seconds
+
+
 @dataclass(slots=True)
 class RunProgress:
     """The newest batch that was taken in, and the newest record times."""
@@ -198,6 +224,8 @@ class ResultsProcessor:
         Told of models whose classes do not fit.
     host_ms
         The host's clock, in milliseconds since the epoch.
+    newest
+        Told when the newest batch was written.
     """
 
     def __init__(
@@ -206,7 +234,9 @@ class ResultsProcessor:
         checkpoint: ResultsCheckpoint,
         telemetry: Telemetry,
         host_ms: Callable[[], int],
+        newest: NewestBatch | None = None,
     ) -> None:
+        self._newest = newest or NewestBatch(0.0)
         self._spec = spec
         self._checkpoint = checkpoint
         self._host_ms = host_ms
@@ -332,7 +362,7 @@ class ResultsProcessor:
         found = view.mismatches()
         self._mismatches.tell(found)
         details = details_with((yield from monitors.details_in_slices()), found)
-        details = details_with_caveats(details, view.caveats())
+        details = details_with_caveats(details, view.caveats(), families)
         alarms = sorted(view.alarms.values(), key=lambda alarm: (alarm.event_ms, alarm.model, alarm.outcome))
         return Report(
             families,
@@ -386,6 +416,7 @@ class ResultsProcessor:
         self.uncommitted += len(whole)
         run = self._run
         run.batch, run.written_ms, run.mark = mark.batch, self._batches.marked_ms, mark_of(mark.body)
+        self._newest.written_ms = run.written_ms
         self._checkpoint.told = LastReportedBatch(mark.life, mark.batch, total_data_loss(self._lost.values()))
 
     def _models(self) -> set[str]:

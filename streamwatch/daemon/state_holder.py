@@ -131,10 +131,13 @@ class StateHolder:
         self._telemetry.emit(StateLost(str(error), delay))
         return delay
 
-    async def leave(self, commits: Commits | None, seconds: float | None) -> None:
-        """Close the store once no thread uses it; one that hangs in a flush keeps it to the end."""
+    async def leave(self, commits: Commits | None, seconds: float | None, *, unused: bool = True) -> None:
+        """Close the store once no thread uses it; one that hangs in a flush keeps it to the end.
+
+        `unused` tells whether others than commits and merges have left it.
+        """
         self._status.commits = None  # a store that is closed tells nothing of itself
-        unused = commits is None or await commits.abandon(seconds)
+        unused = (commits is None or await commits.abandon(seconds)) and unused
         if self.state is not None and self.state.processor.maintenance is not None:
             unused = await self.state.processor.maintenance.stop(seconds) and unused
         if self.state is not None:

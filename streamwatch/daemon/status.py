@@ -12,7 +12,9 @@ from typing import Final, Protocol
 
 from streamwatch import __version__
 from streamwatch.core.events import Partition
+from streamwatch.core.merge import MergeProgress
 from streamwatch.core.metrics import family, single
+from streamwatch.core.metrics.durations import Durations
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import PartitionState, Schemas, Source
 from streamwatch.daemon.source_positions import DataLossTotals
@@ -79,6 +81,19 @@ class Committing(MetricsProvider, Protocol):
         ...
 
 
+class Standby(Protocol):
+    """One of several replicas, as the status needs it."""
+
+    @property
+    def role(self) -> str:
+        """Part of this replica."""
+        ...
+
+    def unready(self) -> Sequence[str]:
+        """Reasons why this replica could not take over."""
+        ...
+
+
 class DaemonStatus:
     """Facts beside the reports, for `/readyz` and `/metrics`; all but the counts of logs wait for no commit.
 
@@ -117,6 +132,7 @@ class DaemonStatus:
         """Commits; None while state is closed."""
         self.data_loss: DataLossTotals | None = None
         """As of the last durable commit; None before state is open."""
+        self._clock = clock
         self._started = clock()
         self.stage: str | None = "starting"
         """Stage before reading starts or after it ended; None in between."""
@@ -124,6 +140,16 @@ class DaemonStatus:
         """Whether the results of the state that is open were published, or it has none."""
         self.partitions: Mapping[Partition, PartitionState] = {}
         """As of the last poll."""
+        self.progress: MergeProgress | None = None
+        """How far records were evaluated; None while state is closed."""
+        self.polls = Durations()
+        """Durations of polls."""
+        self.evaluations = Durations()
+        """Durations of turns in which records are evaluated."""
+        self.standby: Standby | None = None
+        """Part of this process as one of several replicas; None where it is alone."""
+        self.results_stale: Callable[[], bool | None] = lambda: None
+        """Tells whether the results that are shown are old; None where evaluation is the daemon's own."""
 
     @property
     def caught_up(self) -> bool:
@@ -131,11 +157,20 @@ class DaemonStatus:
         states = self.partitions.values()
         return bool(states) and all(state.caught_up for state in states) and self._source.up
 
+    def _evaluated(self, partition: Partition) -> int | None:
+        return None if self.progress is None else self.progress.positions.get(partition)
+
+    @property
+    def role(self) -> str | None:
+        """Part of this process as one of several replicas; None where it is alone."""
+        return None if self.standby is None else self.standby.role
+
     def unready(self) -> Sequence[str]:
         """Reasons why the daemon is not ready.
 
         Empty when partitions are assigned, the results of the state that was opened are on `/metrics`, and no
-        evaluated record waits for more than three intervals to be committed.
+        evaluated record waits for more than three intervals to be committed; of several replicas, when it
+        could take over.
         """
         if self.stage is not None:
             return [self.stage]
@@ -148,24 +183,36 @@ class DaemonStatus:
             reasons.append(f"records wait for their schemas: {waiting}")
         if not self.shown:
             reasons.append("the results of the state that was opened are not on /metrics yet")
+        if self.standby is not None:
+            reasons.extend(self.standby.unready())
         if self.commits is not None and (overdue := self.commits.overdue) is not None:
             reasons.append(overdue)
         return reasons
 
     def families(self) -> Sequence[Family]:
         """The facts as series."""
-        lag = [
-            ((str(partition.partition), partition.topic), float(records))
-            for partition, state in sorted(self.partitions.items())
-            if (records := lag_of(state)) is not None
-        ]
+        stale = self.results_stale()
+        lag: list[tuple[tuple[str, ...], float]] = []
+        lag_seconds: list[tuple[tuple[str, ...], float]] = []
+        for partition, state in sorted(self.partitions.items()):
+            key = str(partition.partition), partition.topic
+            if (records := lag_of(state, self._evaluated(partition))) is None:
+                continue
+            lag.append((key, float(records)))
+            last_ms = None if self.progress is None else self.progress.running_ms.get(partition)
+            if last_ms is not None:
+                lag_seconds.append((key, max(0.0, self._clock() - last_ms / 1_000) if records else 0.0))
         return [
             family("build_info", [((__version__,), 1.0)]),
             single("ready", float(not self.unready())),
-            single("caught_up", float(self.caught_up)),
+            single("caught_up", float(self.caught_up and not stale)),
+            single("results_stale", None if stale is None else float(stale)),
             single("state_durable", float(self.durable)),
             single("state_disk_low", float(self.disk_low)),
             family("consumer_lag_records", lag),
+            family("consumer_lag_seconds", lag_seconds),
+            family("poll_duration_seconds", [((), self.polls.histogram())]),
+            family("evaluation_duration_seconds", [((), self.evaluations.histogram())]),
             *self._source.families(self.data_loss),
             *(self._schemas.families() if self._schemas else ()),
             *(self.commits.families() if self.commits else ()),
@@ -175,9 +222,13 @@ class DaemonStatus:
         ]
 
 
-def lag_of(state: PartitionState) -> int | None:
-    """High watermark minus position, never negative; None before the first fetch."""
-    return None if state.high_watermark < 0 else max(0, state.high_watermark - state.position)
+def lag_of(state: PartitionState, evaluated: int | None = None) -> int | None:
+    """High watermark minus the position behind what was evaluated, never negative.
+
+    None before the first fetch. Where nothing was evaluated yet, the position of reading counts.
+    """
+    position = state.position if evaluated is None else min(evaluated, state.position)
+    return None if state.high_watermark < 0 else max(0, state.high_watermark - position)
 
 
 # Clocks of the host; a correction of its time backwards counts only once it has lasted.

@@ -101,7 +101,7 @@ def scores_of(events: Iterable[Event], outcomes: Iterable[Outcome]) -> int:
     """Number of scores that these events bring, and of those that these outcomes take along."""
     brought = sum(len(event.scores) for event in events if type(event) is Prediction and event.scores)
     if isinstance(outcomes, OutcomeBatch):
-        return brought + sum(map(len, outcomes.scores.values()))
+        return brought + len(outcomes.scores.values)
     return brought + sum(len(outcome.scores) for outcome in outcomes if outcome.scores)
 
 

@@ -24,6 +24,8 @@ from streamwatch.telemetry import Telemetry
 
 PREDICTIONS = "predictions"
 LABELS = "labels"
+CHAMPION = "drifting-v2"
+SPARED = "branch"
 _PARTITIONS = 2
 _STOP_SECONDS = 10.0
 
@@ -51,10 +53,11 @@ BuildDaemon = Callable[[Mapping[str, Any], Telemetry, Sequence[Sink]], DemoDaemo
 
 @dataclass(frozen=True, slots=True)
 class DemoSpec:
-    """Course of the demo: by default the first drift comes some twenty seconds after reading began.
+    """Course of the demo: by default the first drift comes 15 seconds after the page is there.
 
-    `seconds` ends it by itself, None runs until Ctrl-C. `head_start` instances are there when reading
-    begins.
+    On a first start estimators are compiled meanwhile, and the daemon then reads what has been written.
+    `seconds` ends it by itself, None runs until Ctrl-C. `head_start` instances are written at once. `compare`
+    compares the models with `CHAMPION`: a first start compiles for seven seconds more.
     """
 
     host: str = "127.0.0.1"
@@ -65,6 +68,7 @@ class DemoSpec:
     head_start: int = 1_000
     drift_every: int = 2_500
     seed: int = 1
+    compare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,10 @@ def settings_document(bootstrap_servers: str, spec: DemoSpec) -> dict[str, Any]:
     """Contents that the demo's configuration file would have."""
     return {
         "kafka": {"bootstrap_servers": bootstrap_servers},
-        "topics": {"predictions": [PREDICTIONS], "labels": [LABELS]},
+        "topics": {
+            "predictions": [{"name": PREDICTIONS, "mapping": {"segments": ["channel"]}}],
+            "labels": [LABELS],
+        },
         # Minutes, so that what is remembered of settled ids stays small however long the demo runs.
         # In the order in which labels happen to come, guessing what came last would look worse than it is
         # in the stream: evaluate in the order of the predictions.
@@ -89,6 +96,12 @@ def settings_document(bootstrap_servers: str, spec: DemoSpec) -> dict[str, Any]:
             "early_horizon": "1m",
             "order": "prediction_time",
             "reorder_window": "4s",
+        },
+        "monitors": {
+            "comparisons": [{"champion": CHAMPION, "challengers": ["stable-*", "adaptive-*"]}]
+            if spec.compare
+            else [],
+            "label_delays": True,
         },
         "state": {"kind": "memory"},  # the broker forgets with the process
         "http": {"listen": f"{spec.host}:{spec.port}"},
@@ -119,7 +132,7 @@ async def run_demo(spec: DemoSpec, build: BuildDaemon, console: Console) -> Demo
         finally:
             stop.set()
             daemon.stop("the demo is over")
-            if not narrator.reading.is_set():
+            if not narrator.serving.is_set():
                 showing.cancel()  # it never began
             await asyncio.wait({running, showing}, timeout=_STOP_SECONDS)
             narrator.stop()
@@ -129,16 +142,32 @@ async def run_demo(spec: DemoSpec, build: BuildDaemon, console: Console) -> Demo
     return DemoSummary(daemon.url, narrator.alarms, narrator.first_alarm_seconds)
 
 
+def things_to_try(url: str, *, compare: bool) -> tuple[str, ...]:
+    """Lines that say where to look while the demo runs."""
+    compared = f"which challenger takes the place of {CHAMPION}, on the same ids"
+    return (
+        "three things to try:",
+        f"  1. {url}/#/model/drifting-v2: since when it is worse; Segments and Labels have a story each",
+        f"  2. {url}/#/comparisons: {compared}"
+        if compare
+        else f"  2. streamwatch demo --compare: {compared}",
+        f"  3. streamwatch doctor --url {url}: what a colleague would say of this daemon",
+    )
+
+
 async def _show(
     spec: DemoSpec, bootstrap_servers: str, daemon: DemoDaemon, narrator: Narrator, stop: asyncio.Event
 ) -> None:
-    """Once the daemon reads, write the stream."""
-    await narrator.reading.wait()
+    """Once there is a page to look at, write the stream, be the estimators compiled by then or not."""
+    await narrator.serving.wait()
     stream = StreamSpec(
         seed=spec.seed,
         drift_every=spec.drift_every,
         gradual_width=spec.drift_every // 4,
         delay=DelaySpec(median_s=1.0, sigma=0.5),
+        channels=(("web", 0.55), ("app", 0.35), (SPARED, 0.1)),
+        spared=SPARED,
+        slowness=(1.0, 1.0, 2.0),
     )
     simulation = SimulationSpec(
         bootstrap_servers, PREDICTIONS, LABELS, stream=stream, rate=spec.rate, head_start=spec.head_start
@@ -148,6 +177,8 @@ async def _show(
         f"three models now predict {spec.rate:,.0f} instances a second, labels come about a second later; "
         f"in {until_drift:.0f} s the world changes under drifting-v2"
     )
+    for line in things_to_try(daemon.url, compare=spec.compare):
+        narrator.say(line)
     if spec.open_browser:
         await asyncio.to_thread(webbrowser.open, daemon.url)
     await run_simulation(simulation, stop=stop)

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.specs import HEADLINE
+from streamwatch.history.samples import counted
 from streamwatch.telemetry import (
     AlarmRaised,
     CatchUpCompleted,
@@ -80,8 +81,8 @@ class Narrator:
         """Alarms told so far."""
         self.first_alarm_seconds: float | None = None
         """From the narrator's start to the first alarm."""
-        self.reading = asyncio.Event()
-        """Set when the daemon has been assigned its partitions."""
+        self.serving = asyncio.Event()
+        """Set when the daemon's page can be looked at."""
         self._began = clock()
 
     def start(self) -> None:
@@ -113,12 +114,12 @@ class Narrator:
             case KernelReady(seconds):
                 self.say(f"estimators ready after {seconds:.1f} s")
             case StartedServing(address):
+                self.serving.set()
                 self.say(
                     f"look at {address}/ · metrics at {address}/metrics · JSON at {address}/api/v1/models"
                 )
             case TopicsAssigned(topics, partitions):
-                self.reading.set()
-                self.say(f"reading {partitions} partitions of {', '.join(topics)}")
+                self.say(f"reading {counted(partitions, 'partition')} of {', '.join(topics)}")
             case CatchUpCompleted(records):
                 self.say(f"caught up: {records:,} records read")
             case KafkaLost(error=error):

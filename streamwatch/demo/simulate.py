@@ -44,6 +44,7 @@ class _Event(msgspec.Struct, omit_defaults=True):
     prediction: str | None = None
     label: str | None = None
     scores: dict[str, float] | None = None
+    channel: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ def schedule(spec: ScheduleSpec) -> Iterator[Due]:
                 yield _label(encoder, spec, heapq.heappop(waiting))
             name = f"{spec.run}-{instance}"
             record_ms = spec.start_ms + round(at_s * 1000.0)
+            channel = None if block.channel is None else spec.stream.channels[int(block.channel[row])][0]
             for model, predicted_class in enumerate(block.predicted_class[:, row].tolist()):
                 scores = None
                 if spec.scores:
@@ -92,6 +94,7 @@ def schedule(spec: ScheduleSpec) -> Iterator[Due]:
                     model=names[model],
                     prediction=classes[predicted_class],
                     scores=scores,
+                    channel=channel,
                 )
                 yield Due(at_s, "prediction", instance, name.encode(), encoder.encode(value))
             delay_s = float(block.delay_s[row]) / spec.time_scale
@@ -271,7 +274,7 @@ async def _send(
     ahead_s = spec.head_start / spec.rate
     start_ms = now_ms - round(1000.0 * ahead_s)
     if spec.flat_out and spec.outcomes is not None:
-        longest_s = spec.stream.delay.limit_s / spec.time_scale
+        longest_s = spec.stream.delay.limit_s * max(spec.stream.slowness) / spec.time_scale
         start_ms = now_ms - round(1000.0 * (spec.outcomes / spec.rate + longest_s))
     layout = ScheduleSpec(
         stream=spec.stream,

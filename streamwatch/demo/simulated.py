@@ -12,6 +12,9 @@ know:
 * `adaptive-v3` reads all and keeps re-estimating the fickle centres from the labels: it dips and recovers;
 * any further model is `stable-vN` with noise of its own, so models differ.
 
+Instances may come through channels, a segment of their predictions, one of which no drift touches; and the
+labels of a class may take longer than those of others.
+
 Everything is drawn block by block from one generator, so equal specs give equal streams.
 """
 
@@ -96,7 +99,9 @@ class StreamSpec:
 
     `persistence` ρ is the probability that a label repeats its predecessor outright; otherwise it is
     drawn from `priors`. A drift comes every `drift_every` instances, abrupt and gradual (`gradual_width`)
-    in turn, between concept 0 and concept 1; 0 for none.
+    in turn, between concept 0 and concept 1; 0 for none. Each instance comes through one of `channels` (name,
+    share), independently; drifts leave those of the channel `spared` as they are. `slowness` has for each
+    class by how much its labels take longer.
     """
 
     seed: int = 1
@@ -107,8 +112,15 @@ class StreamSpec:
     drift_every: int = 5_000
     gradual_width: int = 1_500
     delay: DelaySpec = field(default_factory=DelaySpec)
+    channels: tuple[tuple[str, float], ...] = ()
+    spared: str = ""
+    slowness: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
     def __post_init__(self) -> None:
+        if self.channels and abs(sum(share for _, share in self.channels) - 1.0) > 1e-9:
+            raise ValueError(f"shares of channels must sum to 1, got {self.channels}")
+        if self.spared and self.spared not in dict(self.channels):
+            raise ValueError(f"spared must be one of the channels {self.channels}, got {self.spared!r}")
         if self.models < 1:
             raise ValueError(f"a stream needs at least one model, got {self.models}")
         if not 0.0 <= self.persistence < 1.0:
@@ -155,18 +167,26 @@ class StreamSpec:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive instances: truth (n,), predicted (models, n), scores (models, n, 3), delay_s (n,)."""
+    """Consecutive instances: truth (n,), predicted (models, n), scores (models, n, 3), delay_s (n,).
+
+    `channel` (n,) has the index of the channel of each; None without channels.
+    """
 
     first: int
     true_class: Classes
     predicted_class: Classes
     scores: Floats
     delay_s: Floats
+    channel: Classes | None = None
 
 
 def blocks(spec: StreamSpec) -> Iterator[Block]:
     """The stream without end, `BLOCK` instances at a time."""
     rng = np.random.default_rng(spec.seed)
+    # Of its own, so that channels change nothing else.
+    of_channels = np.random.default_rng([spec.seed, 1])
+    names, shares = [name for name, _ in spec.channels], [share for _, share in spec.channels]
+    slowness = np.asarray(spec.slowness, dtype=np.float64)
     priors = np.asarray(spec.priors, dtype=np.float64)
     lasting = _LASTING_SCALE * np.eye(3)
     fickle = _FICKLE_SCALE * np.eye(3)
@@ -177,14 +197,17 @@ def blocks(spec: StreamSpec) -> Iterator[Block]:
         true_class = _chain(rng, previous, priors, spec.persistence)
         previous = int(true_class[-1])
         concept = (rng.random(BLOCK) < spec.concept_probability(positions)).astype(np.int64)
+        channel = of_channels.choice(len(names), size=BLOCK, p=shares) if names else None
+        if channel is not None and spec.spared:
+            concept[channel == names.index(spec.spared)] = 0
         x_lasting = lasting[true_class] + rng.standard_normal((BLOCK, 3))
         x_fickle = fickle[(true_class + concept) % 3] + rng.standard_normal((BLOCK, 3))
         base = _discriminant(x_lasting, lasting) + np.log(np.maximum(priors, 1e-12))
         logits = np.stack(
             [_logits(kind, base, x_fickle, fickle, learned, rng) for kind in range(spec.models)]
         )
-        delay_s = spec.delay.draw(rng, BLOCK)
-        yield Block(first, true_class, logits.argmax(axis=2), _softmax(logits), delay_s)
+        delay_s = spec.delay.draw(rng, BLOCK) * slowness[true_class]
+        yield Block(first, true_class, logits.argmax(axis=2), _softmax(logits), delay_s, channel)
         for k in range(3):
             if (true_class == k).any():
                 mean = x_fickle[true_class == k].mean(axis=0)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 UNKNOWN: Final = "–"
 """What is undefined."""
+_OVERALL: Final = "landmark"
 _YEAR_2000: Final = 946_684_800.0
 _WORDS: Final = {1.0: "better", -1.0: "worse", 0.0: "open"}
 _NEEDED: Final = "more outcomes are needed for a verdict"
@@ -32,7 +33,7 @@ def moment(seconds: Any) -> str:
     """Date and time in UTC; a recording without timestamps has none worth showing."""
     if not isinstance(seconds, int | float) or seconds < _YEAR_2000:
         return UNKNOWN
-    return datetime.fromtimestamp(seconds, tz=UTC).isoformat(sep=" ", timespec="seconds")
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def verdict_of(metrics: Mapping[str, Any], opponent: str) -> str:
@@ -42,7 +43,10 @@ def verdict_of(metrics: Mapping[str, Any], opponent: str) -> str:
         return UNKNOWN
     since = leaf(metrics, "verdict_since_outcome", opponent)
     word = _WORDS.get(float(value), UNKNOWN)
-    return word if since is None or word == "open" else f"{word} since outcome {count(since)}"
+    if since is None or word == "open":
+        return word
+    when = moment(leaf(metrics, "verdict_since_timestamp_seconds", opponent))
+    return f"{word} since outcome {count(since)}" + ("" if when == UNKNOWN else f", {when}")
 
 
 def headline_of(document: Mapping[str, Any]) -> str:
@@ -58,6 +62,21 @@ def headline_of(document: Mapping[str, Any]) -> str:
     return f"{said} since {moment(headline['since_timestamp_seconds'])} ({headline['status']})"
 
 
+def counted_verdicts(models: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Names of models by verdict: worse, better, open (neither is shown so far)."""
+    found: dict[str, list[str]] = {"worse": [], "better": [], "open": []}
+    for name, model in models.items():
+        word = headline_of(model).split()[0]
+        found[word if word in found else "open"].append(name)
+    return found
+
+
+def worst_first(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Names of models: those that are worse, those of which nothing is shown, those that are better."""
+    order = ("worse", "open", UNKNOWN, "better")
+    return sorted(models, key=lambda name: (order.index(headline_of(models[name]).split()[0]), name))
+
+
 def answers(models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """A sentence for each model of a document as of `/api/v1/models`; those that are worse come first.
 
@@ -66,21 +85,47 @@ def answers(models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     models
         `metrics` and `details` of each model.
     """
-    found = {name: headline_of(model) for name, model in models.items()}
-    order = ("worse", "open", UNKNOWN, "better")
-    for name in sorted(found, key=lambda name: (order.index(found[name].split()[0]), name)):
-        yield f"{name} {_sentence(found[name], models[name]['metrics'])}"
+    for name in worst_first(models):
+        yield f"{name} {_sentence(headline_of(models[name]), models[name])}"
 
 
-def _sentence(headline: str, metrics: Mapping[str, Any]) -> str:
+NO_CHANGE: Final = ("persistent", "persistent_at_prediction")
+"""Baselines that are called no change: beside verdicts in the order of labels, and by cohorts."""
+
+
+def no_change_of(document: Mapping[str, Any]) -> str:
+    """Name the baseline that a model's headline calls no change: the one that its verdict is about.
+
+    By cohorts it is the last label known when the prediction was made, else the previous label.
+    """
+    return NO_CHANGE[leaf(document["details"], "headline", "basis") == "cohorts"]
+
+
+def _sentence(headline: str, document: Mapping[str, Any]) -> str:
     word, _, rest = headline.partition(" ")
-    right, unchanged = leaf(metrics, "accuracy_ratio"), leaf(metrics, "baseline_accuracy_ratio", "persistent")
-    known = f" ({_share(right)} right, no change {_share(unchanged)})" if right and unchanged else ""
+    metrics = document["metrics"]
+    right = leaf(metrics, "accuracy_ratio")
+    majority = leaf(document["details"], "headline", "opponent") == "majority"
+    baseline = "majority" if majority else no_change_of(document)
+    opponent = leaf(metrics, "baseline_accuracy_ratio", baseline)
+    whom = "the majority" if majority else "no change"
+    known = f" ({_shares(right, opponent, whom)})" if right and opponent else ""
     if word not in ("better", "worse"):
         return f"is neither better nor worse than no change so far: {_NEEDED}{known}"
     return f"is {word} {rest if rest.startswith('than') else f'than no change {rest}'}{known}"
 
 
-def _share(by_forgetting: Mapping[str, float]) -> str:
-    """Over everything where a landmark is kept, else under the first forgetting."""
-    return f"{100 * by_forgetting.get('landmark', next(iter(by_forgetting.values()))):.1f} %"
+def _shares(right: Mapping[str, float], opponent: Mapping[str, float], whom: str) -> str:
+    """Say how many were right lately, which is what a verdict is about, and over everything."""
+    lately = next((name for name in right if name != _OVERALL and name in opponent), None)
+    said: list[str] = []
+    if lately is not None:
+        said.append(f"lately {_percent(right[lately])} right, {whom} {_percent(opponent[lately])}")
+    if _OVERALL in right and _OVERALL in opponent:
+        words = "overall {} and {}" if said else f"{{}} right, {whom} {{}}"
+        said.append(words.format(_percent(right[_OVERALL]), _percent(opponent[_OVERALL])))
+    return "; ".join(said)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.events import segments_text
-from streamwatch.core.outcomes import ScoreColumns
+from streamwatch.core.scores import ScoreLists
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.decoders.fields import canonical_text
 
@@ -64,10 +64,14 @@ class Numbers:
             broken = isinstance(value, float) and not value.is_integer()  # a probability is no class
             if text is None or text == "" or broken:
                 raise ValueError(f"{what} must be texts, whole numbers or booleans, got {value!r}")
-            number = self._numbers.setdefault(text, len(self.names))
-            if number == len(self.names):
-                self.names.append(text)
-            self._seen[key] = number
+            number = self._seen[key] = self.number_of(text)
+        return number
+
+    def number_of(self, name: str) -> int:
+        """Number of a name, whatever it is."""
+        number = self._numbers.setdefault(name, len(self.names))
+        if number == len(self.names):
+            self.names.append(name)
         return number
 
 
@@ -122,8 +126,10 @@ def default_spec() -> MonitorsSpec:
     return replace(plain, registers=(probabilities_under(plain.forgetting), SegmentsSpec()))
 
 
-def scores_of(given: Any, count: int, segments: NDArray[np.int32]) -> ScoreColumns:
-    """Scores of all outcomes by their positions, of no class where none are given, and their segments.
+def scores_of(
+    given: Any, count: int, segments: NDArray[np.int32], numbers: Numbers
+) -> tuple[NDArray[np.intp], ScoreLists]:
+    """Positions of the outcomes with scores, and these in this order, beside their segments.
 
     Parameters
     ----------
@@ -134,6 +140,8 @@ def scores_of(given: Any, count: int, segments: NDArray[np.int32]) -> ScoreColum
         Outcomes.
     segments
         Number of each outcome's segments, shape (count,).
+    numbers
+        Numbers of classes, to which those of the columns are added.
 
     Raises
     ------
@@ -154,7 +162,12 @@ def scores_of(given: Any, count: int, segments: NDArray[np.int32]) -> ScoreColum
                 f"scores[{name!r}] must be in [0, 1] or NaN, got {column[wrong[0]]} at position {wrong[0]}"
             )
         table[:, place] = column
-    return ScoreColumns(list(columns), table, segments)
+    there = ~np.isnan(table)
+    sizes = np.count_nonzero(there, axis=1)
+    scored = np.flatnonzero(sizes)
+    classes = np.array([numbers.number_of(name) for name in columns], np.int32)
+    listed = np.broadcast_to(classes, table.shape)[there]
+    return scored, ScoreLists(np.cumsum(sizes[scored]), listed, table[there], segments[scored])
 
 
 def segments_of(given: Any, count: int) -> tuple[NDArray[np.int32], list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, Final
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm
+from streamwatch.core.metrics.series import Family
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.history.columns import column_of, columns_of, default_spec, part_of
 from streamwatch.history.outcome_arrays import OutcomeArrays
@@ -215,7 +216,11 @@ class Evaluator:
             If there is no such model.
         """
         self._known(model)
-        return self._estimators.details()[model]
+        return dict(self._estimators.details()[model])
+
+    def families(self) -> Sequence[Family]:
+        """Every estimate as the families of `/metrics`."""
+        return list(self._estimators.families())
 
     def rows(self) -> list[dict[str, str | float]]:
         """Every estimate of every model as rows `metric`, its labels, `value`: for a frame.

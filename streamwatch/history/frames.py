@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Final, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import Alarm
 from streamwatch.core.specs import MonitorsSpec
+from streamwatch.history.answers import answers, worst_first
 from streamwatch.history.columns import column_of, part_of
 from streamwatch.history.evaluator import Evaluator
 from streamwatch.history.samples import counted
@@ -20,6 +22,8 @@ CHUNK: Final = 100_000
 _COLOURS: Final = ("#1f77b4", "#c02020", "#207020", "#7a4fa0")
 _BESIDE: Final = (("persistent", "no change"), ("majority", "always the majority"))
 _MODEL: Final = "model"
+_SHOWN: Final = 20
+"""Models of which a notebook shows the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,33 @@ class Replayed:
     def __repr__(self) -> str:
         """A line, as notebooks show what a cell gives; `estimates` and `curves` have the numbers."""
         return f"<Replayed: {self.evaluator!r}, {counted(len(self.alarms), 'alarm')}>"
+
+    def verdicts(self) -> dict[str, str]:
+        """Say for each model whether it is better than no change, those first that are worse.
+
+        `evaluator.verdicts` has the numbers, by opponent.
+        """
+        from streamwatch.edge.web.routes.json_api import by_model  # noqa: PLC0415 - loads the web server
+
+        models, _ = by_model(self.evaluator.families())
+        documents = {
+            name: {"metrics": metrics, "details": self.evaluator.details(name)}
+            for name, metrics in models.items()
+        }
+        names = worst_first(documents)
+        return dict(zip(names, answers(documents), strict=True))
+
+    def _repr_html_(self) -> str:
+        """The answers as notebooks show them: a line for each model, and how many alarms there were."""
+        said = list(self.verdicts().values())
+        lines = [
+            *said[:_SHOWN],
+            *([f"… and {len(said) - _SHOWN:,} more models"] if len(said) > _SHOWN else []),
+        ]
+        alarms = counted(len(self.alarms), "alarm")
+        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        more = f"{alarms}; .plot(), .estimates() and .alarm_columns() show more"
+        return f"<div><ul>{items}</ul><p>{more}</p></div>"
 
     def estimates(self) -> dict[str, list[Any]]:
         """Every estimate at the end, as columns for a frame: metric, its labels, value."""

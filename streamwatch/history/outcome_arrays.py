@@ -104,7 +104,7 @@ class OutcomeArrays:
         numbers, texts = segments_of(segments, len(records))
         if texts and not self._by_segment:
             raise ValueError("segments need a SegmentsSpec in spec.registers, got a spec without")
-        known = scores_of(scores, len(records), numbers)
-        unscored = np.where(numbers < 0, -1, SEGMENTS_FROM + numbers)
-        records["scores"] = np.where(known.scored, np.arange(len(records)), unscored)
-        return OutcomeBatch(records, self._models.names, self._classes.names, known, texts)
+        scored, lists = scores_of(scores, len(records), numbers, self._classes)
+        records["scores"] = np.where(numbers < 0, -1, SEGMENTS_FROM + numbers)
+        records["scores"][scored] = np.arange(len(scored))
+        return OutcomeBatch(records, self._models.names, self._classes.names, lists, texts)

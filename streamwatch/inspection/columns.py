@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.envelopes import EnvelopeKind
 from streamwatch.edge.decoders.fields import canonical_text
+from streamwatch.edge.decoders.texts import Texts
+from streamwatch.inspection.words import named_steps
 
 # One record as locations and what stands there, in the notation of mappings.
 
@@ -24,6 +26,8 @@ MAX_PLACES: Final = 400
 """Locations of one record that are looked at."""
 MAX_ELEMENTS: Final = 2
 """First elements of an array that are looked at."""
+MAX_CELLS: Final = 32
+"""First cells of a row that are looked at."""
 _FRAME: Final = 5
 """Bytes before the content: a zero byte and the number of a schema."""
 
@@ -55,13 +59,28 @@ class FlatRecord:
         return self.record.timestamp
 
 
+NOT_JSON: Final = "not JSON"
 NULL: Final = "null"
 SKIPPED: Final = "skipped"
 """Faults that are none: a record without a value, and one that its envelope is not about."""
 
 
-def flatten(record: Record, envelope: EnvelopeKind | None = None) -> FlatRecord:
-    """Lay out key, headers and value of one record, out of its envelope."""
+def flatten(
+    record: Record, envelope: EnvelopeKind | None = None, texts: Texts | None = None, *, plain: bool = False
+) -> FlatRecord:
+    """Lay out key, headers and value of one record, out of its envelope.
+
+    Parameters
+    ----------
+    record
+        The record.
+    envelope
+        What its value is wrapped in.
+    texts
+        Reads texts in the value that hold more.
+    plain
+        The value is a text, and no JSON.
+    """
     flat = FlatRecord(record)
     _fill_key(flat, record.key)
     for name, content in record.headers:
@@ -69,7 +88,7 @@ def flatten(record: Record, envelope: EnvelopeKind | None = None) -> FlatRecord:
             continue  # attributes of a CloudEvent, which are in its envelope
         if (text := _text(content)) is not None and name:
             flat.scalars[f"header:{name}"] = text
-    flat.fault = record.fault or _fill(flat, record.value, envelope)
+    flat.fault = record.fault or _fill(flat, record.value, envelope, texts, plain=plain)
     return flat
 
 
@@ -101,24 +120,33 @@ def framed_schema(value: bytes) -> int | None:
     return int.from_bytes(value[1:_FRAME]) if len(value) > _FRAME and value[0] == 0 else None
 
 
-def _fill(flat: FlatRecord, value: bytes | None, envelope: EnvelopeKind | None) -> str:  # noqa: PLR0911
+def _fill(  # noqa: PLR0911
+    flat: FlatRecord,
+    value: bytes | None,
+    envelope: EnvelopeKind | None,
+    texts: Texts | None,
+    *,
+    plain: bool,
+) -> str:
     if value is None:
         return NULL
     if (schema := framed_schema(value)) is not None:
         return f"framed by a schema registry (schema {schema})"
+    content: Any = _text(value) if plain else None
+    if plain and content is None:
+        return "not text"
     try:
-        content: Any = msgspec.json.decode(value)
+        content = content.strip() if plain else msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return "not JSON"
+        return NOT_JSON
     if envelope is not None:
         content, fault = _out_of(envelope, content, flat.record)
         if fault:
             return fault
-    if isinstance(content, str) and content.lstrip().startswith("{"):
-        return "JSON inside a JSON string"
-    if not isinstance(content, dict | list):
-        return f"JSON, but {'a text' if isinstance(content, str) else 'a single value'} and not an object"
-    flat.tree = cast("Any", content)
+    try:
+        flat.tree = content if texts is None else texts.read(content)
+    except ValueError:
+        return "not written as the others"
     walk("value", flat.tree, flat)
     return ""
 
@@ -152,18 +180,46 @@ def _walk(location: str, content: Any, flat: FlatRecord, depth: int) -> Iterator
                 yield from _walk(f"{location}.{_step(name)}", inner, flat, depth + 1)
     elif isinstance(content, list) and depth < MAX_DEPTH:
         flat.arrays[location] = content
-        for at, inner in enumerate(content[:MAX_ELEMENTS]):
+        if (named := _names_elements(content)) is not None:
+            for name, inner in named:
+                yield from _walk(f"{location}[{name}]", inner, flat, depth + 1)
+            return
+        most = MAX_CELLS if location.endswith("]") else MAX_ELEMENTS  # a row of a table, or elements alike
+        for at, inner in enumerate(content[:most]):
             yield from _walk(f"{location}[{at}]", inner, flat, depth + 1)
     elif isinstance(content, str | int | float):
         yield location, content
 
 
+def _names_elements(array: Sequence[Any]) -> list[tuple[str, Any]] | None:
+    """Elements by the field that tells each from the others, as pairs of key and value are; else None."""
+    for field_ in ("key", "name", "label"):
+        names = [each.get(field_) for each in array if isinstance(each, dict) and "value" in each]
+        if (
+            len(array) > 0
+            and len(names) == len(array) == len({*map(str, names)})
+            and all(map(_is_name, names))
+        ):
+            return [
+                (f"{field_}={name}", {k: v for k, v in each.items() if k != field_})
+                for name, each in zip(names, array, strict=True)
+            ]
+    return None
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and name.isprintable() and name != "" and not set(name) & _OF_STEPS
+
+
+_OF_STEPS: Final = frozenset('[]"')
+
+
 def _step(name: str) -> str:
-    """Name of a field as a step of a location: quoted where it has a dot or a bracket."""
+    """Name of a field as a step of a location: quoted where it has a dot, a bracket or an asterisk."""
     return f'"{name}"' if _SPECIAL & set(name) else name
 
 
-_SPECIAL: Final = frozenset(".[]")
+_SPECIAL: Final = frozenset(".[]*")
 _UNWRITABLE: Final = frozenset('"\\')
 
 
@@ -244,4 +300,4 @@ class Column:
     @property
     def leaf(self) -> str:
         """Last step of the location: the field's own name."""
-        return self.location.removeprefix("header:").rpartition(".")[2]
+        return named_steps(self.location).removeprefix("header:").rpartition(".")[2]

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from math import exp
 
 from streamwatch.core.events import Side
-from streamwatch.edge.decoders.mapping import Places, TimestampUnit
+from streamwatch.edge.decoders.mapping import KeyOf, Places, TimestampUnit, Trimmed
+from streamwatch.edge.decoders.texts import TextRule
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One location chosen, why, how surely (0.5 to 1), and the next best where it is close.
 
-    `further` are locations whose texts follow that of the first one, as of a name and its version.
+    `further` are locations whose texts follow that of the first one, as of a name and its version. `form` is
+    how a mapping names what stands at the location, where that is not the location itself.
     """
 
     location: str
@@ -23,10 +25,13 @@ class Choice:
     confidence: float = 1.0
     runner_up: str = ""
     further: tuple[str, ...] = ()
+    form: Trimmed | KeyOf | None = None
 
     @property
     def locations(self) -> Places:
         """The location, or all of them, as a mapping has them."""
+        if self.form is not None:
+            return self.form
         return (self.location, *self.further) if self.further else self.location
 
     @property
@@ -50,7 +55,8 @@ class Numbers:
 class ScoreChoice:
     """Classes that a score stands for: `above` from the threshold on, else `below`."""
 
-    threshold: float
+    threshold: float | str
+    """A number, or its location."""
     above: str
     below: str
 
@@ -68,7 +74,8 @@ class TopicGuess:
     is the location that tells predictions from labels, with the text of each. `has_fold_field`: records
     have what the default mapping takes for a fold. `optional`: many have no class. `largest`: the prediction
     is the class with the largest of several numbers. `envelope` is what values are wrapped in,
-    `format` what they are written in where that is not JSON, `key_format` the same of keys. `when`: location
+    `format` what they are written in where that is not JSON, `key_format` the same of keys, `decode` texts in
+    them that hold more. `when`: location
     → texts of the records that are meant. `others` are further mappings of the topic: of other models that
     predict in the same records.
     """
@@ -93,19 +100,31 @@ class TopicGuess:
     when: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     others: tuple[TopicGuess, ...] = ()
     key_format: str | None = None
+    decode: tuple[TextRule, ...] = ()
+
+    @property
+    def value_locations(self) -> list[str]:
+        """Locations in the value that a mapping of the topic looks at."""
+        own = [location for location in self._locations if location.startswith("value")]
+        return own + [location for each in self.others for location in each.value_locations]
 
     @property
     def uses_key(self) -> bool:
         """Tell whether a mapping of the topic looks at keys."""
+        return any(re.match(r"key\b", location) for location in self._locations) or any(
+            each.uses_key for each in self.others
+        )
+
+    @property
+    def _locations(self) -> list[str]:
         choices = (self.id, self.model, self.prediction, self.label, self.timestamp)
         locations = [
             location for choice in choices if choice for location in (choice.location, *choice.further)
         ]
         locations += [numbers.location for numbers in (self.scores, self.largest) if numbers is not None]
-        locations += [*self.when, *([] if self.kind is None else [self.kind[0]])]
-        return any(re.match(r"key\b", location) for location in locations) or any(
-            each.uses_key for each in self.others
-        )
+        if self.score is not None and isinstance(self.score.threshold, str):
+            locations.append(self.score.threshold)
+        return [*locations, *self.when, *([] if self.kind is None else [self.kind[0]])]
 
 
 @dataclass(frozen=True, slots=True)

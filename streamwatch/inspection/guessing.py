@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Final
 
 from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.texts import TextRule, Texts
 from streamwatch.inspection.classes import scores
-from streamwatch.inspection.columns import NULL, SKIPPED, FlatRecord, flatten
+from streamwatch.inspection.columns import NOT_JSON, NULL, SKIPPED, FlatRecord, flatten
 from streamwatch.inspection.envelopes import envelope_of, within
+from streamwatch.inspection.fields import with_fields
 from streamwatch.inspection.guessed import Guess, TopicGuess
-from streamwatch.inspection.ids import Pairing, affixes, best_pairing, id_columns, paired, views
+from streamwatch.inspection.ids import (
+    Pairing,
+    affixes,
+    best_pairing,
+    id_columns,
+    paired,
+    views,
+    with_affixes,
+    with_composites,
+)
 from streamwatch.inspection.mappings import with_challengers
 from streamwatch.inspection.models import are_separated
 from streamwatch.inspection.sampling import sampling_note
 from streamwatch.inspection.streams import Stream, streams_of
+from streamwatch.inspection.texts import text_rules
 from streamwatch.inspection.topic_guesses import both_guess, label_guess, label_model, prediction_guess
 from streamwatch.inspection.words import LABEL, MODEL, PREDICTION, weight
 
@@ -128,22 +141,20 @@ def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
     problems: list[str] = []
     notes: list[str] = []
     streams: dict[str, Sequence[Stream]] = {}
-    envelopes: dict[str, str] = {}
-    for topic, records in flats.items():
-        if (known := envelope_of(records)) is not None:
-            kind, note = known
-            envelopes[topic] = kind.name
-            notes.append(f"topic {topic}: {note}")
-            records = [flatten(record, kind) for record in samples[topic]]  # noqa: PLW2901
+    ways: dict[str, _Read] = {}
+    for topic, flat in flats.items():
+        read = _read(samples[topic], flat)
+        records, ways[topic] = read.records, read
+        notes += [f"topic {topic}: {note}" for note in read.notes]
         if fault := _unreadable(topic, records):
             problems.append(fault)
         else:
             notes += _unaddressable(topic, records)
             streams[topic] = streams_of(topic, records)
-    best = best_pairing(streams) or _of_one_topic(streams)
+    best = _best(streams) or _of_one_topic(streams)
     if best is None:
         return Guess(problems=(*problems, *no_ids_meet(streams)), notes=tuple(notes))
-    pairings = [best, *_further(best, streams)]
+    pairings = [with_fields(pairing) for pairing in (best, *_further(best, streams))]
     known = {pairing.predictions.topic for pairing in pairings} | {
         pairing.labels.topic for pairing in pairings
     }
@@ -153,8 +164,73 @@ def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
     of_predictions = {pairing.predictions.topic: pairing.predictions for pairing in pairings}
     notes += [note for stream in of_predictions.values() if (note := sampling_note(stream)) is not None]
     guessed, found = _topics(pairings)
-    topics = [replace(topic, envelope=envelopes.get(topic.topic)) for topic in guessed]
+    topics = [ways[topic.topic].told(topic) for topic in guessed]
     return Guess(tuple(topics), (*problems, *found), tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Records of a topic, and how they had to be read."""
+
+    records: Sequence[FlatRecord]
+    envelope: str | None = None
+    plain: bool = False
+    rules: tuple[TextRule, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def told(self, guess: TopicGuess) -> TopicGuess:
+        """The guess with how records are read; of texts that hold more, those that it looks into."""
+        used = guess.value_locations
+        rules = tuple(
+            rule
+            for rule in self.rules
+            if any(re.match(re.escape(rule.place) + r"[.\[]", each) for each in used)
+        )
+        return replace(
+            guess, envelope=self.envelope, format="text" if self.plain else guess.format, decode=rules
+        )
+
+
+TEXTS_IN_TEXTS: Final = 2
+"""Times that texts are looked for in what other texts hold."""
+
+
+def _read(samples: Sequence[Record], records: Sequence[FlatRecord]) -> _Read:
+    """Find how a topic's records are to be read: out of an envelope, as text, with texts that hold more."""
+    notes: list[str] = []
+    filled = sum(record.fault not in {NULL, SKIPPED} for record in records)
+    plain = sum(record.fault == NOT_JSON for record in records) > READABLE * filled
+    kind = None
+    if plain:
+        records = [flatten(record, plain=True) for record in samples]
+        notes.append("values are no JSON: each is a text, in the place value")
+    elif (known := envelope_of(records)) is not None:
+        kind, note = known
+        notes.append(note)
+        records = [flatten(record, kind) for record in samples]
+    rules: tuple[TextRule, ...] = ()
+    for _ in range(TEXTS_IN_TEXTS):
+        more = text_rules(records)
+        if not more:
+            break
+        rules += more
+        records = [flatten(record, kind, Texts(rules), plain=plain) for record in samples]
+    return _Read(records, None if kind is None else kind.name, plain, rules, tuple(notes))
+
+
+def _best(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
+    """The best pairing: of ids as they are, without what one side has around them, or of several fields."""
+    best = best_pairing(streams)
+    if best is None or best.ids[0].fan_out > FAN_OUT:
+        changed = with_affixes(streams)
+        other = None if changed is None else best_pairing(changed)
+        if other is not None and (best is None or other.ids[0].fan_out < best.ids[0].fan_out):
+            best = other
+    if best is None or best.ids[0].fan_out <= FAN_OUT or _are_of_models(best):
+        return best
+    together = with_composites(best.predictions, best.labels)
+    found = None if together is None else paired(*together)
+    return found if found is not None and found.ids[0].fan_out <= FAN_OUT else best
 
 
 def _of_one_topic(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
@@ -199,7 +275,7 @@ def _topics(pairings: Sequence[Pairing]) -> tuple[list[TopicGuess], list[str]]:
     problems = [problem for pairing in pairings for problem in class_problems(pairing)]
     if best.predictions.kind is not None and best.predictions.topic == best.labels.topic:
         return both_guess(best), problems
-    if best.predictions is best.labels:
+    if best.predictions.topic == best.labels.topic:
         return ([prediction_guess(best), label_guess(best)] if best.is_usable else []), problems
     topics: dict[str, TopicGuess] = {}
     for pairing in pairings:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from statistics import mean
 from typing import Final
 
+from streamwatch.edge.decoders.mapping import Affixes
 from streamwatch.inspection.classes import TELLING, ClassPair, ScorePair, class_pairs, score_pair, scores
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.models import model_locations
@@ -131,6 +133,9 @@ def joined_rows(left: Stream, right: Stream, pair: IdPair) -> list[tuple[int, in
     return joined
 
 
+NOTHING: Final = Affixes()
+
+
 @dataclass(frozen=True, slots=True)
 class Affix:
     """Reason why the ids of two fields do not meet, such as what one side has before its own."""
@@ -139,6 +144,91 @@ class Affix:
     right: str
     note: str
     shared: int
+    of_left: Affixes = NOTHING
+    of_right: Affixes = NOTHING
+    """What to leave out of the ids of each side so that they meet; nothing where that does not help."""
+
+
+def with_affixes(streams: Mapping[str, Sequence[Stream]]) -> Mapping[str, Sequence[Stream]] | None:
+    """Leave out of ids what one side has before or behind its own; None where that does not make any meet."""
+    wholes = [of_topic[0] for of_topic in streams.values() if of_topic]
+    found = [
+        (affix, left, right)
+        for left, right in combinations(wholes, 2)
+        for affix in affixes(left, right)
+        if any(affix.of_left + affix.of_right)
+    ]
+    if not found:
+        return None
+    affix, left, right = max(found, key=lambda each: each[0].shared)
+    changed = {left.topic: {affix.left: affix.of_left}, right.topic: {affix.right: affix.of_right}}
+    return {
+        topic: [
+            replace(stream, affixes={k: v for k, v in changed.get(topic, {}).items() if any(v)})
+            for stream in of_topic
+        ]
+        for topic, of_topic in streams.items()
+    }
+
+
+def with_composites(left: Stream, right: Stream) -> tuple[Stream, Stream] | None:
+    """Let two or three fields make the id together, if no one of them tells records apart on both sides.
+
+    Fields of both sides belong together if they have contents in common. None where none do.
+    """
+    pairs = _shared_columns(left, right)
+    for size in (2, 3):
+        for chosen in combinations(pairs, size):
+            lefts, rights = tuple(a for a, _ in chosen), tuple(b for _, b in chosen)
+            if len(set(lefts)) < size or len(set(rights)) < size:
+                continue
+            streams = tuple(
+                replace(stream, composites={" and ".join(locations): locations})
+                for stream, locations in ((left, lefts), (right, rights))
+            )
+            a, b = (next(iter(stream.composites)) for stream in streams)
+            pair = _pair(streams[0].id_columns[a], streams[1].id_columns[b])
+            if pair is not None and pair.fan_out < TOGETHER and pair.cover > SHARED_MUCH:
+                return streams[0], streams[1]
+    return None
+
+
+TOGETHER: Final = 1.1
+"""Records that one may meet by an id of several fields."""
+MAX_COLUMNS: Final = 8
+"""Pairs of fields that are tried."""
+
+
+def _shared_columns(left: Stream, right: Stream) -> list[tuple[str, str]]:
+    """Pairs of fields that could be parts of an id, those with the most contents first."""
+    found: list[tuple[float, str, str]] = []
+    for a in _parts(left):
+        for b in _parts(right):
+            common = len(a.counts.keys() & b.counts.keys())
+            alike = a.leaf.casefold() == b.leaf.casefold()
+            if common > PART_IN_COMMON * min(len(a.counts), len(b.counts)) and (
+                alike or common >= MIN_DISTINCT
+            ):
+                found.append((common * (1.0 + alike), a.location, b.location))
+    return [(a, b) for _, a, b in sorted(found, reverse=True)[:MAX_COLUMNS]]
+
+
+PART_IN_COMMON: Final = 0.5
+
+
+def _parts(stream: Stream) -> list[Column]:
+    return [
+        column
+        for column in stream.columns.values()
+        if column.filled > PART_FILLED
+        and len(column.counts) > 1
+        and not column.is_continuous
+        and not column.is_boolean
+        and EACH not in column.location
+    ]
+
+
+PART_FILLED: Final = 0.98
 
 
 def affixes(left: Stream, right: Stream) -> list[Affix]:
@@ -166,7 +256,12 @@ def affix_of(a: Column, b: Column) -> Affix | None:
             shared = len(core_a[2] & core_b[2])
             if shared >= least and core_a[:2] != core_b[:2]:
                 return Affix(
-                    a.location, b.location, _describe(a.location, core_a, b.location, core_b), shared
+                    a.location,
+                    b.location,
+                    _describe(a.location, core_a, b.location, core_b),
+                    shared,
+                    Affixes(*core_a[:2]),
+                    Affixes(*core_b[:2]),
                 )
     for one, other, swapped in ((a, b, False), (b, a, True)):
         for sign in ("|", ":", "/", "-", "_", "#", "."):

@@ -37,6 +37,32 @@ class JoinedPair:
 
 
 @dataclass(slots=True)
+class TopicCounts:
+    """Counts of what became of the sampled records of a topic: a record may hold several events."""
+
+    records: int = 0
+    predictions: int = 0
+    labels: int = 0
+    invalid: int = 0
+    others: int = 0
+    """Null records, and records that no mapping is about."""
+    again: int = 0
+    """Predictions or labels of an id, and a model, that the sample has already: they do not count."""
+
+    def text(self) -> str:
+        """One line for a person: `402 records: 400 predictions, 2 invalid`."""
+        parts = {
+            "predictions": self.predictions,
+            "labels": self.labels,
+            "of an id that came before": self.again,
+            "invalid": self.invalid,
+            "null or of no mapping": self.others,
+        }
+        said = ", ".join(f"{count:,} {name}" for name, count in parts.items() if count)
+        return f"{self.records:,} records: {said or 'nothing'}"
+
+
+@dataclass(slots=True)
 class JoinedSample:
     """Everything a sample shows of a mapping.
 
@@ -58,6 +84,12 @@ class JoinedSample:
     agreed: int = 0
     models: Counter[str] = field(default_factory=Counter[str])
     repeats: Repeats = field(default_factory=Repeats)
+    read: dict[str, TopicCounts] = field(default_factory=dict[str, "TopicCounts"])
+    """Of each topic, what became of its records."""
+    not_due: int = 0
+    """Predictions without a label that are younger than the latest one whose label is in the sample."""
+    before: int = 0
+    """Labels without a prediction that are older than the first prediction of the sample."""
 
     @property
     def rate(self) -> float:
@@ -90,28 +122,37 @@ def joined_sample(
     for name, topic in topics.items():
         records = samples.get(name, ())
         found = topic.decoder.decode_all(records, [record.timestamp for record in records])
+        read = sample.read[name] = TopicCounts(len(records))
         for event in events_of(found):
             match event:
                 case Prediction():
-                    predictions.setdefault((event.id, event.model), event)
+                    new = predictions.setdefault((event.id, event.model), event) is event
+                    read.predictions += new
+                    read.again += not new
                     sample.repeats.add(event)
                 case Label():
                     if event.model is None:
-                        for_all.setdefault(event.id, event)
+                        new = for_all.setdefault(event.id, event) is event
                     else:
-                        for_one.setdefault((event.id, event.model), event)
+                        new = for_one.setdefault((event.id, event.model), event) is event
+                    read.labels += new
+                    read.again += not new
                 case Invalid():
                     sample.invalid[name, event.reason] += 1
+                    read.invalid += 1
                 case NullRecord() | WrongFold() | Skipped():
-                    pass  # they meet nothing
+                    read.others += 1  # they meet nothing
     met: set[tuple[str, str | None]] = set()
+    latest_met_ms, alone = -1, list[int]()
     for (id_, model), prediction in predictions.items():
         sample.models[model] += 1
         sample.predicted_classes[prediction.predicted_class] += 1
         label = for_one.get((id_, model)) or for_all.get(id_)
         if label is None:
             sample.lone_predictions += [id_] * (len(sample.lone_predictions) < SHOWN)
+            alone.append(time_of(prediction))
             continue
+        latest_met_ms = max(latest_met_ms, time_of(prediction))
         met.add((id_, label.model))
         _meet(sample, id_, prediction, label)
     every = [*for_all.values(), *for_one.values()]
@@ -119,12 +160,21 @@ def joined_sample(
     sample.true_classes = Counter(label.true_class for label in every)
     sample.lone_labels = [label.id for label in every if (label.id, label.model) not in met][:SHOWN]
     sample.delays_ms.sort()
+    if sample.dated:
+        sample.not_due = sum(made_ms > latest_met_ms for made_ms in alone)
+        first_ms = min(time_of(prediction) for prediction in predictions.values())
+        unmet = [label for label in every if (label.id, label.model) not in met]
+        sample.before = sum(time_of(label) < first_ms for label in unmet)
     return sample
 
 
+def time_of(event: Prediction | Label) -> int:
+    """Time of an event by its own timestamp, else by its record's; in milliseconds."""
+    return event.record_ms if event.timestamp_ms is None else event.timestamp_ms
+
+
 def _meet(sample: JoinedSample, id_: str, prediction: Prediction, label: Label) -> None:
-    made_ms = prediction.record_ms if prediction.timestamp_ms is None else prediction.timestamp_ms
-    known_ms = label.record_ms if label.timestamp_ms is None else label.timestamp_ms
+    made_ms, known_ms = time_of(prediction), time_of(label)
     sample.joined += 1
     sample.agreed += prediction.predicted_class == label.true_class
     delay_ms = known_ms - made_ms

@@ -105,7 +105,12 @@ def with_challengers(guess: TopicGuess, pairing: Pairing) -> TopicGuess:
     if best is None or guess.score is not None or guess.largest is not None or guess.prediction is None:
         return guess
     stream = pairing.predictions
-    if stream.kind is not None or not stream.records or stream.records[0].element is not None:
+    if (
+        stream.fields
+        or stream.kind is not None
+        or not stream.records
+        or stream.records[0].element is not None
+    ):
         return guess
     found = [(pair, way) for pair in others if (way := _way(stream, best, pair)) is not None]
     if not found:

@@ -10,7 +10,7 @@ from typing import Final
 from streamwatch.edge.decoders.field_locations import joined_text
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.streams import Stream
-from streamwatch.inspection.words import MODEL, weight, words
+from streamwatch.inspection.words import MODEL, named_steps, weight, words
 
 MAX_MODELS: Final = 100
 ENOUGH: Final = 0.35
@@ -147,7 +147,7 @@ def _differing(stream: Stream, name: ModelPlace, without: Collection[str]) -> st
 
 
 def _leaf(location: str) -> str:
-    return location.removeprefix("header:").rpartition(".")[2]
+    return named_steps(location).removeprefix("header:").rpartition(".")[2]
 
 
 REPEATING: Final = 0.9

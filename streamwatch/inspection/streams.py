@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
+from streamwatch.edge.decoders.field_locations import joined_text
+from streamwatch.edge.decoders.mapping import Affixes
 from streamwatch.inspection.columns import Column, FlatRecord, walk
 from streamwatch.inspection.vectors import Vector, vectors_of
 
@@ -78,6 +80,8 @@ def _rows(records: Sequence[FlatRecord], group: Sequence[str]) -> Iterator[FlatR
             yield row
 
 
+KEY: Final = "key_of"
+"""Column of the names of fields that are events."""
 EACH: Final = "[]"
 """Sign of a location that is in each element of an array."""
 
@@ -87,12 +91,17 @@ class Stream:
     """Records of one topic, or of one kind in it, as columns.
 
     `kind` is the location that tells kinds apart and what stands there; None where the topic has one kind.
-    `records` are elements of arrays where each of them is an event.
+    `records` are elements of arrays where each of them is an event, or the fields of an object at `fields`,
+    such as `value.scores.*`, whose names are in the column `KEY`. `affixes` are what ids lose, by location;
+    `composites` locations that make an id together, by the name of the column of what they make.
     """
 
     topic: str
     records: Sequence[FlatRecord]
     kind: tuple[str, str] | None = None
+    fields: str = ""
+    affixes: Mapping[str, Affixes] = field(default_factory=dict[str, Affixes])
+    composites: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     columns: Mapping[str, Column] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -111,12 +120,31 @@ class Stream:
     @cached_property
     def id_columns(self) -> Mapping[str, Column]:
         """Columns as ids are made of them: beside an array followed by `#` and the number of the element."""
-        if not self.records or self.records[0].element is None:
-            return self.columns
-        return {
-            location: column if EACH in location else Column(location, self._numbered(column))
-            for location, column in self.columns.items()
+        composites = {
+            name: self._composite(name)
+            for name, locations in self.composites.items()
+            if all(location in self.columns for location in locations)
         }
+        found = {**self.columns, **composites}
+        if self.records and self.records[0].element is not None:
+            found = {
+                location: column if EACH in location else Column(location, self._numbered(column))
+                for location, column in found.items()
+            }
+        for location, affixes in self.affixes.items():
+            if location in found:
+                texts = found[location].texts
+                found[location] = Column(
+                    location, [None if text is None else affixes.off(text) for text in texts]
+                )
+        return found
+
+    def _composite(self, name: str) -> Column:
+        """Texts that several columns make together, as a mapping with all of their locations makes them."""
+        columns = [self.columns[location].raw for location in self.composites[name]]
+        optional = (False,) * len(columns)
+        texts = [joined_text(contents, optional) for contents in zip(*columns, strict=True)]
+        return Column(name, [text if isinstance(text, str) else None for text in texts])
 
     def _numbered(self, column: Column) -> Sequence[str | None]:
         return [

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
-from streamwatch.edge.decoders.mapping import TimestampUnit
+from streamwatch.edge.decoders.mapping import TimestampUnit, Trimmed
 from streamwatch.inspection.classes import ClassPair
+from streamwatch.inspection.fields import key_of
 from streamwatch.inspection.guessed import Choice, Numbers, ScoreChoice, TopicGuess, confidence
 from streamwatch.inspection.ids import IdPair, Pairing, joined_rows
 from streamwatch.inspection.mappings import condition
 from streamwatch.inspection.models import joined_names, model_locations, model_name
-from streamwatch.inspection.streams import EACH, Stream
+from streamwatch.inspection.streams import EACH, KEY, Stream
 from streamwatch.inspection.times import moments, stamps
+from streamwatch.inspection.words import words
 
 COPIED = 0.9
 """Share of joined records with equal times from which a label's time is that of its prediction."""
@@ -27,14 +30,17 @@ def prediction_guess(pairing: Pairing) -> TopicGuess:
     stream, ids = pairing.predictions, pairing.ids[0]
     scored = None if pairing.is_sound else pairing.scored
     largest: Numbers | None = None
+    threshold: str | None = None
     if scored is None:
         prediction = _class_choice(pairing.classes, label=False)
         if pairing.classes[0].largest is not None:
             largest = Numbers(prediction.location, pairing.classes[0].largest)
     else:
-        why = f"a score, higher where {scored.above} is true in {scored.area:.0%} of pairs; 0.5 is a guess"
+        threshold = threshold_of(stream, scored.score)
+        why = f"a score, higher where {scored.above} is true in {scored.area:.0%} of pairs"
+        why += "; 0.5 is a guess" if threshold is None else f"; {threshold} has its threshold"
         prediction = Choice(scored.score, why, 0.5)
-    taken = {ids.left, prediction.location}
+    taken = {*stream.composites.get(ids.left, (ids.left,)), prediction.location}
     timestamp, unit = _timestamp(stream, taken)
     when = _when(stream, prediction.location) if scored is None else {}
     return TopicGuess(
@@ -43,7 +49,9 @@ def prediction_guess(pairing: Pairing) -> TopicGuess:
         _id_choice(pairing, label=False),
         _model(stream, ids.left, taken),
         prediction,
-        None if scored is None else ScoreChoice(0.5, scored.above, scored.below),
+        None
+        if scored is None
+        else ScoreChoice(0.5 if threshold is None else threshold, scored.above, scored.below),
         None,
         timestamp,
         unit,
@@ -134,11 +142,15 @@ def _id_choice(pairing: Pairing, *, label: bool) -> Choice:
     side, met = (pairing.labels, best.right) if label else (pairing.predictions, best.left)
     distinct = len(side.id_columns[met].counts)
     other_side = "predictions" if label else "labels"
+    first, *further = side.composites.get(location, (location,))
+    affixes = side.affixes.get(location)
     return Choice(
-        location,
+        first,
         f"{best.shared:,} of its {distinct:,} ids were met in {other_side}{numbered}",
         confidence(best.rank, other.rank if other else None),
         (other.right if label else other.left) if other else "",
+        tuple(further),
+        None if affixes is None else Trimmed(location, *affixes),
     )
 
 
@@ -167,6 +179,11 @@ def _class_choice(classes: Sequence[ClassPair], *, label: bool) -> Choice:
 
 def _model(stream: Stream, id_location: str, taken: set[str]) -> Choice:
     """Location of the model's name, with that of its version if need be, or a constant of the topic's."""
+    if stream.fields:
+        models = stream.columns[KEY].counts
+        shown = ", ".join(sorted(models)[:4]) + (", …" if len(models) > 4 else "")
+        why = f"{len(models)} models, by the names of fields: {shown}; a new field is a new model"
+        return Choice(stream.fields, why, form=key_of(stream))
     found = model_name(stream, id_location, taken)
     if found is None:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", stream.topic)
@@ -188,18 +205,54 @@ def _model(stream: Stream, id_location: str, taken: set[str]) -> Choice:
 def label_model(pairing: Pairing, label_location: str) -> Choice | None:
     """Location of the model in labels, only where it names the model of the prediction that a label is of."""
     ids, why = pairing.ids[0], "names the model that a label is of"
+    if pairing.predictions.fields:
+        return _label_model_of(pairing, set(pairing.predictions.columns[KEY].counts), label_location, why)
     of_predictions = model_name(pairing.predictions, ids.left)
     if of_predictions is None:
         return None
     if len(of_predictions.locations) > 1:
         locations = joined_names(pairing.labels, ids.right, of_predictions.models)
         return Choice(locations[0], why, further=locations[1:]) if locations else None
-    models = set(of_predictions.models)
+    return _label_model_of(pairing, set(of_predictions.models), label_location, why)
+
+
+def _label_model_of(pairing: Pairing, models: set[str], label_location: str, why: str) -> Choice | None:
+    ids = pairing.ids[0]
     for found in model_locations(pairing.labels, ids.right, {label_location}):
         column = pairing.labels.columns[found.location]
         if set(found.models) <= models and column.filled >= FILLED_LABEL:
             return Choice(found.location, why)
     return None
+
+
+def threshold_of(stream: Stream, score: str) -> str | None:
+    """Find the threshold of a score: a field that is called so, with few different numbers in (0, 1)."""
+    found = [
+        column
+        for column in stream.columns.values()
+        if column.location != score
+        and THRESHOLD & set(words(column.leaf))
+        and column.filled >= ALWAYS
+        and len(column.numbers) == column.counts.total()
+        and all(0 < number < 1 for number in column.numbers)
+        and len(column.counts) <= max(MOST_THRESHOLDS, RARE * len(column.raw))
+    ]
+    near = score.rpartition(".")[0]
+    return max(
+        (column.location for column in found),
+        key=lambda location: (
+            location.rpartition(".")[0] == near,
+            bool(set(words(location)) & set(words(score))),
+        ),
+        default=None,
+    )
+
+
+THRESHOLD: Final = frozenset({"threshold", "thresh", "thr", "cutoff", "cut"})
+"""Words of a field that holds the threshold of a score."""
+MOST_THRESHOLDS: Final = 20
+RARE: Final = 0.02
+"""Different thresholds per record, beyond which a field is a measurement."""
 
 
 def _timestamp(stream: Stream, taken: set[str]) -> tuple[Choice | None, TimestampUnit]:

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from streamwatch.inspection.columns import Column, FlatRecord
 from streamwatch.inspection.words import SCORES, area_under_roc, words
@@ -85,6 +84,8 @@ class Vector:
         numbered = tuple(map(str, range(width)))
         if set(classes) <= set(numbered):
             return numbered
+        from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - takes .3 s; the daemon needs none
+
         groups: defaultdict[str, list[Sequence[float]]] = defaultdict(list)
         for row, text in rows:
             groups[text].append(row)

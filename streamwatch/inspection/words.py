@@ -72,6 +72,7 @@ MODEL: Final[Mapping[str, float]] = {
     "algo": 0.6, "predictor": 0.8, "deployment": 0.5, "endpoint": 0.4, "variant": 0.4, "arm": 0.4,
     "version": -0.3, "framework": -1.0, "type": -0.6, "runtime": -1.0, "latency": -1.0, "owner": -1.0,
     "hash": -0.5, "checksum": -1.0, "url": -0.5, "path": -0.4, "family": -0.3, "stage": -0.5,
+    "status": -1.0, "approval": -1.0,
 }
 # fmt: on
 PREDICTION_TOPIC: Final = _set(
@@ -108,9 +109,19 @@ def words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 
+_PAIR: Final = re.compile(r"\[\w+=([^\]]*)\](\.([a-z]+_?)?[vV]alue)*")
+
+
+def named_steps(location: str) -> str:
+    """The location with pairs of key and value as fields: `a[key=model].value` is named model."""
+    return (
+        _PAIR.sub(lambda found: f".{found[1].replace('.', '_')}", location) if "=" in location else location
+    )
+
+
 def weight(location: str, table: Mapping[str, float], *, outer: float = 0.4) -> float:
     """Sum of a table's weights over the words of a location, in [-1, 1]; those further out by `outer`."""
-    head, _, leaf = location.removeprefix("header:").removeprefix("value.").rpartition(".")
+    head, _, leaf = named_steps(location).removeprefix("header:").removeprefix("value.").rpartition(".")
     inner = sum(table.get(word, 0.0) for word in dict.fromkeys(words(leaf)))
     around = sum(table.get(word, 0.0) for word in dict.fromkeys(words(head)))
     return max(-1.0, min(1.0, inner + outer * max(-1.0, min(1.0, around))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from streamwatch.edge.decoders.mapping import KeyOf, Places, Trimmed
 from streamwatch.edge.yaml_text import block, comment, inline
 from streamwatch.inspection.guessed import Choice, Guess, Numbers, TopicGuess
 from streamwatch.inspection.guessing import (
@@ -100,16 +101,20 @@ def _head(topic: TopicGuess) -> dict[str, Any]:
         "format": topic.format,
         "key_format": topic.key_format if topic.uses_key else None,
         "envelope": topic.envelope,
+        "decode": {
+            rule.place: rule.written[0] if len(rule.written) == 1 else list(rule.written)
+            for rule in topic.decode
+        }
+        or None,
     }
     return {key: value for key, value in note.items() if value is not None}
 
 
 def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
     """Key, value and reason of each line of a mapping."""
-    yield "id", topic.id.location, _reason(topic.id)
+    yield "id", _places(topic.id.locations), _reason(topic.id)
     if topic.model is not None:
-        locations = topic.model.locations
-        yield "model", locations if isinstance(locations, str) else list(locations), _reason(topic.model)
+        yield "model", _places(topic.model.locations), _reason(topic.model)
     else:
         yield "model", None, "a label is for every model that predicted its id"
     if topic.prediction is not None:
@@ -139,6 +144,20 @@ def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
             {"field": location, "prediction": prediction, "label": label},
             "tells predictions from labels",
         )
+
+
+def _places(places: Places) -> Any:
+    """Places as settings have them."""
+    match places:
+        case str():
+            return places
+        case KeyOf(key_of):
+            return {"key_of": key_of}
+        case Trimmed(place, prefix, suffix):
+            lost = {"strip_prefix": prefix, "strip_suffix": suffix}
+            return {"place": place} | {key: text for key, text in lost.items() if text}
+        case tuple():
+            return list(map(_places, places))
 
 
 def _predicted(topic: TopicGuess, choice: Choice) -> Any:

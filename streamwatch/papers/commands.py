@@ -122,6 +122,96 @@ def _draw(result: Result, folder: Path) -> None:
             refuse(f"--figures: {folder} cannot be written: {error.strerror or error}")
 
 
+# `python -m streamwatch.papers benchmark`: the field's benchmark of drift detectors.
+
+
+def benchmark(  # noqa: PLR0913  # one parameter per option
+    *,
+    part: Annotated[
+        Literal["all", "reproduced", "generated", "recorded", "tuned", "frozen", "calibration"],
+        typer.Option(
+            help="Tables to make: the paper's own figures again, everybody on generated streams, on recorded "
+            "ones with induced drifts, tuned, at equal false alarms, or false alarms at defaults."
+        ),
+    ] = "all",
+    moa: Annotated[
+        Path | None,
+        typer.Option("--moa", metavar="FOLDER", help="Folder with MOA's jar files (requires Java 17)."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", metavar="FOLDER", help="Folder with data sets: NAME.csv, no header, the class last."
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Streams of each kind.", min=2)] = 30,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the first of them.", min=1)] = 1,
+    reduced: Reduced = False,
+    as_markdown: Markdown = False,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="PAGE.md", help="Write the tables between their marks in this page."),
+    ] = None,
+) -> None:
+    """Score detectors by the field's benchmark: the daemon's, river's, MOA's, and controls that see no loss.
+
+    Make the tables that need no MOA and no data, equal false alarms on
+    simulated losses and false alarms at defaults:
+
+        python -m streamwatch.papers benchmark --part frozen
+
+    Everything (three quarters of an hour), MOA's detectors and its Hoeffding
+    tree included, into the page that is published:
+
+        python -m streamwatch.papers benchmark --moa .cache/moa/libs --data DATA --write PAGE.md
+
+    All but the parts frozen and calibration require --moa; recorded requires
+    --data. Source: Cerqueira, Gomes, Heyden, Pfahringer, Bifet 2026.
+    """
+    import sys
+
+    from rich.console import Console
+
+    from streamwatch.papers.benchmark import page
+    from streamwatch.papers.benchmark.induced import DataError
+    from streamwatch.papers.moa_runs import MoaError
+    from streamwatch.papers.result import Effort, Experiment, Result, markdown
+
+    parts = tuple(page.PARTS) if part == "all" else (part,)
+    for name in parts:
+        if moa is None and name not in page.WITHOUT_MOA:
+            refuse(f"--moa: expected a folder with MOA's jar files for the part {name}")
+        if data is None and name == "recorded":
+            refuse("--data: expected a folder with data sets for the part recorded")
+    if write is not None:
+        try:
+            page.check(write, parts)
+        except (OSError, page.PageError) as error:
+            refuse(f"--write: {write}: {error}")
+    console = Console(stderr=True)
+    with telling_of_compiling(), console.status("benchmark") as status:
+
+        def said(what: str) -> None:
+            status.update(what)
+
+        effort = Effort(seed, reduced, None, said, moa, data, min(seeds, 3) if reduced else seeds)
+        for name in parts:
+            try:
+                tables = page.PARTS[name](effort)
+            except (MoaError, DataError) as error:
+                refuse(f"{'--moa' if isinstance(error, MoaError) else '--data'}: {error}")
+            if write is not None:
+                text = page.written(write.read_text(encoding="utf-8"), name, tables)
+                write.write_text(text, encoding="utf-8")
+            elif as_markdown:
+                typer.echo("\n".join(markdown(table) for table in tables))
+            else:
+                kind = Experiment(
+                    name, "The field's benchmark", "Cerqueira et al. 2026", lambda _: Result(())
+                )
+                _print(kind, Result(tuple(tables)), Console() if sys.stdout.isatty() else Console(width=220))
+
+
 # `python -m streamwatch.papers classifiers`: classifiers on the testbed.
 
 
@@ -647,3 +737,4 @@ app.command("imbalance")(imbalance)
 app.command("optimal")(optimal)
 app.command("classifiers")(classifiers)
 app.command("detectors")(detectors)
+app.command("benchmark")(benchmark)

@@ -150,6 +150,10 @@ class Effort:
     """Takes a line about what is being done."""
     moa: Path | None = None
     """Folder with MOA's jar files, for experiments that set its detectors beside the daemon's."""
+    data: Path | None = None
+    """Folder with data sets, for the benchmark of detectors."""
+    seeds: int = 30
+    """Streams of each kind of that benchmark."""
 
     def size(self, full: int, reduced: int) -> int:
         """Number of runs, outcomes … to take."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import (
     AfterValidator,
@@ -41,6 +41,9 @@ def one_of(*choices: str) -> BeforeValidator:
 
     return BeforeValidator(check, json_schema_input_type=str)
 
+
+Event: TypeAlias = Literal["alarms", "retraining", "comparisons"]
+EVENTS: tuple[Event, ...] = get_args(Event)
 
 Secret = Annotated[SecretStr, BeforeValidator(hidden, json_schema_input_type=str)]
 SeverityName = Annotated[Severity, one_of(*SEVERITIES)]
@@ -94,6 +97,15 @@ class ReceiverSection(_OWN):
         tuple[SeverityName, ...] | None, BeforeValidator(split, json_schema_input_type=str | list[str])
     ] = None
     """Severities to send: info, warning, error, critical. If not set, all."""
+    matchers: dict[str, str] = Field(default_factory=dict[str, str])
+    """Labels that a model must have for its notifications to be sent here: {team: payments}."""
+    events: Annotated[
+        tuple[Annotated[Event, one_of(*EVENTS)], ...],
+        BeforeValidator(split, json_schema_input_type=str | list[str]),
+        Field(min_length=1),
+    ] = ("alarms",)
+    """What to send, one or several of: alarms; retraining (a model has been worse for `retraining_after`);
+    comparisons (a challenger is better or worse than its champion, see `monitors.comparisons`)."""
     timeout: Wait = 10_000
     """Maximum duration of an attempt to deliver."""
     ca_file: ReadableFile | None = None
@@ -106,6 +118,10 @@ class ReceiverSection(_OWN):
                 if kind != self.type and key in self.model_fields_set:
                     raise ValueError(f"{key} is for receivers of type {kind}, this one is {self.type}")
         kind = KINDS[self.type]
+        if kind.groups and "retraining" in self.events:
+            raise ValueError(
+                f"type {self.type} is sent alarms only, retraining goes to a webhook or a person"
+            )
         for key in ("url", *(own.name for own in kind.keys if own.holds == "secret")):
             if getattr(self, key) is not None and getattr(self, f"{key}_file") is not None:
                 raise ValueError(f"give {key} or {key}_file, not both")
@@ -184,8 +200,8 @@ class AlertsSection(Section):
     receivers: tuple[ReceiverSection, ...] = ()
     """Receivers of notifications: {name: oncall, type: webhook, url: …, secrets_files: […]}, or type
     alertmanager (url), slack (url_file) or pagerduty (routing_key_file). Further keys: severities, timeout,
-    ca_file and, for alertmanager, repeat_interval and labels. Without receivers, alarms appear in metrics,
-    API and log only."""
+    ca_file, matchers, events and, for alertmanager, repeat_interval and labels. Without receivers, alarms
+    appear in metrics, API and log only."""
     rules: tuple[RuleSection, ...] = ()
     """Exceptions for some models or detectors; the first match applies: {model: fraud-*, severity: critical,
     cooldown: 1h}. Keys: detector, model, severity, cooldown, min_outcomes."""
@@ -210,6 +226,15 @@ class AlertsSection(Section):
     """Minimum time between digests while catching up."""
     digest_size: Count = 20
     """Maximum number of alarms listed in a digest."""
+    group_wait: Duration = 10_000
+    """Time for which a notification waits for those of other models. Does not apply to Alertmanager, which
+    groups by itself."""
+    max_per_minute: Count = 5
+    """Maximum number of notifications that a receiver is sent within a minute. If there are more, one digest
+    of all is sent instead. Does not apply to Alertmanager."""
+    retraining_after: Wait | None = None
+    """Time for which a model must have been worse before receivers with `events: [retraining]` are told to
+    retrain it. If not set, they are never told."""
     give_up_after: Wait = 86_400_000
     """Time after which a notification that could not be delivered is dropped, logged and counted."""
     max_pending: Count = 1_000
@@ -224,6 +249,15 @@ class AlertsSection(Section):
             got = "a text (not shown)" if "@" in url else repr(url)
             raise ValueError(f"expected a URL such as https://streamwatch.example.com, got {got}")
         return url
+
+    @model_validator(mode="after")
+    def _timed(self) -> AlertsSection:
+        for receiver in self.receivers:
+            if "retraining" in receiver.events and self.retraining_after is None:
+                raise ValueError(
+                    f"receiver {receiver.name!r} with events: [retraining] needs retraining_after"
+                )
+        return self
 
     @model_validator(mode="after")
     def _distinct(self) -> AlertsSection:

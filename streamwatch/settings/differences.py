@@ -14,9 +14,20 @@ from streamwatch.edge.decoders.field_locations import fixed_text
 from streamwatch.settings.keys_of_settings import SIDES, Values, rule_key, values_of
 from streamwatch.settings.settings import Settings
 from streamwatch.settings.table_of_changes import RESET_ALL, RULES, Case, Change, Scope, is_remembered
-from streamwatch.settings.topics import TopicSection
+from streamwatch.settings.topics import TopicSection, places_written
 
-_FORGOTTEN = ("schema_registry", "alerts", "http", "state", "spark", "log")
+_FORGOTTEN = (
+    "schema_registry",
+    "alerts",
+    "outcomes",
+    "events",
+    "ledger",
+    "standby",
+    "http",
+    "state",
+    "spark",
+    "log",
+)
 _MOST_SHOWN = 120
 
 
@@ -83,7 +94,7 @@ def changes(before: Settings, after: Settings, held: Held) -> list[SettingChange
     """List what has changed between two settings, in the order of the settings, and what follows."""
     old, new = _remembered(before), _remembered(after)
     found = [_change(key, old[key], new[key], held) for key in new if key in old and old[key] != new[key]]
-    return [*_sides(before, after), *found]
+    return [*_sides(before, after), *_other_topics(before, after), *found]
 
 
 def _remembered(settings: Settings) -> Values:
@@ -118,6 +129,24 @@ def _sides(before: Settings, after: Settings) -> Sequence[SettingChange]:
         )
         for name in now
         if name in then and then[name] != now[name]
+    ]
+
+
+def _other_topics(before: Settings, after: Settings) -> Sequence[SettingChange]:
+    """All topics replaced: the state is probably that of another deployment, whose directory was named."""
+    then, now = sorted(_sides_of(before)), sorted(_sides_of(after))
+    if not then or set(then) & set(now):
+        return []
+    return [
+        SettingChange(
+            "topics",
+            then,
+            now,
+            Change.REFUSED,
+            "none of the topics that the state was made of is left: name another state.directory; where "
+            "topics were renamed, add the new ones first and leave the old ones out later",
+            RESET_ALL,
+        )
     ]
 
 
@@ -166,7 +195,7 @@ def _of_topic(settings: Settings, predictions: bool, name: str, models: Collecti
         return set()
     if predictions:
         return _predicting([topic], settings.topics.predictions, models)
-    named = {fixed_text(mapping.model) for mapping in topic.all_mappings}
+    named = {fixed_text(places_written(mapping.model)) for mapping in topic.all_mappings}
     if None not in named:  # every label is of a model that the mapping names
         return {model for model in named if model is not None}
     of_namespace = [each for each in settings.topics.predictions if each.namespace == topic.namespace]
@@ -186,5 +215,5 @@ def _predicting(
 
 def _named(topics: Sequence[TopicSection]) -> tuple[set[str], bool]:
     """Models that mappings name as constants, and whether any mapping reads names from records."""
-    named = [fixed_text(mapping.model) for topic in topics for mapping in topic.all_mappings]
+    named = [fixed_text(places_written(mapping.model)) for topic in topics for mapping in topic.all_mappings]
     return {name for name in named if name is not None}, None in named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -12,6 +13,8 @@ from streamwatch.settings.settings import Settings
 from streamwatch.settings.topics import MappingSection, TopicSection
 
 INDENT = "  "
+_UNSET = re.compile(r"^( +)# (\w+:)$")
+"""Line of a key that is not set."""
 _HEADER = """\
 # Configuration of streamwatch. Only kafka.bootstrap_servers and topics are required. Every other key shows
 # its default, or is commented out. Durations are written 30s, 14d or 1h30m. Any key can also be set in the
@@ -35,8 +38,11 @@ def example() -> str:
             lines += ["", *comment(field.description or "", ""), f"{name}: {inline(_present(field.default))}"]
             continue
         section = cast("type[BaseModel]", field.annotation)
-        lines += ["", *comment(section.__doc__ or "", ""), f"{name}:"]
-        lines += _section(section, _defaults(section, _REQUIRED.get(name, {})), INDENT)
+        within = list(_section(section, _defaults(section, _REQUIRED.get(name, {})), INDENT))
+        if all(line.startswith(f"{INDENT}#") for line in within):  # a section of which nothing is set
+            within = ["# " + _UNSET.sub(r"\1\2", line) for line in within]
+        heading = f"{name}:" if any(not line.startswith("#") for line in within) else f"# {name}:"
+        lines += ["", *comment(section.__doc__ or "", ""), heading, *within]
         if name == "topics":
             lines += _mapping()
     return _HEADER + "\n".join(lines) + "\n"

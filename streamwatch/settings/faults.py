@@ -67,7 +67,7 @@ LISTS_OF_SECRETS = frozenset(
     key.name for kind in RECEIVERS.values() for key in kind.keys if key.holds == "secrets"
 )
 SECRETS = (
-    *("password", "token", "url"),
+    *("password", "secret", "token", "url"),
     *LISTS_OF_SECRETS,
     *(key.name for kind in RECEIVERS.values() for key in kind.keys if key.holds == "secret"),
 )
@@ -246,7 +246,10 @@ def _without_tags(loc: Sequence[str | int], *, keep_field: bool) -> tuple[str | 
         if step in (BY_NAME, BY_COSTS):
             continue
         path.append(step)
-        if step in _FIELDS_OF_FORMS and steps and steps[0] in WRITTEN_AS:
+        field = (
+            path[-2] if isinstance(step, int) and len(path) > 1 else step
+        )  # or one of several places of it
+        if field in _FIELDS_OF_FORMS and steps and steps[0] in WRITTEN_AS:
             steps.pop(0)
         if isinstance(step, int) and steps and _is_tag(str(steps[0])):
             tag = steps.pop(0)

@@ -96,7 +96,7 @@ def _collect(section: BaseModel, before: str, dumped: Mapping[str, Any], found: 
 
 def _collect_topic(topic: TopicSection, before: str, found: dict[str, Any]) -> None:
     dumped = topic.model_dump(mode="json")
-    for name in ("namespace", "format", "key_format", "envelope"):
+    for name in ("namespace", "format", "key_format", "envelope", "decode"):
         found[f"{before}{name}"] = dumped[name]
     found[f"{before}mappings"] = len(topic.all_mappings)
     for number, mapping in enumerate(topic.all_mappings):

@@ -546,6 +546,9 @@ class MonitorsSection(Section):
     """Maximum number of models. Records of further models are counted but not evaluated."""
     max_classes: Annotated[int, Bounded("max_classes", least=2, most=65_000)] = 1_000
     """Maximum number of classes per model. Further classes count as __other__."""
+    series: Literal["standard", "all"] = "standard"
+    """Series in /metrics: standard (what rules, dashboards and most questions need) or all (measures under
+    every forgetting, every opponent, every measure by class). The API always has all."""
     max_series: Annotated[int, Bounded("max_series", least=100)] = 200_000
     """Maximum number of time series in /metrics, enough for 500 models of 20 classes (20 MB a scrape). Beyond
     it, the least needed series of each model are left out, rare classes first (`series_dropped`); what rules

@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
+    field_validator,
     model_validator,
 )
 
@@ -67,20 +68,90 @@ def split(value: object) -> object:
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
+class OAuthSection(Section):
+    """Endpoint that grants tokens for the mechanism OAUTHBEARER to a client by its credentials."""
+
+    token_url: str | None = None
+    """URL that grants tokens, such as https://login/realms/main/protocol/openid-connect/token."""
+    client_id: str | None = None
+    """Client id, as registered there."""
+    client_secret_file: ReadableFile | None = None
+    """File that contains the client's secret. A trailing newline is ignored."""
+    client_secret: SecretStr | None = None
+    """Client's secret. Prefer `client_secret_file`, or the environment variable
+    STREAMWATCH__KAFKA__SECURITY__OAUTH__CLIENT_SECRET."""
+    scope: str | None = None
+    """Scope to ask for; several are separated by spaces."""
+    extensions: dict[str, str] = Field(default_factory=dict)
+    """Names and values that brokers get beside the token, such as {logicalCluster: lkc-1, identityPoolId:
+    pool-1} for Confluent Cloud."""
+    ca_file: ReadableFile | None = None
+    """Certificates to trust at the endpoint, in PEM format. If not set, the system's certificates."""
+
+    @field_validator("token_url")
+    @classmethod
+    def _plain_url(cls, url: str | None) -> str | None:
+        if url is not None and not re.fullmatch(r"https?://[^/\s@?#]+(/[^\s@#]*)?", url):
+            raise ValueError(
+                "expected a URL such as https://login/oauth2/token, client and secret in keys of their own "
+                "(not shown)"
+            )
+        return url
+
+    @field_validator("extensions")
+    @classmethod
+    def _sendable(cls, extensions: dict[str, str]) -> dict[str, str]:
+        for name, value in extensions.items():
+            if (
+                name == "auth"
+                or not re.fullmatch("[A-Za-z]+", name)
+                or not re.fullmatch(r"[!-~ \t\r\n]*", value)
+            ):
+                raise ValueError(
+                    "expected names of letters, other than auth, and values of ASCII characters, got "
+                    f"{name!r}"
+                )
+        return extensions
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> OAuthSection:
+        if self.client_secret is not None and self.client_secret_file is not None:
+            raise ValueError("give client_secret or client_secret_file, not both")
+        return self
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether a token can be asked for."""
+        secret = self.client_secret is not None or self.client_secret_file is not None
+        return self.token_url is not None and self.client_id is not None and secret
+
+    def read_secret(self) -> str | None:
+        """The client's secret, wherever it was given."""
+        if self.client_secret is not None:
+            return self.client_secret.get_secret_value()
+        return _content(self.client_secret_file)
+
+
 class SecuritySection(Section):
     """Authentication to Kafka, and encryption of the connection."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """Security protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
-    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
-    """SASL mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."""
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"] = "PLAIN"
+    """SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER (with `oauth`) or AWS_MSK_IAM (with
+    `aws_region` and the extra `msk`)."""
     username: str | None = None
-    """SASL user name."""
+    """SASL user name, for PLAIN and SCRAM."""
     password_file: ReadableFile | None = None
     """File that contains the SASL password. A trailing newline is ignored."""
     password: SecretStr | None = None
     """SASL password. Prefer `password_file`, or the environment variable
     STREAMWATCH__KAFKA__SECURITY__PASSWORD."""
+    oauth: OAuthSection = OAuthSection()
+    """Where tokens for OAUTHBEARER come from."""
+    aws_region: str | None = None
+    """Region of the cluster, for AWS_MSK_IAM, such as eu-central-1. Credentials are found as AWS's own tools
+    find them."""
     ca_file: ReadableFile | None = None
     """Certificates to trust, in PEM format. If not set, the system's certificates."""
     certificate_file: ReadableFile | None = None
@@ -96,11 +167,33 @@ class SecuritySection(Section):
     def _complete(self) -> SecuritySection:
         if self.password is not None and self.password_file is not None:
             raise ValueError("give password or password_file, not both")
-        if self.protocol.startswith("SASL") and self.username is None:
-            raise ValueError(f"protocol {self.protocol} needs a username")
+        if self.protocol.startswith("SASL"):
+            self._may_be_let_in()
+        elif self.mechanism in ("OAUTHBEARER", "AWS_MSK_IAM"):
+            raise ValueError(f"mechanism {self.mechanism} needs protocol SASL_SSL, got {self.protocol}")
         if self.key_file is not None and self.key_password_file is None and encrypted(self.key_file):
             raise ValueError(f"the private key in {self.key_file} is encrypted: give key_password_file")
         return self
+
+    def _may_be_let_in(self) -> None:
+        """Check that what the mechanism needs is there."""
+        match self.mechanism:
+            case "OAUTHBEARER":
+                if not self.oauth.complete:
+                    raise ValueError(
+                        "mechanism OAUTHBEARER needs oauth.token_url, oauth.client_id and "
+                        "oauth.client_secret_file"
+                    )
+            case "AWS_MSK_IAM":
+                if self.protocol != "SASL_SSL":
+                    raise ValueError(f"mechanism AWS_MSK_IAM needs protocol SASL_SSL, got {self.protocol}")
+                if self.aws_region is None or not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d+", self.aws_region):
+                    raise ValueError("mechanism AWS_MSK_IAM needs aws_region, such as eu-central-1")
+            case _:
+                if self.username is None:
+                    raise ValueError(f"protocol {self.protocol} needs a username")
+                if self.password is None and self.password_file is None:
+                    raise ValueError(f"protocol {self.protocol} needs password_file, or password")
 
     def read_password(self) -> str | None:
         """The SASL password, wherever it was given."""
@@ -265,7 +358,68 @@ class FoldsSection(Section):
         return self
 
 
+# `outcomes`, `events`, `ledger`: topics that others read, and the record of what is in them.
+
+
+class OutcomesSection(Section):
+    """Topic of evaluated outcomes, for warehouses and other programs (docs/how-to/outcomes-topic)."""
+
+    topic: str | None = None
+    """Topic to which each evaluated outcome is written once, as JSON with the model as key. It must exist;
+    with one partition, outcomes have one order, with several the order holds for each model. If not set, none
+    are written."""
+
+
+class EventsSection(Section):
+    """Topic of alarms, changed verdicts and notifications."""
+
+    topic: str | None = None
+    """Topic to which each event is written once, as JSON with the model as key. It must exist. If not set,
+    none are written."""
+
+
+class LedgerSection(Section):
+    """Record of what is in `outcomes.topic` and `events.topic`, written in the same transactions."""
+
+    topic: str = "streamwatch-ledger"
+    """Compacted topic with one partition. It is created if it does not exist, and may serve several
+    deployments."""
+    transactional_id: Annotated[str, Field(min_length=1)] = "streamwatch"
+    """Kafka's `transactional.id`, and the key in the ledger. It must differ between deployments: of two
+    processes with the same one, the older ends, unless they are replicas (`standby.enabled`)."""
+
+
+# `standby`: a second daemon that takes over.
+
+
+class StandbySection(Section):
+    """Several daemons with the same settings, of which one publishes and notifies (docs/how-to/standby)."""
+
+    enabled: bool = False
+    """Whether this daemon is one of several replicas. Each has a state of its own and evaluates everything;
+    one publishes and notifies, and another takes over when it stops. They find each other by
+    `ledger.transactional_id` and `ledger.topic`."""
+    session_timeout: Annotated[Duration, Lasting("1s", "5m")] = 6_000
+    """Time without a word of the holder after which another is elected. Brokers allow 6 s and more, unless
+    `group.min.session.timeout.ms` says otherwise."""
+
+
 # `state`: where state lives between batches, and how often it is made durable.
+
+
+class BackupsSection(Section):
+    """Copies of the open state: by `streamwatch state backup`, on SIGUSR1, or at intervals."""
+
+    directory: Path | None = None
+    """Directory in which each backup becomes a directory of its own, from which a daemon can be started. On
+    the file system of `state.directory` a backup takes little time and room. If not set, none are made."""
+    interval: Annotated[Duration, Lasting("1m", "52w")] | None = None
+    """Time between backups. If not set, they are made when asked for only."""
+    keep: Count = 3
+    """Number of backups that are kept."""
+    command: tuple[str, ...] = ()
+    """Program and arguments to run after each backup, as [/usr/bin/rclone, copy]; the path of the backup is
+    its last argument. If it fails, the backup counts as failed."""
 
 
 class StateSection(Section):
@@ -288,6 +442,8 @@ class StateSection(Section):
     """Free disk space below which reading pauses."""
     join_memory_megabytes: Count = 200
     """Memory for entries of the join, at 110 bytes each; beyond it, the oldest entries are kept on disk."""
+    backups: BackupsSection = BackupsSection()
+    """Copies of the state while the daemon runs."""
 
 
 # `spark`: the same rules on Spark, for more events than one process takes.

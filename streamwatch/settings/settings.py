@@ -12,13 +12,18 @@ from pydantic_settings import (
 
 from streamwatch.settings.alerts import AlertsSection
 from streamwatch.settings.http import HttpSection
+from streamwatch.settings.models import ModelsSection
 from streamwatch.settings.monitors import MonitorsSection
 from streamwatch.settings.sections import (
+    EventsSection,
     FoldsSection,
     JoinSection,
     KafkaSection,
+    LedgerSection,
     LogSection,
+    OutcomesSection,
     SparkSection,
+    StandbySection,
     StateSection,
     TimeSection,
 )
@@ -41,7 +46,12 @@ class Settings(BaseSettings):
     time: TimeSection = TimeSection()
     monitors: MonitorsSection = MonitorsSection()
     folds: FoldsSection = FoldsSection()
+    models: ModelsSection = ModelsSection()
     alerts: AlertsSection = AlertsSection()
+    outcomes: OutcomesSection = OutcomesSection()
+    events: EventsSection = EventsSection()
+    ledger: LedgerSection = LedgerSection()
+    standby: StandbySection = StandbySection()
     http: HttpSection = HttpSection()
     state: StateSection = StateSection()
     spark: SparkSection = SparkSection()

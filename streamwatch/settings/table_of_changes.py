@@ -159,6 +159,7 @@ def _topics(side: str) -> dict[str, tuple[Case, ...]]:
         f"{side}.format": (_READ_NEXT,),
         f"{side}.key_format": (_READ_NEXT,),
         f"{side}.envelope": (_READ_NEXT,),
+        f"{side}.decode": (_READ_NEXT,),
         f"{side}.mappings": (_OTHER_OUTCOMES,),
         **_mapping(side),
     }
@@ -202,6 +203,14 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
             "security.username",
             "security.password_file",
             "security.password",
+            "security.oauth.token_url",
+            "security.oauth.client_id",
+            "security.oauth.client_secret_file",
+            "security.oauth.client_secret",
+            "security.oauth.scope",
+            "security.oauth.extensions",
+            "security.oauth.ca_file",
+            "security.aws_region",
             "security.ca_file",
             "security.certificate_file",
             "security.key_file",
@@ -336,6 +345,7 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
                 Change.BEGINS_ANEW, "estimates of all models, whose classes are counted otherwise", "lowered"
             ),
         ),
+        "monitors.series": (_PASSING,),
         "monitors.max_series": (_PASSING,),
         "folds.scheme": (
             Case(
@@ -367,6 +377,7 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
             ),
             Case(Change.BEGINS_ANEW, "estimates of folds, alone", "otherwise"),
         ),
+        **_going_on("models", "rules"),
         **_going_on(
             "alerts",
             "receivers",
@@ -379,6 +390,9 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
             "stale_after",
             "digest_interval",
             "digest_size",
+            "group_wait",
+            "max_per_minute",
+            "retraining_after",
             "give_up_after",
             "max_pending",
             "external_url",
@@ -397,6 +411,10 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
             "send_timeout",
             "max_buffered_bytes",
         ),
+        **_going_on("outcomes", "topic"),
+        **_going_on("events", "topic"),
+        **_going_on("ledger", "topic", "transactional_id"),
+        **_going_on("standby", "enabled", "session_timeout"),
         "state.kind": (
             Case(
                 Change.REFUSED,
@@ -415,6 +433,10 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
             "journal_outcomes",
             "min_free_megabytes",
             "join_memory_megabytes",
+            "backups.directory",
+            "backups.interval",
+            "backups.keep",
+            "backups.command",
         ),
         **_going_on(
             "spark",
@@ -431,7 +453,20 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
 )
 """Cases by key of a rule (`keys.keys`), the first that applies counts."""
 
-_FORGOTTEN: Final = ("kafka.security.", "schema_registry.", "alerts.", "http.", "state.", "spark.", "log.")
+_FORGOTTEN: Final = (
+    "kafka.security.",
+    "schema_registry.",
+    "models.",
+    "alerts.",
+    "outcomes.",
+    "events.",
+    "ledger.",
+    "standby.",
+    "http.",
+    "state.",
+    "spark.",
+    "log.",
+)
 """Keys of which a state remembers nothing: some are secret, and nothing that is kept depends on any."""
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast, overload
 
 from pydantic import (
     AfterValidator,
@@ -21,7 +21,17 @@ from pydantic import (
 
 from streamwatch.core.events import LEAST_PROBABILITY
 from streamwatch.edge.decoders.fields import is_plain
-from streamwatch.edge.decoders.mapping import OPTIONAL, PLACE, parse_field_location
+from streamwatch.edge.decoders.mapping import (
+    OPTIONAL,
+    PLACE,
+    KeyOf,
+    Part,
+    Places,
+    Trimmed,
+    parse_field_location,
+    parse_places,
+)
+from streamwatch.edge.decoders.texts import Written, steps_to
 from streamwatch.settings.sections import ReadableFile, Section
 from streamwatch.settings.values import Bounded, Duration, Lasting
 
@@ -29,7 +39,7 @@ from streamwatch.settings.values import Bounded, Duration, Lasting
 
 
 _FIELD: Final = re.compile(r"(?!key$|topic$)[A-Za-z_]\w*")
-WRITTEN_AS: Final = ("place", "places", "score", "largest", "array")
+WRITTEN_AS: Final = ("place", "places", "trimmed", "key_of", "score", "largest", "array")
 """Tags of the forms in which a field is written; no keys of the file."""
 
 
@@ -56,13 +66,64 @@ FieldLocation = Annotated[str, AfterValidator(placed), Field(json_schema_extra={
 Class = Annotated[str, BeforeValidator(as_text, json_schema_input_type=str | int | bool)]
 
 
+class TrimmedSection(Section):
+    """Text at a place, without what it begins or ends with: `txn-17` → `17`. Any other text stays whole."""
+
+    place: Annotated[
+        str,
+        AfterValidator(place_of_several),
+        Field(json_schema_extra={"pattern": PLACE.replace("$", r"\??$")}),
+    ]
+    """Place of the text."""
+    strip_prefix: str = ""
+    """Beginning that is left out."""
+    strip_suffix: str = ""
+    """End that is left out."""
+
+    @model_validator(mode="after")
+    def _strips(self) -> TrimmedSection:
+        if not self.strip_prefix and not self.strip_suffix:
+            raise ValueError("expected strip_prefix or strip_suffix beside place, got neither")
+        return self
+
+
+def key_of_object(text: str) -> str:
+    """Check that a place is one of fields, whose names are wanted."""
+    parse_places(KeyOf(text))
+    return text
+
+
+class KeyOfSection(Section):
+    """Names of an object's fields, each of which is an event: a model, or an id, of its own."""
+
+    key_of: Annotated[str, AfterValidator(key_of_object), Field(json_schema_extra={"pattern": PLACE})]
+    """Place of the object (`value.scores`), or of fields with a name such as `value.pred_*`; the text is what
+    `*` stands for."""
+
+
+def as_threshold(value: object) -> object:
+    """A number, also one written as text, or a place."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        pass  # it is a place, or nothing
+    try:
+        return placed(value)
+    except ValueError:
+        raise ValueError(f"expected a number, or a place such as value.cutoff, got {value!r}") from None
+
+
 class ScoreSection(Section):
     """Class made of a score: `above` if it is at least the threshold, else `below`."""
 
     score: FieldLocation
     """Place of the score, which is a number."""
-    threshold: float
-    """Smallest score that gives `above`."""
+    threshold: Annotated[
+        float | str, BeforeValidator(as_threshold, json_schema_input_type=float | FieldLocation)
+    ]
+    """Smallest score that gives `above`: a number, or the place of the number in the record."""
     above: Class
     below: Class
 
@@ -99,7 +160,9 @@ def form_of(value: Any) -> str | None:
     if isinstance(value, list | tuple):
         return "places"
     keys = type(value).model_fields if isinstance(value, Section) else value
-    return next((form for form in WRITTEN_AS if form in keys), None) if isinstance(keys, dict) else None
+    if not isinstance(keys, dict):
+        return None
+    return "trimmed" if "place" in keys else next((form for form in WRITTEN_AS if form in keys), None)
 
 
 def _forms(expected: str) -> Discriminator:
@@ -108,24 +171,70 @@ def _forms(expected: str) -> Discriminator:
 
 _Place = Annotated[FieldLocation, Tag("place")]
 _PlaceOrNone = Annotated[FieldLocation | None, Tag("place")]
-_Part = Annotated[
+_Several = Annotated[
     str, AfterValidator(place_of_several), Field(json_schema_extra={"pattern": PLACE.replace("$", r"\??$")})
 ]
+_Part = Annotated[
+    Annotated[_Several, Tag("place")]
+    | Annotated[TrimmedSection, Tag("trimmed")]
+    | Annotated[KeyOfSection, Tag("key_of")],
+    _forms("a place, {place, strip_prefix, strip_suffix} or {key_of: place}"),
+]
 _Places = Annotated[tuple[_Part, ...], Field(min_length=2), Tag("places")]
+_Trimmed = Annotated[TrimmedSection, Tag("trimmed")]
+_KeyOf = Annotated[KeyOfSection, Tag("key_of")]
 _Score = Annotated[ScoreSection, Tag("score")]
 _PredictedScore = Annotated[PredictedScoreSection, Tag("score")]
 _Largest = Annotated[LargestSection, Tag("largest")]
 _Array = Annotated[ScoreArraySection, Tag("array")]
-Text = Annotated[_Place | _Places, _forms("a place or a list of places")]
-OptionalText = Annotated[_PlaceOrNone | _Places, _forms("a place, a list of places or null")]
+Text = Annotated[
+    _Place | _Places | _Trimmed | _KeyOf,
+    _forms("a place, a list of places, {place, strip_prefix, strip_suffix} or {key_of: place}"),
+]
+OptionalText = Annotated[
+    _PlaceOrNone | _Places | _Trimmed | _KeyOf,
+    _forms("a place, a list of places, {place, strip_prefix, strip_suffix}, {key_of: place} or null"),
+]
 PredictedClass = Annotated[
-    _Place | _Places | _PredictedScore | _Largest,
-    _forms("a place, a list of places, {score, threshold, above, below} or {largest: place of the scores}"),
+    _Place | _Places | _Trimmed | _PredictedScore | _Largest,
+    _forms(
+        "a place, a list of places, {place, strip_prefix, strip_suffix}, {score, threshold, above, below} or "
+        "{largest: place of the scores}"
+    ),
 ]
 TrueClass = Annotated[
-    _Place | _Places | _Score, _forms("a place, a list of places or {score, threshold, above, below}")
+    _Place | _Places | _Trimmed | _Score,
+    _forms(
+        "a place, a list of places, {place, strip_prefix, strip_suffix} or {score, threshold, above, below}"
+    ),
 ]
 Scores = Annotated[_PlaceOrNone | _Array, _forms("a place or {array: place, classes: […]}")]
+
+
+WrittenPart: TypeAlias = str | TrimmedSection | KeyOfSection
+WrittenPlaces: TypeAlias = WrittenPart | tuple[WrittenPart, ...]
+"""What makes one text, as settings have it."""
+
+
+@overload
+def places_written(written: WrittenPlaces) -> Places: ...
+@overload
+def places_written(written: WrittenPlaces | None) -> Places | None: ...
+def places_written(written: WrittenPlaces | None) -> Places | None:
+    """Give a place, or several, as decoders take them."""
+    if written is None:
+        return None
+    return tuple(map(_part, written)) if isinstance(written, tuple) else _part(written)
+
+
+def _part(written: WrittenPart) -> Part:
+    match written:
+        case TrimmedSection():
+            return Trimmed(written.place, written.strip_prefix, written.strip_suffix)
+        case KeyOfSection():
+            return KeyOf(written.key_of)
+        case str():
+            return written
 
 
 def as_texts(value: object) -> object:
@@ -186,22 +295,29 @@ class MappingSection(Section):
 
     `value.list[0].b` is in one element of an array; `value.list[].b` makes an event of each element, and an
     `id` beside the array, not in it, is then followed by `#` and the number of the element, from 0.
-    `value."a.b"` is a field with a dot in its name.
+    `value."a.b"` is a field with a dot in its name. `value` is the whole value, if it is no object.
 
     An id, model or class of several fields is a list of places, whose texts are joined:
     `[value.model.name, value.model.version]` gives `fraud/7`. A place that ends in `?` may be empty.
+    `{place: value.id, strip_prefix: txn-}` leaves out what a text begins or ends with.
+
+    `{key_of: value.scores}` makes an event of each field of an object: its name is the model (or the id), and
+    `value.scores.*` is its content. `value.pred_*` is each field whose name begins so.
     """
 
     id: Text = "value.id"
     """Id that a prediction and its label share."""
     model: OptionalText = "value.model"
-    """Name of the model. A label without it applies to every model that predicted the id."""
+    """Name of the model, or {key_of: value.scores} if the object there has a field for each model. A label
+    without it applies to every model that predicted the id."""
     prediction: PredictedClass = "value.prediction"
     """Predicted class; or {score: value.p, threshold: 0.5, above: fraud, below: legit}, with probability:
-    true if the score is the probability of `above`; or {largest: value.scores}, with classes: [legit, fraud]
-    if the scores are an array."""
+    true if the score is the probability of `above`, and a place if records have the threshold; or {largest:
+    value.scores}, with classes: [legit, fraud] if the scores are an array. With `key_of` the default is the
+    content of each field."""
     label: TrueClass = "value.label"
-    """True class, or {score, threshold, above, below}."""
+    """True class, or {score, threshold, above, below}. With `key_of` the default is the content of each
+    field."""
     timestamp: FieldLocation | None = "value.timestamp"
     """Event time. If a record has none, Kafka's timestamp is used."""
     timestamp_unit: Literal["ms", "s", "us", "ns", "iso8601"] = "ms"
@@ -250,6 +366,7 @@ OWN_KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "avro": ("schema_id", "subject", "version", "schema_file"),
         "protobuf": ("schema_id", "subject", "version", "schema_file", "message"),
         "json_schema": (),
+        "text": (),
     }
 )
 """Formats, and the keys that each takes."""
@@ -276,7 +393,7 @@ class FormatSection(Section):
         BeforeValidator(one_format, json_schema_input_type=str),
         Field(json_schema_extra={"enum": list(FORMATS)}),
     ] = "json"
-    """Format: json, avro, protobuf or json_schema."""
+    """Format: json, avro, protobuf, json_schema or text."""
     schema_id: Annotated[int, Bounded(least=1)] | None = None
     """avro, protobuf: id of the schema in the registry, for records that do not name it."""
     subject: Annotated[str, Field(min_length=1)] | None = None
@@ -392,6 +509,25 @@ def one_namespace(text: str) -> str:
     return text
 
 
+def place_of_texts(text: str) -> str:
+    """Check that a place may hold a text."""
+    steps_to(text)
+    return text
+
+
+Decode = Annotated[
+    dict[
+        Annotated[str, AfterValidator(place_of_texts), Field(json_schema_extra={"pattern": PLACE})],
+        Annotated[
+            tuple[Written, ...],
+            Field(min_length=1),
+            BeforeValidator(as_texts, json_schema_input_type=Written | list[Written]),
+        ],
+    ],
+    Field(),
+]
+
+
 class TopicSection(Section):
     """One topic."""
 
@@ -403,7 +539,8 @@ class TopicSection(Section):
     """Namespace of the topic's ids. Ids of different namespaces never match: use one for each use case that
     assigns its own ids."""
     format: Format = FormatSection()
-    """Format of the records' values: json, avro, protobuf, json_schema, or {type: avro, schema_file: …}."""
+    """Format of the records' values: json, avro, protobuf, json_schema, text (which is in the place `value`),
+    or {type: avro, schema_file: …}."""
     key_format: Format = FormatSection()
     """Format of the records' keys, if a mapping reads them: json (JSON or plain text), or any other
     `format`."""
@@ -413,6 +550,10 @@ class TopicSection(Section):
         Field(json_schema_extra={"enum": [*ENVELOPES, None]}),
     ] = None
     """Envelope around the records: cloudevents, debezium, kserve_v1, kserve_v2 or seldon."""
+    decode: Decode = Field(default_factory=dict[str, "tuple[Written, ...]"])
+    """Texts that hold more: place → json, csv, tsv or base64, or a list such as [base64, json]. Places of the
+    mapping lie in what the text says: with {value.body: json}, value.body.id; with csv, value.body[0][1] is
+    the second cell of the first row."""
     mapping: MappingSection = MappingSection()
     """Where to find each field in the records."""
     mappings: tuple[MappingSection, ...] = ()
@@ -502,4 +643,8 @@ class TopicsSection(Section):
                 raise ValueError(
                     f"topic {topic.name!r} carries predictions and labels: give both one envelope"
                 )
+        texts = {topic.name: topic.decode for topic in self.predictions}
+        for topic in self.labels:
+            if texts.get(topic.name, topic.decode) != topic.decode:
+                raise ValueError(f"topic {topic.name!r} carries predictions and labels: give both one decode")
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Literal
@@ -15,6 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 from streamwatch.spark.processors import RESULT_SCHEMA, SCHEMA, Stage, StageSpec
 from streamwatch.spark.sink import ResultsSink, SinkSpec
 from streamwatch.spark.source import NAME, SourceSpec, source_class
+from streamwatch.telemetry import InternalEvent
 
 REQUIRED: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -79,8 +80,13 @@ def session(spec: JobSpec, master: str | None) -> SparkSession:
     return found
 
 
-def start(spec: JobSpec, spark: SparkSession, trigger: Trigger = "continuously") -> StreamingQuery:
-    """Make the results topic if there is none, and start the query.
+def start(
+    spec: JobSpec,
+    spark: SparkSession,
+    trigger: Trigger = "continuously",
+    emit: Callable[[InternalEvent], None] = lambda _: None,
+) -> StreamingQuery:
+    """Make the results topic if there is none, and start the query; `emit` is told of each batch.
 
     Raises
     ------
@@ -89,7 +95,7 @@ def start(spec: JobSpec, spark: SparkSession, trigger: Trigger = "continuously")
     KafkaUnreachable
         No broker answered, or none let the client in.
     """
-    sink = ResultsSink(spec.sink)
+    sink = ResultsSink(spec.sink, emit)
     sink.prepare()
     spark.dataSource.register(source_class(spec.source))
     pieces = spark.readStream.format(NAME).load()

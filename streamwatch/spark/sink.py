@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,9 +14,10 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from streamwatch.core.buckets.results import MARK, BatchMark, ResultRecord, mark_of
 from streamwatch.edge.sources.kafka.checking import list_topics
-from streamwatch.edge.sources.kafka.client import ssl_context
+from streamwatch.edge.sources.kafka.client import connection_options
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.spark.processors import ResultRow
+from streamwatch.telemetry import BatchWritten, InternalEvent
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,10 +47,13 @@ class ResultsSink:
     ----------
     spec
         Where results go.
+    emit
+        Told of each batch that was written.
     """
 
-    def __init__(self, spec: SinkSpec) -> None:
+    def __init__(self, spec: SinkSpec, emit: Callable[[InternalEvent], None] = lambda _: None) -> None:
         self._spec = spec
+        self._emit = emit
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write the results of a batch; Spark counts it as done once this returns."""
@@ -59,8 +64,21 @@ class ResultsSink:
 
     def write(self, rows: Sequence[ResultRow]) -> None:
         """Write results in one transaction, the mark last; nothing where there are none."""
-        if rows:
-            asyncio.run(self._write(records_of(rows)))
+        if not rows:
+            return
+        began, records = time.monotonic(), records_of(rows)
+        asyncio.run(self._write(records))
+        mark = mark_of(records[-1].body)
+        self._emit(
+            BatchWritten(
+                records[-1].batch,
+                mark.end_ms,
+                len(records),
+                sum(len(record.body) for record in records),
+                sum(mark.waiting.values()),
+                round(time.monotonic() - began, 3),
+            )
+        )
 
     def prepare(self) -> None:
         """Make the topic where there is none; raises ResultsTopicError if it has several partitions."""
@@ -70,7 +88,7 @@ class ResultsSink:
         spec = self._spec
         partitions = (await list_topics(spec.kafka)).get(spec.topic)
         if partitions is None:
-            admin = AIOKafkaAdminClient(**_client(spec.kafka))
+            admin = AIOKafkaAdminClient(**connection_options(spec.kafka))
             await admin.start()
             try:
                 configs = {"cleanup.policy": "compact", "max.message.bytes": str(_MOST_BYTES)}
@@ -92,7 +110,7 @@ class ResultsSink:
 
     async def _write(self, records: Iterable[ResultRecord]) -> None:
         producer = AIOKafkaProducer(
-            **_client(self._spec.kafka),
+            **connection_options(self._spec.kafka),
             transactional_id=f"streamwatch-{self._spec.topic}",
             transaction_timeout_ms=_TRANSACTION_MS,
             max_request_size=_MOST_BYTES,
@@ -128,16 +146,3 @@ def records_of(rows: Sequence[ResultRow]) -> list[ResultRecord]:
         )
     ordered = sorted(rows, key=lambda row: (row.kind == MARK, row.kind, row.name))
     return [ResultRecord(marks[0].life, row.batch, row.kind, row.name, row.body) for row in ordered]
-
-
-def _client(spec: KafkaSpec) -> dict[str, Any]:
-    return {
-        "bootstrap_servers": spec.bootstrap_servers,
-        "client_id": spec.client_id,
-        "request_timeout_ms": spec.request_timeout_ms,
-        "security_protocol": spec.security_protocol,
-        "ssl_context": ssl_context(spec),
-        "sasl_mechanism": spec.sasl_mechanism,
-        "sasl_plain_username": spec.username,
-        "sasl_plain_password": spec.password,
-    }

@@ -191,6 +191,18 @@ class TopicsAssigned(InternalEvent):
 
 
 @dataclass(frozen=True)
+class BatchWritten(InternalEvent):
+    """The Spark job wrote the results of a batch, in one transaction that took so long."""
+
+    batch: int
+    end_ms: int
+    results: int
+    bytes: int
+    waiting_records: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class KafkaLost(InternalEvent):
     """The brokers cannot be reached or refuse to serve; reading resumes by itself."""
 
@@ -329,6 +341,8 @@ class RecordRejected(InternalEvent):
     partition: int
     offset: int
     reason: str
+    detail: str | None = None
+    """Place that was looked at, and names of the fields that are there; None where that was not asked."""
 
 
 @dataclass(frozen=True)
@@ -353,6 +367,68 @@ class DeadLettersDropped(InternalEvent):
     dead_letters: int
     reason: str
     error: str
+
+
+@dataclass(frozen=True)
+class PublishingBegun(InternalEvent):
+    """Outcomes and events are numbered anew: the state is another one than that which wrote them last."""
+
+    level: ClassVar[Level] = "warning"
+    life: str
+    life_before: str
+    outcomes_before: int
+
+
+@dataclass(frozen=True)
+class PublishingDelayed(InternalEvent):
+    """Brokers do not take outcomes or events; they wait in the state and are written later."""
+
+    level: ClassVar[Level] = "warning"
+    sampled_by: ClassVar[str | None] = "error"
+    topics: str
+    records: int
+    error: str
+    retry_in_seconds: float
+
+
+@dataclass(frozen=True)
+class PublishingResumed(InternalEvent):
+    """Brokers take outcomes and events again."""
+
+    topics: str
+
+
+@dataclass(frozen=True)
+class StateOlderThanTopics(InternalEvent):
+    """The state is an older copy: outcomes that are in their topic are evaluated again, and not written."""
+
+    level: ClassVar[Level] = "warning"
+    commit: int
+    published_commit: int
+
+
+@dataclass(frozen=True)
+class StandbyTookOver(InternalEvent):
+    """A replica publishes and notifies from now on, after another one."""
+
+    published_outcome: int
+    waiting_records: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class StandbySteppedDown(InternalEvent):
+    """A replica publishes and notifies no more: another one does, or will."""
+
+    waiting_records: int
+
+
+@dataclass(frozen=True)
+class StandbyDiverged(InternalEvent):
+    """A replica has other numbers than the one that publishes: it will not take over."""
+
+    level: ClassVar[Level] = "error"
+    difference: str
 
 
 @dataclass(frozen=True)
@@ -432,7 +508,31 @@ class SchemaRejected(InternalEvent):
     registry: str
 
 
-# Internal events of state: the estimators it holds, the disk it is on.
+# Internal events of state: the estimators it holds, the disk it is on, copies of it.
+
+
+@dataclass(frozen=True)
+class BackupMade(InternalEvent):
+    """The state was copied while it was open, and the command after it, if any, has ended well."""
+
+    directory: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class BackupFailed(InternalEvent):
+    """The state could not be copied, or the command after it failed."""
+
+    level: ClassVar[Level] = "error"
+    error: str
+
+
+@dataclass(frozen=True)
+class BackupSkipped(InternalEvent):
+    """A backup was asked for, and none can be made."""
+
+    level: ClassVar[Level] = "warning"
+    reason: str
 
 
 @dataclass(frozen=True)

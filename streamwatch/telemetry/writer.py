@@ -94,6 +94,9 @@ class Telemetry:
         name = event_name(kind)
         self._counts[name] += 1
         values: dict[str, object] = {f.name: getattr(event, f.name) for f in fields(event)}
+        for f in fields(event):
+            if f.default is None and values[f.name] is None:
+                del values[f.name]  # it is not known
         if kind.sampled_by is not None:
             suppressed = self._admit(name, str(values[kind.sampled_by]), kind.burst)
             if suppressed is None:

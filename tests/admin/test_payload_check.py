@@ -27,7 +27,10 @@ def test_what_the_mapping_makes_of_a_sample_is_counted_with_the_reasons() -> Non
     assert result.good
     assert result.what == "topic p: 2 predictions, 2 invalid in the first 5 records"
     assert result.details == (
-        "1 × missing_prediction: has no predicted class where the mapping looks for it",
+        (
+            "1 × missing_prediction: has no predicted class where the mapping looks for it "
+            "(value.prediction is null)"
+        ),
         "1 × invalid_json: is not JSON, is nested too deeply, or has a number out of range",
     )
 

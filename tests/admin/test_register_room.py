@@ -136,7 +136,7 @@ def test_segments_with_all_their_values_and_counted_others_are_within_those_byte
         gc.collect()
         took, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    states = [register.snapshot(row) for row in range(8)]
+    states = [register.snapshots(np.array([row]))[0] for row in range(8)]
     assert all(len(msgspec.msgpack.decode(state)[1][0][2]) == CANDIDATES for state in states)
     estimates = spec.max_total * model_bytes(table_spec(spec))  # in arrays that were made before
     assert took <= allowed - estimates

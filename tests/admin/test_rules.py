@@ -212,6 +212,22 @@ WRONG: Mapping[str, Case] = {
         },
         "receiver oncall 2 notifications given up, 1 wait; most attempts fail with http_500",
     ),
+    "verdicts_far": (
+        {
+            "text": MODEL,
+            "details": {
+                "m": {
+                    "cohorts": {
+                        "opponents": {
+                            "persistent_at_prediction": {"five_points_shown_after_seconds": 8e7},
+                            "majority": {"five_points_shown_after_seconds": 2e7},
+                        }
+                    }
+                }
+            },
+        },
+        "model m has so few predictions that a lead of 5 points would be a verdict after about 231 d",
+    ),
     "log_lost": (
         {
             "text": 'kafka_data_loss_total{cause="retention"} 1\n'
@@ -292,6 +308,16 @@ def test_probabilities_that_are_not_those_used_are_told_and_labels_that_come_are
     [found] = said(details={"m": {"sampled_labels": document}})
     assert found.startswith("labels_missing: label_probability of m is not how often labels are asked for")
     assert said(details={"m": {"sampled_labels": {**document, "probabilities_differ": False}}}) == []
+
+
+def test_a_shared_consumer_group_is_said_apart_from_losses_of_the_log() -> None:
+    text = 'kafka_data_loss_total{cause="group_shared"} 1\nkafka_data_loss_total{cause="retention"} 2\n'
+    text += 'kafka_records_lost_total{cause="retention"} 900\n'
+    log, group = said(text)
+    assert "retention 2 times; 900 are known to be lost" in log
+    assert group.startswith("log_lost: kafka.group_id is used by somebody else at the same time")
+    assert "group_shared, once" in group
+    assert "kafka.group_id of its own" in group
 
 
 def test_the_most_important_comes_first() -> None:

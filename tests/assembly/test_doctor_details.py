@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from streamwatch.admin.doctor.facts import read
-from streamwatch.assembly.doctor import Address, NotThere, consult, suspects
+from streamwatch.assembly.daemon_api import Address, NotThere
+from streamwatch.assembly.doctor import consult, suspects
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Report
 from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, serving

@@ -33,7 +33,7 @@ def columns(count: int) -> OutcomeBatch:
     for name, most in (("true_class", 2), ("predicted_class", 2), ("model", 100)):
         records[name] = rng.integers(most, size=count)
     records["label_at_prediction"] = records["scores"] = -1
-    return OutcomeBatch(records, [f"model-{m}" for m in range(100)], ["a", "b"], {})
+    return OutcomeBatch(records, [f"model-{m}" for m in range(100)], ["a", "b"])
 
 
 def scored(count: int) -> Sequence[Outcome]:

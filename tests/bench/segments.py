@@ -39,7 +39,7 @@ def main(length: int) -> None:
     records["true_class"], records["predicted_class"] = truth, (truth + wrong) % 4
     records["event_ms"], records["scores"] = np.arange(length), SEGMENTS_FROM + values
     texts = [segments_text({"country": f"v{v}"}) for v in range(VALUES)]
-    columns = OutcomeBatch(records, ["m"], [f"c{c}" for c in range(4)], {}, texts)
+    columns = OutcomeBatch(records, ["m"], [f"c{c}" for c in range(4)], segments=texts)
     for form, given in (("objects", outcomes), ("columns", columns)):
         compare(form, given)
 

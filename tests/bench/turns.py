@@ -51,7 +51,7 @@ def fill(monitors: EstimatorSet, models: int, classes: int) -> None:
     )
     records["label_at_prediction"] = records["scores"] = -1
     records["event_ms"] = 1_700_000_000_000 + np.arange(classes)
-    monitors.fold(OutcomeBatch(records, ["model-0000"], names, {}))
+    monitors.fold(OutcomeBatch(records, ["model-0000"], names))
     one = decode(monitors.snapshot("model-0000"))
     for model in range(1, models):
         monitors.restore(encode(replace(one, model=f"model-{model:04}")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -14,6 +15,12 @@ from tests.browser.chromium import DESKTOP, chromium
 from tests.edge.web.http_faces import FakeHealth, serving
 
 Opened = Callable[..., Awaitable[Page]]
+SECTIONS = [
+    *("alarms", "days", "charts", "segments", "classes", "labels", "early", "probabilities", "estimates"),
+    "daemon",
+]
+UNFOLDED = f"localStorage.setItem('streamwatch-sections', '{json.dumps(SECTIONS)}')"
+DETAILED = "localStorage.setItem('streamwatch-details', 'on')"
 PATIENCE_MS = 120_000
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -43,7 +50,10 @@ def complaints() -> list[str]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def opened(browser: Browser, complaints: list[str]) -> AsyncIterator[Opened]:
-    """`await opened(url, color_scheme="dark")` is a page that shows it."""
+    """`await opened(url, color_scheme="dark")` is a page that shows it.
+
+    With `unfolded`, every section was left open; with `details`, details were left switched on.
+    """
 
     contexts: list[BrowserContext] = []
 
@@ -51,9 +61,13 @@ async def opened(browser: Browser, complaints: list[str]) -> AsyncIterator[Opene
         if message.type in {"error", "warning"}:
             complaints.append(message.text)
 
-    async def open_page(url: str, **context: Any) -> Page:
+    async def open_page(url: str, *, unfolded: bool = False, details: bool = False, **context: Any) -> Page:
         opening = await browser.new_context(**{"viewport": DESKTOP, **context})
         contexts.append(opening)
+        if unfolded:
+            await opening.add_init_script(UNFOLDED)
+        if details:
+            await opening.add_init_script(DETAILED)
         page = await opening.new_page()
         page.set_default_timeout(PATIENCE_MS)
         page.on("console", told)

@@ -45,6 +45,7 @@ def troubled() -> Report:
 
 PAGES = {
     "": (troubled, "#rows tr"),
+    "#/?group=on": (troubled, "#groups li"),
     "#/model/m": (troubled, "#model canvas"),
     "#/model/silent": (troubled, "#model canvas"),
     "#/comparisons": (compared, "#model table"),
@@ -53,12 +54,22 @@ PAGES = {
 }
 
 
+@pytest.mark.parametrize("everything", [False, True], ids=["first view", "everything open"])
 @pytest.mark.parametrize("screen", SCREENS)
-async def test_axe_finds_nothing(server: HttpServer, opened: Opened, screen: str) -> None:
+async def test_axe_finds_nothing(
+    server: HttpServer, opened: Opened, screen: str, *, everything: bool
+) -> None:
     found: list[Any] = []
-    for path, (report, shown) in PAGES.items():
+    shown_at_first = {path: PAGES[path] for path in PAGES if not everything or path in {"", "#/model/m"}}
+    for path, (report, shown) in shown_at_first.items():
         server.publish(report())
-        page = await opened(f"{server.url}/{path}", reduced_motion="reduce", **SCREENS[screen])
+        page = await opened(
+            f"{server.url}/{path}",
+            unfolded=everything,
+            details=everything,
+            reduced_motion="reduce",
+            **SCREENS[screen],
+        )
         await expect(page.locator(shown).first).to_be_visible()
         results = await Axe().run(page)
         found += [

@@ -30,10 +30,10 @@ async def test_a_model_without_outcomes_shows_what_its_predictions_say(
     registers.observe_events(events)
     registers.learn([Outcome("other", "a", "a", START, 0)])
     server.publish(Report(registers.families(), START + HOUR_MS, registers.details()))
-    page = await opened(f"{server.url}/#/model/m")
+    page = await opened(f"{server.url}/#/model/m", unfolded=True)
     panels = page.locator("#model .tables section")
     hint = panels.filter(has=page.get_by_role("heading", name="Predictions before their labels"))
     await expect(hint).to_contain_text(
         "Early hint: the predictions have changed, and their labels are not in yet."
     )
-    await expect(page.locator("#model > .empty")).to_contain_text("No label has matched any prediction")
+    await expect(page.locator("#model .answer")).to_contain_text("No label has matched any prediction")

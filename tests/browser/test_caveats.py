@@ -27,11 +27,10 @@ async def test_caveats_stand_beside_the_verdict_and_go_when_they_are_over(
     settled = page.locator("#rows tr", has_text="settled").locator(".c-verdict .caveat")
     await expect(settled).to_have_text("")
     await page.goto(f"{server.url}/#/model/young")
-    await expect(page.locator("#model .badge")).to_contain_text("Currently worse than no change, since")
+    await expect(page.locator("#model .badge")).to_have_text("Worse than no change")
+    await expect(page.locator("#model .since")).to_contain_text("Since ")
     said = page.locator("#model .caveat")
-    await expect(said).to_contain_text(
-        "only quick labels are in: the first prediction is not one horizon old yet"
-    )
+    await expect(said).to_contain_text("Only quick labels are in so far: many predictions")
     await expect(said).to_contain_text("count as “<b>legit</b>”")
 
     server.publish(replace(report_of({"young": worse(Model()), "settled": Model()}, 1), details={}))

@@ -15,6 +15,7 @@ from streamwatch.core.specs import ComparisonSpec, MonitorsSpec
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened
 from tests.edge.web.http_faces import BEGAN_MS, Model, families_of
+from tests.edge.web.judged_pairs import judged
 
 pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="session")]
 CHAMPION, BEST, EQUAL = "champ/1", "<b>best</b>", "equal"
@@ -31,6 +32,20 @@ def grown(comparisons: ComparisonSet, pairs: int) -> None:
     """Of ten ids the champion misses three and one challenger one; the other misses three in other places."""
     comparisons.fold(pair(BEST, right=at % 10 > 0, champion_right=at % 10 > 2) for at in range(pairs))
     comparisons.fold(pair(EQUAL, right=at % 10 < 7, champion_right=at % 10 > 2) for at in range(pairs))
+
+
+async def test_a_verdict_says_whether_it_is_certain(server: HttpServer, opened: Opened) -> None:
+    models = families_of({name: Model() for name in ("old/1", "new")})
+    sets = {
+        "confirmed": judged("new", wins=30, losses=10),
+        "in the order of labels so far": judged("new", wins=40, losses=0, pairs=3_000, late=True),
+    }
+    for words, comparisons in sets.items():
+        server.publish(Report([*models, *comparisons.families()], BEGAN_MS, {}))
+        page = await opened(f"{server.url}/#/comparisons")
+        row = page.get_by_role("region", name="Challengers, by lead").locator("tbody tr").first
+        await expect(row.locator(".badge")).to_have_text("Better")
+        await expect(row).to_contain_text(words)
 
 
 def compared() -> Report:

@@ -24,7 +24,7 @@ async def test_a_models_page_has_its_matrix_and_one_without_has_none(
 ) -> None:
     report = report_of({"with": Model(), "without": Model()})
     server.publish(replace(report, details={"with": {"classes": MATRIX["classes"], "confusion": MATRIX}}))
-    page = await opened(f"{server.url}/#/model/with")
+    page = await opened(f"{server.url}/#/model/with", unfolded=True)
     panel = page.locator("#model section", has=page.get_by_role("heading", name="Confusion"))
     await expect(panel.locator("h2")).to_have_text("Confusion (fading:0.999)")
     assert await panel.locator("thead th").all_inner_texts() == ["true ↓ predicted →", *MATRIX["classes"]]

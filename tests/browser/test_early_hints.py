@@ -52,7 +52,7 @@ async def test_a_hint_is_said_to_be_one_and_stands_beside_what_labels_said(
     estimators.fold([Outcome("m", "legit", "legit", START, 0)])
     families = [*estimators.families(), *watch.families()]
     server.publish(Report(families, START + 20_000_000, watch.details()))
-    page = await opened(f"{server.url}/#/model/m")
+    page = await opened(f"{server.url}/#/model/m", unfolded=True)
     panels = page.locator("#model .tables section")
     hint = panels.filter(has=page.get_by_role("heading", name="Predictions before their labels"))
     await expect(hint).to_contain_text(

@@ -13,7 +13,7 @@ from streamwatch.edge.web.server import HttpServer
 from tests.browser.chromium import DESKTOP, PHONE
 from tests.browser.conftest import Opened
 from tests.browser.test_status_page import MODELS, until_observed
-from tests.edge.web.http_faces import FADING, FakeHealth, Model, alarm, report_of, serving
+from tests.edge.web.http_faces import FakeHealth, Model, alarm, report_of, serving
 from tests.ports import free_port
 
 pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="session")]
@@ -59,7 +59,7 @@ async def test_tab_goes_from_top_to_bottom_and_its_ring_is_always_seen(
     assert [name for name, seen in found if not seen] == []
     names = [name for name, _ in found]
     assert names[0] == "Skip to the numbers"
-    order = ["streamwatch", "filter", "worse", "better", "Metrics", "Ready?"]
+    order = ["streamwatch", "Details", "filter", "worse", "better", "Metrics", "Ready?"]
     assert sorted(order, key=names.index) == order
 
 
@@ -81,12 +81,16 @@ async def test_headings_verdicts_and_buttons_are_read_out_by_their_names(
     table = page.get_by_role("table", name="Models")
     judged = table.get_by_role("columnheader", name="Better than no change?", exact=True)
     await expect(judged).to_have_attribute("aria-sort", "ascending")
-    for verdict in ("Better", "Worse", "Open"):
+    for verdict in ("Better than no change", "Worse than no change", "No clear difference"):
         await expect(table.get_by_role("cell", name=re.compile(f"^{verdict}( since .+)?$"))).to_have_count(1)
+    line = table.get_by_role("row", name="worse").get_by_role("img")
+    await expect(line).to_have_attribute(
+        "aria-label", re.compile("^Accuracy over the last |^No accuracy yet")
+    )
     for viewport in (DESKTOP, PHONE):
         await page.set_viewport_size(viewport)  # type: ignore[arg-type]
         await expect(page.get_by_role("button", name="Theme: automatic")).to_be_visible()
-        await expect(table.get_by_role("columnheader")).to_have_count(10)
+        await expect(table.get_by_role("columnheader")).to_have_count(7)
         await expect(table.get_by_role("columnheader", name="Accuracy", exact=True)).to_have_count(1)
 
 
@@ -137,13 +141,13 @@ async def test_times_say_their_zone(server: HttpServer, opened: Opened) -> None:
     server.publish(report_of(MODELS, 0, [alarm("better")]))
     await until_observed(server, "better", 1)
     server.publish(report_of(MODELS, 1, [alarm("better")]))
-    page = await opened(server.url, timezone_id="Asia/Kolkata")
+    page = await opened(server.url, timezone_id="Asia/Kolkata", details=True)
     await expect(page.locator("#alarms time")).to_have_attribute("datetime", "2025-10-09T08:53:20.000Z")
     await expect(page.locator("#alarms time")).to_contain_text("14:23:20")
     await expect(page.locator("#alarms-meaning")).to_contain_text("in GMT+5:30")
     await expect(page.locator("footer")).to_contain_text("Times in GMT+5:30, UTC beside them")
     utc = re.compile(r"14:23:2[01] GMT\+5:30 \(08:53:2[01] UTC\)$")
-    for place in ("#alarms time", "#connection", "#rows .c-last_alarm_timestamp_seconds[title]"):
+    for place in ("#alarms time", "#connection", "#rows .c-last-alarm[title]"):
         await expect(page.locator(place).first).to_have_attribute("title", utc)
     await expect(page.locator("#health dd[title]").last).to_have_attribute("title", utc)
     await expect(page.locator("#rows .minor[title]").first).to_have_attribute("title", utc)
@@ -152,8 +156,9 @@ async def test_times_say_their_zone(server: HttpServer, opened: Opened) -> None:
         "aria-label", re.compile(r"from 14:23:20 \(08:53:20 UTC\) to 14:23:21 \(08:53:21 UTC\)")
     )
     await expect(page.locator(".chart-legend").first).to_contain_text("at 9 Oct, 14:23:21 (08:53:21 UTC)")
-    since = page.locator("#model .badge.large")
-    await expect(since).to_contain_text("since 9 Oct, 14:23:20 (08:53:20 UTC), outcome 17")
+    since = page.locator("#model .since")
+    await expect(since).to_have_text("Since 9 Oct, 14:23:20 (08:53:20 UTC).")
+    await expect(page.locator("#model .sentence.detail")).to_contain_text("holds since outcome 17")
 
 
 async def test_another_day_in_utc_is_said_and_utc_itself_is_not_said_twice(
@@ -175,16 +180,16 @@ async def test_charts_and_tables_tell_the_same_where_the_past_leaves_the_latest_
     server.publish(report_of({"m": Model(accuracy=0.9)}))
     await until_observed(server, "m", 1)
     server.publish(report_of({"m": Model(accuracy=0.7)}, 0.5))
-    page = await opened(f"{server.url}/#/model/m")
+    page = await opened(f"{server.url}/#/model/m", unfolded=True)
     estimates = (
         page.get_by_role("region", name="Estimates")
         .get_by_role("row")
         .filter(has_text="Share of outcomes the model got right")
     )
     await expect(estimates).to_contain_text("70.0")
-    chart = page.locator("figure", has=page.get_by_role("heading", name="Accuracy"))
-    await expect(chart.get_by_role("img")).to_have_attribute("aria-label", re.compile(rf"{FADING} 70\.0"))
-    await expect(chart.get_by_role("listitem").filter(has_text=FADING)).to_contain_text("70.0")
+    chart = page.locator("figure", has=page.get_by_role("heading", name="Accuracy", exact=True))
+    await expect(chart.get_by_role("img")).to_have_attribute("aria-label", re.compile(r"accuracy 70\.0"))
+    await expect(chart.get_by_role("listitem").filter(has_text="accuracy")).to_contain_text("70.0")
 
 
 async def test_a_model_nobody_has_seen_is_said_to_be_unknown(
@@ -212,7 +217,7 @@ async def test_a_topic_whose_records_join_nothing_is_seen(server: HttpServer, op
     ]
     report = report_of({"m": Model()})
     server.publish(replace(report, families=[*report.families, *topics]))
-    page = await opened(server.url)
+    page = await opened(server.url, unfolded=True)
     await expect(page.locator("#health dt", has_text="Predictions of topic scored")).to_have_count(1)
     shown = await page.locator("#health").evaluate(
         "facts => Object.fromEntries([...facts.querySelectorAll('dt')].map("

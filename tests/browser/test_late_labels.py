@@ -65,7 +65,7 @@ async def test_late_labels_are_a_panel_and_quick_ones_a_caveat(server: HttpServe
         "young": {"late_labels": YOUNG, **QUICK},
     }
     server.publish(replace(made, details=details))
-    page = await opened(f"{server.url}/#/model/late")
+    page = await opened(f"{server.url}/#/model/late", unfolded=True)
     panel = page.locator("#model .panel", has=page.get_by_role("heading", name="Late labels", exact=True))
     await expect(panel).to_contain_text("corrected for labels to come")
     await expect(panel).to_contain_text("90.0\u202f% (88.0\u202f% – 92.0\u202f%)")
@@ -85,7 +85,7 @@ async def test_late_labels_are_a_panel_and_quick_ones_a_caveat(server: HttpServe
     await page.goto(f"{server.url}/#/model/young")
     said = page.locator("#model .caveat")
     await expect(said).to_contain_text(
-        "only quick labels are in (424 of 1,829, all “<b>fraud</b>”): the first"
+        "Only quick labels are in so far (424 of 1,829, all “<b>fraud</b>”): many predictions"
     )
     await expect(panel).to_contain_text("Undefined until 30 predictions are settled")
     await expect(delays).to_have_count(0)

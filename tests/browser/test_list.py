@@ -46,7 +46,7 @@ async def test_a_better_model_with_an_open_incident_stands_above_the_healthy_and
     await row.get_by_role("link").click()
     incidents = page.get_by_role("list", name="Open incidents")
     await expect(incidents).to_contain_text(
-        re.compile(r"warning.*open since .*adwin: error 2\.0.% → 31\.0.%")
+        re.compile(r"warning.*open since .*: error 2\.0.% → 31\.0.% \(adwin\)")
     )
     server.publish(report_of(models, 1))  # over
     await expect(incidents).to_be_hidden()
@@ -87,7 +87,10 @@ async def test_a_model_whose_predictions_wait_has_its_row_and_its_page_with_the_
     page = await opened(server.url)
     row = page.locator("#rows tr").first
     await expect(row).to_contain_text("no label has matched any of 120 predictions yet")
-    await expect(row.locator(".badge").first).to_have_text("Waiting")
+    await expect(row.locator(".badge").first).to_have_text("No label yet")
+    await expect(row.locator(".sparkline")).to_be_hidden()
+    assert await row.locator(".sparkline path[d]").count() == 0, "no line, and no tick at 0"
+    await expect(row.locator(".c-accuracy .value")).to_have_text("–")
     await page.get_by_role("link", name="mute").click()
     shown = page.locator("#model")
     await expect(shown).to_contain_text(
@@ -97,6 +100,7 @@ async def test_a_model_whose_predictions_wait_has_its_row_and_its_page_with_the_
     await expect(shown).to_contain_text(
         "Of 40 labels read so far, 31 have matched a prediction of some model"
     )
+    await page.get_by_role("button", name="Open all sections").click()
     await expect(shown.get_by_role("region", name="Labels")).to_contain_text("120")
     assert await page.get_by_role("img").count() == 0
     server.publish(
@@ -115,11 +119,12 @@ async def test_sorting_filter_and_page_are_in_the_address_and_come_back(
     server: HttpServer, opened: Opened
 ) -> None:
     server.publish(report_of({f"m{n}": Model(outcomes=100 + (n * 7) % 10) for n in range(10)}))
-    page = await opened(server.url)
+    page = await opened(server.url, details=True)
     await page.get_by_role("button", name="Outcomes").click()
     await page.get_by_role("button", name="Outcomes").click()
     await page.get_by_role("searchbox").fill("m")
     await expect(page).to_have_url(re.compile(r"#/\?sort=outcomes&order=ascending&filter=m$"))
+    await expect(page.locator("#rows th a").first).to_have_text("m0")
     shown = await names(page)
     assert shown[:2] == ["m0", "m3"]
     await page.reload()
@@ -141,13 +146,13 @@ async def test_ten_thousand_models_are_pages_of_few_rows(server: HttpServer, ope
     models["model-7777"] = worse(Model())
     server.publish(report_of(models))
     page = await opened(f"{server.url}/#/?sort=model")
-    await expect(page.locator("#pager-text")).to_have_text("1 to 300 of 10,000")
+    await expect(page.locator("#pager-text")).to_have_text("1 to 50 of 10,000")
     assert (await names(page))[9:11] == ["model-9", "model-10"]
     await page.get_by_role("button", name="Next").click()
-    await expect(page.locator("#rows th a").first).to_have_text("model-300")
-    assert await page.locator("#rows tr").count() == 300
-    await page.goto(f"{server.url}/#/?sort=model&page=99")
-    await expect(page.locator("#pager-text")).to_have_text("9,901 to 10,000 of 10,000")
+    await expect(page.locator("#rows th a").first).to_have_text("model-50")
+    assert await page.locator("#rows tr").count() == 50
+    await page.goto(f"{server.url}/#/?sort=model&page=999")
+    await expect(page.locator("#pager-text")).to_have_text("9,951 to 10,000 of 10,000")
     await expect(page.get_by_role("button", name="Next")).to_be_disabled()
     await page.get_by_role("button", name="Better than no change?").click()
     await expect(page.locator("#rows th a").first).to_have_text("model-7777")

@@ -25,7 +25,7 @@ async def test_a_measure_that_is_added_to_the_catalogue_is_on_the_page_with_its_
     report = report_of({"m": Model()})
     of_it = Family(added.name, "gauge", "h", ("forgetting", "model"), [((FADING, "m"), 0.123)])
     server.publish(replace(report, families=(*report.families, of_it)))
-    page = await opened(f"{server.url}/#/model/m")
+    page = await opened(f"{server.url}/#/model/m", unfolded=True)
     estimates = page.get_by_role("region", name="Estimates")
     row = estimates.get_by_role("row").filter(has=page.get_by_role("rowheader", name="agreement squared"))
     await expect(row).to_contain_text("0.123")
@@ -41,7 +41,7 @@ async def test_every_measure_bound_and_baseline_is_listed_and_every_measure_of_a
     ):
         listed = await answer.json()
     server.publish(report_of({"m": Model()}))
-    page = await opened(f"{server.url}/#/model/m")
+    page = await opened(f"{server.url}/#/model/m", unfolded=True)
     estimates = page.get_by_role("region", name="Estimates")
     of_model = sum(len(listed[kind]) for kind in ("measures", "bounds", "baselines"))
     await expect(estimates.get_by_role("rowheader")).to_have_count(of_model + 1)  # and effective outcomes

@@ -20,7 +20,7 @@ async def test_a_page_opened_after_a_restart_shows_the_days_before(
     server.publish(
         report_with_past(every(120, NOON_S - 3 * 24 * HOUR_S, NOON_S))
     )  # the first report of a life
-    page = await opened(f"{server.url}/#/model/m", timezone_id="UTC")
+    page = await opened(f"{server.url}/#/model/m", unfolded=True, timezone_id="UTC")
     chart = page.locator("figure", has=page.get_by_role("heading", name="Last 30 days"))
     await expect(chart.get_by_role("img")).to_have_attribute(
         "aria-label",

@@ -38,7 +38,7 @@ async def test_a_page_shows_both_diagrams_with_their_numbers_and_nothing_without
     estimators.fold(scored("with"))
     estimators.fold([Outcome("without", "a", "a", 1_760_000_000_000, 0)])
     server.publish(Report(estimators.families(), 1_760_000_001_000, estimators.details()))
-    page = await opened(f"{server.url}/#/model/with")
+    page = await opened(f"{server.url}/#/model/with", unfolded=True)
     panels = page.locator("#model .tables section")
     losses = panels.filter(has=page.get_by_role("heading", name="Probabilities"))
     await expect(losses).to_contain_text("The scores of 600 outcomes were usable, those of 0 were not.")

@@ -31,7 +31,7 @@ async def test_a_drift_under_way_and_the_end_of_the_last_are_told(
     recovery = {"forgetting": "fading:0.999", "under_way": now, "last": last}
     report = report_of({"m": Model(), "steady": Model()})
     server.publish(replace(report, details={"m": {"recovery": recovery}}))
-    page = await opened(f"{server.url}/#/model/m")
+    page = await opened(f"{server.url}/#/model/m", unfolded=True)
     panel = page.locator("#model .panel", has=page.get_by_role("heading", name="Drift", exact=True))
     await expect(panel).to_contain_text("since outcome 7,201")
     await expect(panel).to_contain_text("error now 25.0\u202f%, before 10.0\u202f%")

@@ -26,7 +26,7 @@ async def test_what_revising_gained_is_told_in_all_and_by_waiting_time(
     watched.fold([Outcome("with", "x", "y", i, 240_000, last_class="x") for i in range(40)])
     report = report_of({"with": Model(), "without": Model()})
     server.publish(replace(report, details={"with": watched.details()["with"]}))
-    page = await opened(f"{server.url}/#/model/with")
+    page = await opened(f"{server.url}/#/model/with", unfolded=True)
     panel = page.locator(
         "#model .panel", has=page.get_by_role("heading", name="Revised predictions", exact=True)
     )

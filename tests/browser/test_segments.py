@@ -28,7 +28,7 @@ async def test_values_that_err_more_than_before_come_first(server: HttpServer, o
         watched.fold([Outcome("with", "x", "y" if wrong else "x", i, 0, segments=segments)])
     report = report_of({"with": Model(), "without": Model()})
     server.publish(replace(report, details={"with": watched.details()["with"]}))
-    page = await opened(f"{server.url}/#/model/with")
+    page = await opened(f"{server.url}/#/model/with", unfolded=True)
     panel = page.locator("#model section", has=page.get_by_role("heading", name="Segments by country"))
     await expect(panel.locator("tbody th").first).to_have_text("fr")
     assert sorted(await panel.locator("tbody th").all_inner_texts()) == sorted(["de", "fr", HOSTILE])

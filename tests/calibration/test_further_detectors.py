@@ -25,6 +25,8 @@ SPECS = (
     KswinSpec(),
     KNOWN,
     EwmaSpec("paper", weight=0.2, limits="paper", min_outcomes=1),
+    EwmaSpec("falls", direction="down"),
+    EwmaSpec("either", direction="both"),
 )
 NAMES = [spec.name for spec in SPECS]
 STATED = {  # false alarms per million outcomes at an error of .2, of .3, and of .2 with correlation .5
@@ -56,6 +58,23 @@ def test_defaults_raise_as_few_false_alarms_as_stated(name, stream, p, rho) -> N
     """Within 4 standard deviations of a Poisson count, and a tenth for what is stated in round numbers."""
     expected = STREAMS * STATED[name][stream]
     assert abs(found(p, rho)[name] - expected) <= 4 * np.sqrt(expected) + 0.1 * expected + 1
+
+
+@pytest.mark.parametrize(("name", "most"), [("falls", 3), ("either", 6)])
+@pytest.mark.parametrize("p", [0.2, 0.3])
+def test_an_ecdd_of_falls_alarms_no_more_often_than_one_of_rises(name: str, most: int, p: float) -> None:
+    """Per million outcomes; its faded loss begins at 0, which is no fall of the error."""
+    expected = STREAMS * most
+    assert found(p, 0.0)[name] <= expected + 4 * np.sqrt(expected)
+
+
+def test_an_ecdd_of_falls_finds_one() -> None:
+    rng = np.random.default_rng(3)
+    for spec in ("falls", "either"):
+        table = table_of(STREAMS, (), SPECS)
+        feed(table, np.concatenate([correlated(rng, 0.3, 0.0, 1, 20_000) for _ in range(STREAMS)]))
+        after = np.concatenate([correlated(rng, 0.1, 0.0, 1, 3_000) for _ in range(STREAMS)])
+        assert sum(alarm.detector == NAMES.index(spec) for alarm in feed(table, after)) >= STREAMS
 
 
 def average_run_length(p: float, spec: CusumSpec) -> float:

@@ -44,7 +44,7 @@ def test_help_names_every_command_and_how_to_begin(streamwatch: CliRunner) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [*COMMANDS[:-2], "config example", "config schema"])
+@pytest.mark.parametrize("command", [*COMMANDS[:-2], "config example", "config schema", "config scrape"])
 def test_the_help_of_each_command_teaches_by_an_example(streamwatch: CliRunner, command: str) -> None:
     result = streamwatch.invoke(app, [*command.split(), "--help"])
     assert result.exit_code == 0

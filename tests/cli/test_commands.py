@@ -42,7 +42,9 @@ def test_what_is_no_state_ends_every_command_with_exit_code_2(streamwatch, tmp_p
 
 
 @pytest.mark.slow
-def test_while_a_daemon_runs_its_state_is_shown_and_nothing_else_done(streamwatch, directory):
+def test_while_a_daemon_runs_its_state_is_shown_and_exported_and_nothing_else_done(
+    streamwatch, directory, tmp_path
+):
     holding = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -51,10 +53,11 @@ def test_while_a_daemon_runs_its_state_is_shown_and_nothing_else_done(streamwatc
         code, out, _ = streamwatch("show", "-d", directory)
         assert code == 0
         assert f"by process {holding.pid}: this is one of its latest commits" in out
-        for command in (["verify"], ["export", "x.swx"]):
-            code, _, err = streamwatch(*command, "-d", directory)
-            assert code == 2
-            assert f"in use by process {holding.pid}: stop the daemon first" in err
+        code, _, err = streamwatch("verify", "-d", directory)
+        assert code == 2
+        assert f"in use by process {holding.pid}: stop the daemon first" in err
+        assert streamwatch("export", tmp_path / "x.swx", "-d", directory)[0] == 0
+        assert (tmp_path / "x.swx").stat().st_size > 0
         holding.stdin.close()
     assert streamwatch("verify", "-d", directory)[0] == 0
 

@@ -11,7 +11,7 @@ from streamwatch.assembly.inspection import kafka_written, sampling_settings
 from streamwatch.cli import app
 from streamwatch.settings import Settings, load
 from streamwatch.settings.loading import parse
-from tests.inspection.payloads.ids import int_and_text, prefixed
+from tests.inspection.payloads.ids import int_and_text, upper_case_ids
 from tests.inspection.story import Maker, story
 
 
@@ -53,10 +53,10 @@ def test_a_file_is_written_once_and_replaced_only_by_force(streamwatch: CliRunne
 
 
 def test_what_cannot_be_guessed_is_said_with_exit_code_1_and_no_settings(streamwatch: CliRunner) -> None:
-    result = streamwatch.invoke(app, ["inspect", *files(prefixed)])
+    result = streamwatch.invoke(app, ["inspect", *files(upper_case_ids)])
     assert result.exit_code == 1
     assert result.stdout == ""
-    assert "ids at value.id start with 'txn-', those at value.txn do not" in result.stderr
+    assert "ids differ in upper and lower case" in result.stderr
 
 
 def test_cells_of_csv_are_looked_at_as_numbers(streamwatch: CliRunner) -> None:

@@ -18,8 +18,8 @@ from streamwatch.cli import app
 from streamwatch.inspection.guessing import guess
 from tests.admin.test_rules import WRONG, baselines, reading
 from tests.inspection.payloads.elements import several_elements
-from tests.inspection.payloads.envelopes import double_encoded, framed
-from tests.inspection.payloads.ids import composite, prefixed, upper_case_ids, user_and_day
+from tests.inspection.payloads.envelopes import framed
+from tests.inspection.payloads.ids import composite, upper_case_ids
 from tests.inspection.story import Maker
 
 PAGE = Path(__file__).parents[2] / "docs" / "first-day.md"
@@ -88,13 +88,10 @@ SAID: Mapping[tuple[str, str], Callable[[], str]] = {
     ("an alias of a class is empty", "`check`"): command(
         "check", *NOWHERE, "-s", "topics.labels={name: l, mapping: {classes: {a: ''}}}"
     ),
-    ("ids of predictions have a prefix", "`inspect`"): guessed(prefixed),
     ("one side writes ids in capitals", "`inspect`"): guessed(upper_case_ids),
     ("the key combines several parts", "`inspect`"): guessed(composite),
-    ("only two fields together form the id", "`inspect`"): guessed(user_and_day),
     ("a record holds several predictions", "`inspect`"): guessed(several_elements),
     ("values are not plain JSON", "`inspect`"): guessed(framed),
-    ("JSON is packed into a JSON string", "`inspect`"): guessed(double_encoded),
     ("ids of predictions have a prefix", "`doctor -c`"): rule("nothing_joins"),
     ("one side has classes 0 and 1, the other no and yes", "`doctor`"): disjoint("0 1", "no yes"),
     ("a score is mapped as the class", "`doctor`"): disjoint("0.93 0.5", "fraud"),

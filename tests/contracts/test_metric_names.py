@@ -13,9 +13,9 @@ from tests.contracts.families import every_family
 FAMILIES = every_family()
 BOUNDED_LABELS = {
     "baseline", "bound", "cause", "challenger", "champion", "class", "detector", "drift_weighted", "event",
-    "fold", "forgetting",
+    "fold", "forgetting", "label_topic",
     "implementation", "limit", "model", "opponent", "part", "partition", "place", "reason", "receiver",
-    "result", "segment", "severity", "side", "stage", "topic", "value", "version",
+    "result", "role", "segment", "severity", "side", "stage", "topic", "value", "version",
 }  # fmt: skip
 CORE_SET = {
     "accuracy_ratio", "adwin_window_outcomes", "alarms_total", "baseline_accuracy_ratio",

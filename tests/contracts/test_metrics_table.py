@@ -13,9 +13,11 @@ import pytest
 
 import streamwatch
 from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.pacing import Pacing, PacingSpec
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.join.join import CompiledJoin
 from streamwatch.core.join.series import counter_families, gauge_families, model_families
 from streamwatch.core.merge import Merge, MergeProgress, MergeSpec
@@ -38,6 +40,7 @@ from streamwatch.core.predictions.label_delays.register import LabelDelays
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.core.predictions.sampled_labels.register import SampledLabels
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
+from streamwatch.daemon.alerting import WatchedFleet
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.daemon.results import RunProgress
 from streamwatch.daemon.status import process_families
@@ -77,12 +80,18 @@ def merge_families() -> Sequence[Family]:
 
 
 def comparison_families() -> Sequence[Family]:
-    return ComparisonSet(replace(MonitorsSpec(), comparisons=(ComparisonSpec("a", ("b",)),))).families()
+    compared = replace(MonitorsSpec(), comparisons=(ComparisonSpec("a", ("b",)),), registers=(CohortsSpec(),))
+    return ComparisonSet(compared).families()
 
 
 def alarm_families() -> Sequence[Family]:
     deliveries = Deliveries((), DeliverySpec(), Telemetry(stream=io.StringIO()).emit)
-    return [*AlarmBook(AlarmsSpec(), "").families(), *deliveries.families()]
+    return [
+        *AlarmBook(AlarmsSpec(), "").families(),
+        *Pacing(PacingSpec(), (), "").families(),
+        *WatchedFleet().families(),
+        *deliveries.families(),
+    ]
 
 
 @pytest.mark.slow

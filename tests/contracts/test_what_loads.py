@@ -48,6 +48,11 @@ def test_importing_it_loads_no_compiler_and_writes_no_file(module: str, tmp_path
 
 
 @pytest.mark.slow
+def test_what_a_daemon_is_made_of_loads_no_scipy_before_something_needs_it(tmp_path: Path) -> None:
+    assert loaded_by("import streamwatch.assembly.build", ("scipy",), tmp_path) == set()
+
+
+@pytest.mark.slow
 def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     code = """
 import sys

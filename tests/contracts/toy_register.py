@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from streamwatch.core.estimators.names import Batch, Classes, Slice
+from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.estimators.registers import RegisterKind
 from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Sample
@@ -41,9 +43,9 @@ class LongestRun:
         """Forget a row."""
         self._runs[row] = 0, 0
 
-    def snapshot(self, row: int) -> bytes:
+    def snapshots(self, rows: NDArray[np.int64]) -> Sequence[bytes]:
         """Both numbers."""
-        return msgspec.msgpack.encode(self._runs[row])
+        return [msgspec.msgpack.encode(self._runs[row]) for row in rows.tolist()]
 
     def restore(self, row: int, state: bytes) -> None:
         """Take both numbers."""
@@ -54,9 +56,9 @@ class LongestRun:
         longest = [((one.model,), float(self._runs[one.row][1])) for one in chosen]
         return {"toy_longest_run": [sample for sample in longest if sample[1] >= self._at_least]}
 
-    def details(self, row: int, classes: Classes) -> Mapping[str, object]:
+    def details(self, chosen: Sequence[Slice]) -> Details:
         """The run now."""
-        return {"toy_run": self._runs[row][0]} if classes else {}
+        return [{"toy_run": self._runs[one.row][0]} if one.classes else {} for one in chosen].__getitem__
 
 
 class Forgetful(LongestRun):

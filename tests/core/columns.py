@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from streamwatch.core.events import Event, Label, Prediction, segments_text
+from streamwatch.core.events import Event, Label, Prediction, sampling_of, segments_text
 from streamwatch.core.records import (
     LABEL,
     NO_NAME,
@@ -17,6 +17,7 @@ from streamwatch.core.records import (
     RecordBatch,
     Vocabulary,
 )
+from streamwatch.core.scores import lists_of
 from streamwatch.edge.keys import digest_bytes
 
 
@@ -40,6 +41,7 @@ def in_columns(
         Whether an event is left as it is although a row could say it.
     """
     rows, objects, texts = np.zeros(len(events), ROW), [], bytearray()
+    scores, sampling = [], []
     topics = list(dict.fromkeys(["", *(getattr(event, "topic", "") for event in events)]))
     for row, event in zip(rows, events, strict=True):
         row["record_ms"], row["topic"] = event.record_ms, topics.index(getattr(event, "topic", ""))
@@ -52,6 +54,11 @@ def in_columns(
         row["side"] = PREDICTION if isinstance(event, Prediction) else LABEL
         row["model"] = -1 if event.model is None else vocabulary.models.number(event.model)
         row["class"], row["object"] = vocabulary.classes.number(named), -1
+        if isinstance(event, Prediction) and (event.scores or event.label_probability is not None):
+            row["object"] = len(scores)
+            number = vocabulary.classes.number
+            scores.append({number(name): score for name, score in (event.scores or {}).items()})
+            sampling.append(sampling_of(event.label_probability, event.label_requested))
         if isinstance(event, Prediction) and event.segments:
             row["segments"] = 1 + vocabulary.segments.number(segments_text(event.segments))
         row["timestamp_ms"] = -1 if event.timestamp_ms is None else event.timestamp_ms
@@ -61,14 +68,15 @@ def in_columns(
             row["id_at"], row["id_bytes"] = len(texts), len(event.id)
             texts += event.id.encode() + bytes([SEPARATOR])
     kept = None if digests else np.frombuffer(bytes(texts), np.uint8).copy()
-    return RecordBatch(rows, kept, objects, vocabulary, topics)
+    return RecordBatch(rows, kept, objects, vocabulary, topics, lists_of(scores, sampling))
 
 
 def _is_plain(event: Event, vocabulary: Vocabulary) -> bool:
-    """Whether a row can say it: a prediction or label without scores, of names that have numbers."""
+    """Whether a row can say it: a prediction or label of names that have numbers."""
     if not isinstance(event, Prediction | Label):
         return False
-    if isinstance(event, Prediction) and (event.scores or event.label_probability is not None):
+    scores = event.scores if isinstance(event, Prediction) else None
+    if scores == {} or any(vocabulary.classes.number(name) == NO_NAME for name in scores or ()):
         return False
     if event.timestamp_ms is not None and event.timestamp_ms < 0:
         return False

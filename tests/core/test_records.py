@@ -78,7 +78,8 @@ def test_a_batch_of_one_side_gives_back_its_events(side: int) -> None:
     events = drawn(random.Random(1), 200, digests=False)
     batch = in_columns(events, Vocabulary(), digests=False)
     chosen = np.flatnonzero(batch.rows["side"] == side)
-    alike = RecordBatch(batch.rows[chosen], batch.texts, batch.objects, batch.vocabulary)
+    of_rows = batch.rows[chosen], batch.texts, batch.objects, batch.vocabulary
+    alike = RecordBatch(*of_rows, scores=batch.scores)
     assert alike.events() == [events[i] for i in chosen]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.outbox import Delivered, DeliveryResult
+from streamwatch.core.alerting.pacing import Pacing, PacingSpec
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.buckets.results import DataLoss
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
@@ -27,7 +28,7 @@ from streamwatch.daemon import (
     SourcePositions,
     State,
 )
-from streamwatch.daemon.alerting import ALARMS, Alerting
+from streamwatch.daemon.alerting import ALARMS, PACING, Alerting
 from streamwatch.daemon.commits import Commits, Durable
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.edge.stores.kind import StateFailed
@@ -90,6 +91,15 @@ class FakeModels:
     def accuracy_misleads(self, model: str) -> bool:
         del model
         return False
+
+    def confirmation_expected_ms(self, model: str, at_ms: int) -> None:
+        del model, at_ms
+
+    def confirmation(self, model: str, at_ms: int, rise: float) -> None:
+        del model, at_ms, rise
+
+    def false_alarms_monthly(self, alarm: Alarm) -> None:
+        del alarm
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
         moved = Moved(model, 0.1, 0.4)
@@ -166,7 +176,14 @@ class FakeStore:
 class FakeDaemon:
     """One process: deliveries, and runs of the state in a model store."""
 
-    def __init__(self, model_store: ModelStore | None = None, *, durable: bool = True) -> None:
+    def __init__(
+        self,
+        model_store: ModelStore | None = None,
+        *,
+        durable: bool = True,
+        paced: PacingSpec | None = None,
+    ) -> None:
+        self._paced = paced
         self.model_store = model_store or ModelStore()
         self.receiver = FakeReceiver()
         self.now_ms = NOW_MS
@@ -188,7 +205,14 @@ class FakeDaemon:
         if ALARMS in saved.sections:
             book.restore(saved.sections[ALARMS])
         models: Any = self.models
-        self.alerting = Alerting(book, self.deliveries, lambda: models, lambda: self.now_ms, saved.outbox)
+        pacing = None
+        if self._paced is not None:
+            pacing = Pacing(self._paced, [self.receiver.name], "state-1")
+            if PACING in saved.sections:
+                pacing.restore(saved.sections[PACING])
+        self.alerting = Alerting(
+            book, self.deliveries, lambda: models, lambda: self.now_ms, saved.outbox, pacing=pacing
+        )
         parts: list[Any] = [self.store, FakeCheckpoint(), self.processor]
         self.state = State(*parts, SourcePositions(), RestoreReport(), self.alerting)
         spec = CommitSpec(interval_seconds=0.0, events=100)

@@ -12,6 +12,7 @@ from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.merge.progress import Key
 from streamwatch.core.ports import PartitionState, Poll
 from streamwatch.daemon import merged_records as giving_way
+from streamwatch.daemon.results import NewestBatch
 from tests.daemon.fake_daemon import (
     NOW_MS,
     L,
@@ -47,6 +48,15 @@ async def test_a_rejected_record_is_told_by_its_place_and_counted_by_its_reason(
     assert "secret-id" not in h.log.getvalue()
     (family,) = [f for f in h.server.reports[-1].families if f.name == "records_invalid_total"]
     assert dict(family.samples) == {("invalid_json", "predictions"): 1}
+
+
+async def test_of_a_rejected_record_the_place_looked_at_and_the_fields_there_are_told() -> None:
+    bad = Record("predictions", 0, 1, NOW_MS, b'{"ID": "secret-id", "model": "m", "prediction": "secret"}')
+    h = fake_daemon(poll(prediction(0), bad))
+    await run_through(h)
+    (line,) = [json.loads(x) for x in h.log.getvalue().splitlines() if "record_rejected" in x]
+    assert line["detail"] == "looked at value.id: value has the fields ID, model, prediction"
+    assert "secret" not in h.log.getvalue()
 
 
 async def test_partitions_that_are_ahead_while_others_catch_up_are_held_back() -> None:
@@ -239,6 +249,37 @@ def test_lag_is_never_negative_and_absent_before_the_first_fetch() -> None:
     (family,) = [f for f in h.status.families() if f.name == "consumer_lag_records"]
     assert family.labels == ("partition", "topic")
     assert dict(family.samples) == {("0", "predictions"): 0.0, ("0", "labels"): 7.0}
+
+
+def test_lag_counts_what_was_fetched_and_is_not_evaluated_and_how_old_that_is() -> None:
+    h = fake_daemon()
+    h.status.partitions = {P: PartitionState(10, 10, True), L: PartitionState(3, 3, True)}
+    now_ms = NOW_MS
+    progress = MergeProgress(positions={P: 4, L: 3}, running_ms={P: now_ms - 60_000, L: now_ms - 60_000})
+    h.status.progress = progress
+    families = {f.name: dict(f.samples) for f in h.status.families()}
+    assert families["consumer_lag_records"] == {("0", "predictions"): 6.0, ("0", "labels"): 0.0}
+    assert families["consumer_lag_seconds"][("0", "predictions")] == 60.0
+    assert families["consumer_lag_seconds"][("0", "labels")] == 0.0
+
+
+def test_results_that_are_old_are_not_caught_up() -> None:
+    h = fake_daemon()
+    h.status.partitions = {P: PartitionState(10, 10, True)}
+    h.source.up = True
+
+    def caught_up() -> float:
+        (family,) = [f for f in h.status.families() if f.name == "caught_up"]
+        return float(family.samples[0][1])  # type: ignore[arg-type]
+
+    assert caught_up() == 1.0
+    h.status.results_stale = lambda: True
+    assert caught_up() == 0.0
+    newest = NewestBatch(interval_seconds=60.0)
+    assert not newest.is_stale(NOW_MS), "there was none yet"
+    newest.written_ms = NOW_MS
+    assert not newest.is_stale(NOW_MS + 600_000)
+    assert newest.is_stale(NOW_MS + 600_001)
 
 
 async def test_in_memory_what_a_poll_found_of_the_logs_is_shown_by_cause_with_the_next_report() -> None:

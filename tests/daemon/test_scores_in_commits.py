@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from streamwatch.core.events import Event, Outcome, Prediction
-from streamwatch.core.join.join import ROOM_WITH_SCORES
+from streamwatch.core.join.join import SCORES_AT_ONCE
 from streamwatch.core.ports import CommitBatch
 from streamwatch.daemon import CommitSpec
 from streamwatch.daemon import batch_processor as evaluating
@@ -88,14 +88,14 @@ async def test_no_commit_holds_more_scores_than_fill_three_turns(monkeypatch: py
 async def test_labels_of_predictions_with_many_scores_are_taken_a_few_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """How many scores a label meets is known when it has met them: a turn resolves 500 of them at most."""
+    """How many scores a label meets is known when it has met them: a turn takes as many as fit on average."""
     records, scores = 2 * RECORDS_PER_TURN, 256
     predictions = [scored(i, scores) for i in range(records)]
     labels = [label(i, "c0") for i in range(records)]
     commits = await commits_of(monkeypatch, 2 * records * scores, predictions, labels)
     turns = [turn for commit in commits for turn in commit]
     assert sum(turns) == 2 * records * scores
-    assert max(turns) <= ROOM_WITH_SCORES * scores
+    assert max(turns) <= SCORES_AT_ONCE
 
 
 def test_records_without_scores_fill_no_commit_by_scores() -> None:

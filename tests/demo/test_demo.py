@@ -21,8 +21,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from rich.console import Console
 
-from streamwatch.demo.demo import DemoSpec, run_demo
-from streamwatch.telemetry import Telemetry, TopicsAssigned
+from streamwatch.demo.demo import CHAMPION, SPARED, DemoSpec, run_demo, things_to_try
+from streamwatch.telemetry import StartedServing, Telemetry
 from tests.cpu_budget import OwnTime
 from tests.ports import free_port
 
@@ -88,7 +88,7 @@ def get(port: int, path: str) -> str:
 
 
 def test_the_demo_catches_a_drift_within_a_minute_and_leaves_when_asked():
-    with demo() as (watched, port):
+    with demo("--compare") as (watched, port):
         watched.until(f"look at http://127.0.0.1:{port}/")
         watched.until("reading 4 partitions of predictions, labels")
         found = re.search(r"at outcome ([\d,]+)", watched.until("ALARM drifting-v2"))
@@ -104,6 +104,21 @@ def test_the_demo_catches_a_drift_within_a_minute_and_leaves_when_asked():
         assert models["stable-v1"]["metrics"]["outcomes_total"] > 2_000
         window = {name: m["metrics"]["accuracy_ratio"]["adwin:0.002"] for name, m in models.items()}
         assert window["drifting-v2"] < 0.75 < window["stable-v1"]
+        compared = json.loads(get(port, "/api/v1/comparisons"))["comparisons"]
+        assert {(each["champion"], each["challenger"]) for each in compared} == {
+            (CHAMPION, "stable-v1"),
+            (CHAMPION, "adaptive-v3"),
+        }
+        assert min(each["pairs"] for each in compared) > 1_000
+        details = json.loads(get(port, "/api/v1/models/drifting-v2"))["details"]
+        recent = {
+            value["value"]: value["error_now_ratio"] for value in details["segments"]["channel"]["values"]
+        }
+        assert recent[SPARED] < 0.15
+        assert min(recent["web"], recent["app"]) > 0.3
+        labelled = details["label_delays"]
+        quick = {name: shares[1] for name, shares in labelled["classes"].items()}
+        assert quick["normal"] > 0.5
         own = OwnTime(watched.child.pid)
         watched.child.send_signal(signal.SIGINT)
         while watched.child.poll() is None:
@@ -114,7 +129,7 @@ def test_the_demo_catches_a_drift_within_a_minute_and_leaves_when_asked():
 
 
 class StandIn:
-    """In the daemon's place: says it reads, and runs until stopped or until what it is told to raise."""
+    """In the daemon's place: says it serves, and runs until stopped or until what it is told to raise."""
 
     url = "http://127.0.0.1:0"
 
@@ -126,7 +141,7 @@ class StandIn:
     async def run(self) -> None:
         if self._error is not None:
             raise self._error
-        self._telemetry.emit(TopicsAssigned(("predictions", "labels"), 4))
+        self._telemetry.emit(StartedServing(self.url))
         await self._stopped.wait()
 
     def stop(self, cause: str = "") -> None:
@@ -160,7 +175,9 @@ async def test_the_demo_ends_by_itself_and_has_written_its_stream_to_the_topics_
             break
     assert written["predictions"] >= 3 * 200
     assert 0 < written["labels"] <= written["predictions"] / 3
-    assert "in 2 s the world changes under drifting-v2" in out.getvalue()
+    said = out.getvalue()
+    assert "in 2 s the world changes under drifting-v2" in said
+    assert [line in said for line in things_to_try(StandIn.url, compare=False)] == [True] * 4
 
 
 async def test_what_the_daemon_raises_ends_the_demo_at_once():

@@ -124,7 +124,7 @@ def test_telemetry_is_counted_and_told_in_words(told, capsys):
     assert "look at http://127.0.0.1:9877/ · metrics at http://127.0.0.1:9877/metrics" in said()
     assert "Kafka is gone (gone)" in said()
     assert "invalid_json" not in said()
-    assert narrator.reading.is_set()
+    assert narrator.serving.is_set()
     assert telemetry.count(RecordRejected) == 1
     assert capsys.readouterr().err == ""
 

@@ -143,3 +143,43 @@ def test_no_delay_is_longer_than_the_longest():
 def test_a_stream_that_cannot_be_is_refused(changed, said):
     with pytest.raises(ValueError, match=said):
         StreamSpec(**changed)
+
+
+CHANNELS = {"channels": (("web", 0.6), ("app", 0.3), ("branch", 0.1)), "spared": "branch"}
+
+
+def test_channels_have_their_shares_and_change_nothing_of_a_stream_without_drifts():
+    plain, channelled = StreamSpec(drift_every=0), StreamSpec(drift_every=0, **CHANNELS)
+    for one, other in zip(drawn(plain, 4_000), drawn(channelled, 4_000), strict=True):
+        np.testing.assert_array_equal(one, other)
+    taken = list(itertools.islice(blocks(channelled), 20))
+    shares = np.bincount(np.concatenate([block.channel for block in taken]), minlength=3) / 4_000
+    assert shares == pytest.approx([0.6, 0.3, 0.1], abs=0.03)
+    assert next(blocks(plain)).channel is None
+
+
+def test_a_drift_leaves_the_channel_that_is_spared_as_it_was():
+    spec = StreamSpec(drift_every=2_000, **CHANNELS)
+    taken = list(itertools.islice(blocks(spec), 20))[10:]
+    hits = np.concatenate([block.predicted_class[DRIFTING] == block.true_class for block in taken])
+    channel = np.concatenate([block.channel for block in taken])
+    assert hits[channel == 2].mean() > 0.93
+    assert hits[channel != 2].mean() < 0.7
+
+
+def test_labels_of_a_slow_class_take_longer_by_its_factor():
+    true_class, _, plain = drawn(StreamSpec(), 2_000)
+    _, _, slow = drawn(StreamSpec(slowness=(1.0, 1.0, 3.0)), 2_000)
+    np.testing.assert_allclose(slow, plain * np.array([1.0, 1.0, 3.0])[true_class])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"channels": (("web", 0.6),)}, "must sum to 1"),
+        ({**CHANNELS, "spared": "post"}, "spared must be one of the channels"),
+    ],
+)
+def test_channels_that_cannot_be_are_refused(changed, message):
+    with pytest.raises(ValueError, match=message):
+        StreamSpec(**changed)

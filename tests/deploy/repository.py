@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+import streamwatch
+
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 
@@ -18,6 +20,4 @@ def documents(file: Path) -> list[dict[str, Any]]:
 
 def version() -> str:
     """The version of the project."""
-    import tomllib  # noqa: PLC0415
-
-    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    return streamwatch.__version__

@@ -43,7 +43,10 @@ def alerts() -> dict[str, dict[str, Any]]:
 def severities(name: str) -> tuple[str, ...]:
     """What an alert can be: what its rule says, or anything that its series' own label says."""
     severity = alerts()[name]["labels"]["severity"]
-    return SEVERITIES if severity == "{{ $labels.severity }}" else (severity,)
+    if severity == "{{ $labels.severity }}":
+        return SEVERITIES
+    chosen = re.fullmatch(r"{{ with \$labels.severity }}{{ \. }}{{ else }}(\w+){{ end }}", severity)
+    return (severity,) if chosen is None else (chosen[1], *(each for each in SEVERITIES if each != chosen[1]))
 
 
 def recorded() -> set[str]:

@@ -90,10 +90,41 @@ def test_alerts_of_others_go_elsewhere(real_component: Callable[[str], str]) -> 
     assert amtool(real_component("amtool"), *others) == "unrouted"
 
 
-def test_alerts_are_grouped_by_model() -> None:
+def test_alerts_of_many_models_are_grouped_by_team_and_topic() -> None:
     route = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["route"]
-    assert "model" in route["group_by"]
+    assert set(route["group_by"]) == {"service", "instance", "topic", "team"}
     assert not any("group_by" in child for child in route["routes"])
+
+
+@pytest.mark.parametrize(
+    ("topic", "label", "of_models"),
+    [
+        ("PredictionTopicSilent", "topic", {"PredictionsStopped"}),
+        ("LabelTopicSilent", "label_topic", {"LabelsStopped", "NothingJoins", "AccuracyDropped"}),
+    ],
+)
+def test_a_silent_topic_inhibits_the_alerts_of_its_own_models(
+    topic: str, label: str, of_models: set[str]
+) -> None:
+    assert of_models <= inhibited_by(topic)
+    assert "Down" not in inhibited_by(topic)
+    rules = [rule for rule in inhibit_rules() if f'alertname="{topic}"' in " ".join(rule["source_matchers"])]
+    assert rules
+    assert all(set(rule["equal"]) == {"job", "instance", label} for rule in rules)
+    for name in of_models:
+        assert re.search(rf"group_left \([^)]*\b{label}\b", alerts()[name]["expr"]), name
+
+
+@pytest.mark.parametrize("name", sorted(alerts()))
+def test_an_alert_on_a_model_carries_its_topics_and_its_team(name: str) -> None:
+    rule = alerts()[name]
+    if "$labels.model }}" not in rule["annotations"]["summary"]:
+        pytest.skip("it is not about a model")
+    joined = "* on (job, instance, model) group_left (team, topic, label_topic"
+    assert joined in rule["expr"]
+    of_model, of_replica = rule["expr"].rsplit(" unless ", 1)
+    assert re.search(r"streamwatch_model_info\s*\)$", of_model)
+    assert of_replica.strip() == 'on (job, instance) streamwatch_standby_role{role="holder"} == 0'
 
 
 def test_stopped_labels_inhibit_the_quality_alerts_of_their_model() -> None:
@@ -120,7 +151,8 @@ def test_what_the_daemon_tells_itself_inhibits_the_drifts_of_that_model_and_seve
     assert set(rule["equal"]) == {"model", "severity"}
     (sent,) = json.loads(Alertmanager().request_body(firing(), 0).body)
     assert {"alertname", *rule["equal"]} <= set(sent["labels"])
-    (opened,) = names_in(alerts()["DriftAlarm"]["expr"])
+    beside = {"streamwatch_model_info", "streamwatch_standby_role"}
+    (opened,) = names_in(alerts()["DriftAlarm"]["expr"]) - beside
     labels = {exposed(family.name): family.labels for family in every_family()}
     assert set(rule["equal"]) <= set(labels[opened])
 

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import shlex
+import tomllib
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 
@@ -62,12 +63,16 @@ def test_both_stages_stand_on_the_same_pinned_slim_python() -> None:
 def test_the_environment_is_the_lock_files_with_the_uv_of_the_makefile() -> None:
     pinned = re.search(r"^UV_VERSION := (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert pinned
-    assert BUILD.all("ARG") == [f"UV_VERSION={pinned[1]}"]
+    uv, extras = BUILD.all("ARG")
+    assert uv == f"UV_VERSION={pinned[1]}"
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert set(shlex.split(extras.removeprefix("EXTRAS="))[0].split()) <= known.keys() - {"spark", "lab"}
     syncs = [step for step in BUILD.all("RUN") if "uv sync" in step]
     assert len(syncs) == 2  # dependencies are a layer of their own, not built anew with every change here
     for sync in syncs:
         assert "--frozen" in sync
         assert "--no-default-groups" in sync
+        assert '$(printf " --extra %s" ${EXTRAS})' in sync
     assert "--no-editable" in syncs[-1]
     assert BUILD.environment["UV_COMPILE_BYTECODE"] == "1"  # a read-only root keeps none
 

@@ -34,6 +34,7 @@ class Daemon:
 
     async def scrape(self, _: web.Request) -> web.Response:
         lines = [f'streamwatch_alarms_total{{model="loan",detector="adwin"}} {self.alarms}']
+        lines += [f'streamwatch_model_info{{model="{model}"}} 1' for model in ("loan", "churn")]
         for (model, severity), count in self.opened.items():
             lines.append(f'streamwatch_alarms_open{{model="{model}",severity="{severity}"}} {count}')
         return web.Response(text="\n".join(["# TYPE streamwatch_alarms_total counter", *lines, ""]))

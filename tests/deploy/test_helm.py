@@ -29,6 +29,7 @@ EVERYTHING = (
     "secrets.kafka=my-kafka-secret",
     "persistence.storageClassName=fast",
 )
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @pytest.fixture(name="helm")
@@ -116,6 +117,38 @@ def test_new_settings_restart_the_pod(helm: str) -> None:
         for horizon in ("7d", "8d")
     )
     assert before["metadata"]["annotations"] != after["metadata"]["annotations"]
+
+
+def test_a_standby_is_a_second_pod_on_another_node_of_which_one_stays(helm: str) -> None:
+    manifests = rendered(helm, *EVERYTHING, "config.standby.enabled=true", release="streamwatch")
+    for manifest in manifests:
+        if not manifest["apiVersion"].startswith("monitoring.coreos.com/"):
+            kubernetes_validate.validate(manifest, kubernetes_validate.latest_version(), strict=True)
+    spec = of_kind("StatefulSet", manifests)["spec"]
+    budget = of_kind("PodDisruptionBudget", manifests)["spec"]
+    pod = spec["template"]["metadata"]["labels"]
+    [rule] = spec["template"]["spec"]["affinity"]["podAntiAffinity"][REQUIRED]
+    assert (spec["replicas"], spec["podManagementPolicy"], budget["maxUnavailable"]) == (2, "Parallel", 1)
+    assert budget["selector"]["matchLabels"].items() <= pod.items()
+    assert rule["labelSelector"]["matchLabels"].items() <= pod.items()
+    assert rule["topologyKey"] == "kubernetes.io/hostname"
+    (patch,) = documents(PLAIN / "standby" / "statefulset.yaml")
+    (plain,) = documents(PLAIN / "standby" / "poddisruptionbudget.yaml")
+    [theirs] = patch["spec"]["template"]["spec"]["affinity"]["podAntiAffinity"][REQUIRED]
+    assert (patch["spec"]["replicas"], patch["spec"]["podManagementPolicy"]) == (2, "Parallel")
+    assert (plain["spec"]["maxUnavailable"], theirs["topologyKey"]) == (1, rule["topologyKey"])
+
+
+def test_affinity_that_is_given_is_the_one_that_counts(helm: str) -> None:
+    given = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution=null"
+    manifests = rendered(helm, "config.standby.enabled=true", given, "affinity.podAffinity={}")
+    assert "podAntiAffinity" not in of_kind("StatefulSet", manifests)["spec"]["template"]["spec"]["affinity"]
+
+
+def test_without_a_standby_there_is_one_pod_and_nothing_that_keeps_its_node(helm: str) -> None:
+    manifests = rendered(helm, *EVERYTHING)
+    assert of_kind("StatefulSet", manifests)["spec"]["replicas"] == 1
+    assert "PodDisruptionBudget" not in [manifest["kind"] for manifest in manifests]
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,23 @@ POD = SET["spec"]["template"]["spec"]
 CONTAINER = POD["containers"][0]
 
 
+def test_a_standby_is_made_of_valid_manifests_by_the_same_settings(tmp_path: Path) -> None:
+    folder = FOLDER / "standby"
+    (kustomization,) = documents(folder / "kustomization.yaml")
+    assert kustomization["resources"] == ["..", "poddisruptionbudget.yaml"]
+    for manifest in documents(folder / "poddisruptionbudget.yaml"):
+        kubernetes_validate.validate(manifest, VERSION, strict=True)
+    (patch,) = documents(folder / "statefulset.yaml")
+    pod = patch["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    assert container["name"] == CONTAINER["name"]
+    patched = {**SET, "spec": {**SET["spec"], **{k: v for k, v in patch["spec"].items() if k != "template"}}}
+    kubernetes_validate.validate(patched, VERSION, strict=True)
+    environment = {each["name"]: each["value"] for each in container["env"]}
+    (tmp_path / "streamwatch.yaml").write_text(of_kind("ConfigMap")["data"]["streamwatch.yaml"], "utf-8")
+    assert load(tmp_path / "streamwatch.yaml", environ=environment).standby.enabled
+
+
 def size(quantity: str) -> int:
     return int(quantity[:-2]) * UNITS[quantity[-2:]]
 

@@ -88,8 +88,8 @@ def in_dumps_sorted_by_class(spec: JoinSpec) -> list[dict[tuple[str, ...], float
 
 
 def reported(stream: Stream) -> dict[tuple[str, ...], float]:
-    """What the rules read, by name and label pairs."""
-    found = {}
+    """What the rules read, by name and label pairs; the daemon adds what is known about models."""
+    found = {("model_info", f'model="{model}"'): 1.0 for model in STREAM.model_names}
     for family in stream.pipeline.families():
         if family.kind != "histogram" and family.name in USED:
             for values, value in family.samples:

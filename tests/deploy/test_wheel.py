@@ -82,7 +82,7 @@ def test_the_page_on_installing_names_the_wheel_and_all_extras(wheel: Path) -> N
         metadata = files.read(f"streamwatchd-{version()}.dist-info/METADATA").decode()
     extras = set(email.message_from_string(metadata).get_all("Provides-Extra", []))
     rows = "".join(line.split("|")[1] for line in page.splitlines() if line.startswith("| `"))
-    assert set(re.findall(r"`(\w+)`", rows)) == extras
+    assert set(re.findall(r"`([\w-]+)`", rows)) == extras
 
 
 def test_every_hint_to_install_something_names_this_distribution() -> None:

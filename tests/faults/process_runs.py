@@ -30,7 +30,10 @@ SINCE_THE_START = frozenset(
         "notifications_sent_total",
         "notifications_failed_total",
         "process_cpu_seconds_total",
+        "standby_takeovers_total",
+        "standby_notifications_in_doubt_total",
         "internal_events_total",
+        *(f"{what}_duration_seconds" for what in ("poll", "evaluation", "commit", "notification")),
     }
 )
 """Counters of the process, not of the state: a start begins them anew."""

@@ -147,6 +147,8 @@ def document(
             "cooldown": "1ms",
             "min_outcomes": 0,
             "resolve_timeout": "1s",
+            "group_wait": "0s",
+            "max_per_minute": 1_000_000,
         },
         "state": {
             "directory": str(folder / "state"),

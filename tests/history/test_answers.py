@@ -9,9 +9,13 @@ import pytest
 from streamwatch.history.answers import answers
 
 RIGHT = {"accuracy_ratio": {"fading:0.999": 0.6, "landmark": 0.704}}
-UNCHANGED = {"baseline_accuracy_ratio": {"persistent": {"fading:0.999": 0.8, "landmark": 0.9}}}
+BASELINES = {
+    "persistent": {"fading:0.999": 0.8, "landmark": 0.9},
+    "majority": {"fading:0.999": 0.65, "landmark": 0.75},
+}
 NEEDED = "more outcomes are needed for a verdict"
-KNOWN = "(70.4 % right, no change 90.0 %)"
+OF_MAJORITY = "(lately 60.0 % right, the majority 65.0 %; overall 70.4 % and 75.0 %)"
+KNOWN = "(lately 60.0 % right, no change 80.0 %; overall 70.4 % and 90.0 %)"
 
 
 def model(judged: float | None = None, since: float | None = None, **headline: Any) -> dict[str, Any]:
@@ -19,7 +23,10 @@ def model(judged: float | None = None, since: float | None = None, **headline: A
         "verdict": {} if judged is None else {"persistent": judged},
         "verdict_since_outcome": {} if since is None else {"persistent": since},
     }
-    return {"metrics": {**RIGHT, **UNCHANGED, **said}, "details": {"headline": headline} if headline else {}}
+    return {
+        "metrics": {**RIGHT, "baseline_accuracy_ratio": BASELINES, **said},
+        "details": {"headline": headline} if headline else {},
+    }
 
 
 @pytest.mark.parametrize(
@@ -41,7 +48,7 @@ def model(judged: float | None = None, since: float | None = None, **headline: A
                 since_timestamp_seconds=1_700_000_000,
                 status="early",
             ),
-            f"m is worse than the majority since 2023-11-14 22:13:20+00:00 (early) {KNOWN}",
+            f"m is worse than the majority since 2023-11-14 22:13:20 UTC (early) {OF_MAJORITY}",
         ),
         (
             {"metrics": {"outcomes_total": 3}, "details": {}},
@@ -51,6 +58,29 @@ def model(judged: float | None = None, since: float | None = None, **headline: A
 )
 def test_the_answer_names_the_opponent_the_time_and_both_shares(given: dict[str, Any], answer: str) -> None:
     assert list(answers({"m": given})) == [answer]
+
+
+def test_no_change_is_the_baseline_that_the_verdict_is_about() -> None:
+    """By cohorts, the last label known when the prediction was made; by labels, the previous one."""
+    both = {"persistent": {"landmark": 0.9}, "persistent_at_prediction": {"landmark": 0.55}}
+    metrics = {"accuracy_ratio": {"landmark": 0.7}, "baseline_accuracy_ratio": both, "verdict": {}}
+    judged = {
+        "basis": "cohorts",
+        "verdict": "better",
+        "since_timestamp_seconds": 1_700_000_000,
+        "status": "confirmed",
+    }
+    [cohorts] = answers({"m": {"metrics": metrics, "details": {"headline": judged}}})
+    [labels] = answers({"m": {"metrics": metrics, "details": {}}})
+    assert "no change 55.0 %" in cohorts
+    assert "no change 90.0 %" in labels
+
+
+def test_a_verdict_names_the_time_since_which_it_holds_where_it_is_known() -> None:
+    given = model(-1.0, 1234)
+    given["metrics"]["verdict_since_timestamp_seconds"] = {"persistent": 1_700_000_000}
+    [said] = answers({"m": given})
+    assert said.startswith("m is worse than no change since outcome 1,234, 2023-11-14 22:13:20 UTC (lately")
 
 
 def test_models_that_are_worse_come_first_and_then_those_without_a_verdict() -> None:

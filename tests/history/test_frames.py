@@ -83,6 +83,22 @@ def test_what_a_cell_shows_of_a_result_is_a_line() -> None:
     assert repr(one) == "<Replayed: <Evaluator: 1 model, 1 outcome>, 0 alarms>"
 
 
+def test_verdicts_are_sentences_and_a_notebook_shows_them_with_names_as_text() -> None:
+    names = np.array(["<b>good</b>", "bad"])[np.arange(12_000) % 2]
+    label = np.array(["a", "b"])[(np.arange(12_000) // 6) % 2]
+    predicted = np.where(names == "bad", np.where(label == "a", "b", "a"), label)
+    given = {"label": label, "prediction": predicted, "who": names}
+    found = streamwatch.replay(given, model="who", progress=False)
+    said = found.verdicts()
+    assert list(said) == ["bad", "<b>good</b>"], "those that are worse come first"
+    assert said["bad"].startswith("bad is worse than no change since outcome ")
+    assert said["<b>good</b>"].startswith("<b>good</b> is better than no change since outcome ")
+    shown = found._repr_html_()
+    assert "<li>bad is worse than no change" in shown
+    assert "&lt;b&gt;good" in shown
+    assert "<b>" not in shown
+
+
 def test_curves_are_the_landmark_at_every_look() -> None:
     given = columns(1_000)
     found = streamwatch.replay(given, points=10, progress=False)

@@ -27,18 +27,30 @@ class Seen(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.tags, self.addresses, self.rows, self.images = set(), [], [], []
+        self.title = self.answer = ""
+        self.order, self._inside = [], ""
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         given = dict(attrs)
         self.addresses += [value for name, value in attrs if name in {"src", "href", "srcset", "action"}]
+        self._inside = given.get("class", tag)
+        self.order += {"img": ["img"], "p": [self._inside]}.get(tag, [])
+        self.order += ["table"] if tag == "table" else []
         if tag == "tr":
             self.rows.append([])
         if tag == "img":
             self.images.append(given["alt"])
 
     def handle_data(self, data):
+        if self._inside == "h1":
+            self.title += data.strip()
+        elif self._inside == "answer":
+            self.answer += data.strip()
+        elif self._inside == "summary":
+            self.order.append(data)
+            self._inside = ""
         if self.rows and data.strip():
             self.rows[-1].append(data)
 
@@ -57,7 +69,7 @@ def recorded(folder, outcomes=1_500, model="m"):
 
 @pytest.mark.slow
 def test_the_page_of_a_replay_tells_what_the_replay_tells(tmp_path):
-    file = recorded(tmp_path)
+    file = recorded(tmp_path, 3_000)
     told = CliRunner().invoke(app, ["replay", str(file), "--json"])
     numbers = json.loads(told.stdout)
     metrics = numbers["models"]["m"]["metrics"]
@@ -75,11 +87,25 @@ def test_the_page_of_a_replay_tells_what_the_replay_tells(tmp_path):
     expected = [(a["detector"], f"{a['outcome']:,}") for a in reversed(numbers["alarms"])]
     assert [(row[0], row[1]) for row in alarms] == expected
     assert expected
+    assert page.title == "Report on model m"
+    assert page.answer.startswith("m is worse than no change since outcome ")
+    assert str(tmp_path) not in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.order.index("answer") < page.order.index("img") < page.order.index("table")
+    folds = ["Where this comes from", "Counters of the stream", "Settings", "Versions"]
+    raw = page.order[page.order.index(folds[0]) :]
+    assert [each for each in raw if each in folds] == folds, "what is raw comes last, and is folded"
+    assert raw.count("table") == 2
+    assert "img" not in raw
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
     for name in re.findall(r"\]\((report-pictures/[^)]+)\)", text):
         assert (tmp_path / name).stat().st_size > 5_000
     assert f"{metrics['accuracy_ratio']['landmark']:.4f}" in text
     assert "alpha" in text  # the settings
+    same = tmp_path / "same.md"
+    beside = CliRunner().invoke(app, ["replay", str(file), "--report", str(same)])
+    assert beside.exit_code == 0, beside.output
+    made_at = re.compile(r"Made .*|.* outcomes in .*|\]\(\w+-pictures")
+    assert made_at.sub("", same.read_text(encoding="utf-8")) == made_at.sub("", text)
 
 
 @pytest.mark.parametrize(

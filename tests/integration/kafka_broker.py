@@ -13,7 +13,7 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from string import Template
@@ -34,13 +34,22 @@ class Unavailable(Exception):  # noqa: N818
 
 def jars() -> Path:
     """The folder with the broker's jars; resolved through Maven once, then cached."""
-    folder = CACHE / "libs"
-    if not any(folder.glob("kafka_2.13-*.jar")):
+    return _resolved("libs", "pom.xml", "kafka_2.13-*.jar")
+
+
+def connect_jars() -> Path:
+    """The folder with Kafka Connect's jars; resolved through Maven once, then cached."""
+    return _resolved("connect", "connect.pom.xml", "connect-runtime-*.jar")
+
+
+def _resolved(name: str, pom: str, expected: str) -> Path:
+    folder = CACHE / name
+    if not any(folder.glob(expected)):
         maven = shutil.which("mvn")
         if maven is None:
             raise Unavailable("no mvn on the PATH to resolve Apache Kafka with")
-        fresh = CACHE / f"libs-{os.getpid()}"
-        command = [maven, "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies"]
+        fresh = CACHE / f"{name}-{os.getpid()}"
+        command = [maven, "-q", "-B", "-f", str(HERE / pom), "dependency:copy-dependencies"]
         command += ["-DincludeScope=runtime", f"-DoutputDirectory={fresh}"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=RESOLVE_SECONDS, check=False)
         if done.returncode != 0:
@@ -67,6 +76,17 @@ def unavailable_jars() -> str:
     return ""
 
 
+def unavailable_connect() -> str:
+    """Why no Kafka Connect can be started here, or an empty string."""
+    if (reason := unavailable_jars()) != "":
+        return reason
+    try:
+        connect_jars()
+    except (Unavailable, subprocess.TimeoutExpired, OSError) as error:
+        return str(error)
+    return ""
+
+
 class KafkaBroker:
     """One broker.
 
@@ -78,11 +98,18 @@ class KafkaBroker:
         Lines added to its configuration.
     beside
         A broker whose cluster it joins as a second node; None makes it a cluster of its own.
+    options
+        Options of its Java machine.
     """
 
     def __init__(
-        self, folder: Path, settings: Mapping[str, str] | None = None, beside: KafkaBroker | None = None
+        self,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        beside: KafkaBroker | None = None,
+        options: Sequence[str] = (),
     ) -> None:
+        self._options = tuple(options)
         self.folder = folder
         names = ("plain", "sasl", "ssl", "controller", "behind", "proxy")
         self.ports = dict(zip(names, free_ports(len(names)), strict=True))
@@ -127,6 +154,7 @@ class KafkaBroker:
                 "-Xmx512m",
                 "-XX:TieredStopAtLevel=1",
                 f"-Dlog4j2.configurationFile={HERE}/log4j2.properties",
+                *self._options,
             ]
             self._child = subprocess.Popen(
                 self._java(*options, "kafka.Kafka", str(self._properties)), stdout=out, stderr=out

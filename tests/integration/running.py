@@ -141,7 +141,7 @@ class Child:
         """A moment in which it must not end."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(0.05)
-            pytest.fail(f"it ended: {self.log}")
+            pytest.fail(f"it ended with {self.process.returncode}: {self.log}")
 
     def end(self, number: signal.Signals) -> tuple[int, float]:
         """Send a signal; exit code, and seconds of its own until it was gone."""

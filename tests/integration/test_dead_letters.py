@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from streamwatch.admin.kafka_check import check_kafka
 from streamwatch.edge.sources.kafka import KafkaSpec
@@ -188,21 +189,44 @@ async def test_a_topic_that_stays_below_its_replicas_freezes_nothing_once_it_was
 
 
 @pytest.mark.timeout(600)
-async def test_a_topic_that_is_not_there_is_counted_never_created_and_stops_nothing(kafka: Broker) -> None:
+async def test_a_topic_that_is_not_there_refuses_the_start_in_words(kafka: Broker, tmp_path: Path) -> None:
     topics, _ = await made(kafka)
-    write(kafka, topics, good=200, bad=5)
     absent = fresh("absent")
+    with child(
+        tmp_path,
+        f"kafka.bootstrap_servers={kafka.bootstrap_servers}",
+        f"kafka.dead_letter_topic={absent}",
+        f"topics.predictions={topics['predictions']}",
+        f"topics.labels={topics['labels']}",
+        f"state.directory={tmp_path / 'state'}",
+    ) as refused:
+        assert await asyncio.to_thread(refused.process.wait, 300) == 2
+        assert f"topic '{absent}' (kafka.dead_letter_topic) does not exist" in refused.log
+    spec = KafkaSpec(bootstrap_servers=kafka.bootstrap_servers)
+    *_, last = await check_kafka(
+        spec, {topics["predictions"]: "prediction"}, {"kafka.dead_letter_topic": absent}
+    )
+    assert not last.good
+    assert absent in str(last)
+
+
+@pytest.mark.timeout(600)
+async def test_a_topic_that_goes_missing_is_told_never_created_and_stops_nothing(kafka: Broker) -> None:
+    topics, dead = await made(kafka)
     document = {
-        "kafka": {"bootstrap_servers": kafka.bootstrap_servers, "dead_letter_topic": absent},
+        "kafka": {"bootstrap_servers": kafka.bootstrap_servers, "dead_letter_topic": dead},
         "topics": topics,
     }
     async with daemon(document) as running:
-        samples = await running.until(lambda s: value(s, "predictions_accepted_total") == 200)
-    assert value(samples, "dead_letters_dropped_total", reason="no_topic") == 5
-    spec = KafkaSpec(bootstrap_servers=kafka.bootstrap_servers)
-    *_, last = await check_kafka(spec, {topics["predictions"]: "prediction"}, absent)
-    assert not last.good
-    assert absent in str(last)
+        await running.until(lambda s: value(s, "dead_letter_topic_missing") == 0)
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        await asyncio.to_thread(admin.delete_topics([dead])[dead].result, 60)
+        write(kafka, topics, good=200, bad=5)
+        await running.until(lambda s: value(s, "predictions_accepted_total") == 200)
+        samples = await running.until(lambda s: summed(s, "dead_letters_dropped_total") == 5)
+        assert value(samples, "dead_letters_dropped_total", reason="no_topic") == 5
+        assert value(samples, "ready") == 1
+        await running.until(lambda s: value(s, "dead_letter_topic_missing") == 1)
 
 
 @pytest.mark.timeout(600)
@@ -236,7 +260,9 @@ async def test_letters_arrive_at_least_once_however_often_the_daemon_is_killed(
 async def test_check_says_that_the_topic_may_be_written_and_writes_nothing(kafka: Broker) -> None:
     topics, dead = await made(kafka)
     spec = KafkaSpec(bootstrap_servers=kafka.bootstrap_servers)
-    *_, last = await check_kafka(spec, {topics["predictions"]: "prediction"}, dead)
+    *_, last = await check_kafka(
+        spec, {topics["predictions"]: "prediction"}, {"kafka.dead_letter_topic": dead}
+    )
     assert last.good
     assert dead in str(last)
     assert everything(kafka, dead) == []

@@ -64,10 +64,11 @@ def settings(servers: str, topics: Mapping[str, str]) -> dict[str, Any]:
         "topics": {side + "s": [{"name": name, "mapping": {"id": "key"}}] for side, name in topics.items()},
         "join": {"horizon": f"{HORIZON}ms", "dedup_horizon": f"{DEDUP_ENTRIES}ms"},
         "monitors": {
+            "series": "all",
             "comparisons": [
                 {"champion": MODELS[0], "challengers": ["*"]},
                 {"pairs": [[MODELS[1], MODELS[2]]]},
-            ]
+            ],
         },
     }
 

@@ -82,6 +82,7 @@ def overrides(broker: Broker, topics: Mapping[str, str], scheme: Scheme, state: 
         f"topics.predictions={topics['predictions']}",
         f"topics.labels={topics['labels']}",
         "state.kind=memory" if state is None else f"state.directory={state}",
+        "monitors.series=all",
         f"folds.scheme={scheme.validation}",
         f"folds.k={scheme.folds}",
         f"folds.prequential={str(scheme.prequential).lower()}",

@@ -11,8 +11,9 @@ from tests.integration.conftest import Broker
 from tests.tiers import rotated
 
 MEDIAN_SECONDS = 0.1
-P99_SECONDS = 1.0
-"""Beyond what a bare server took in the same moment; on a machine with other work (`make attack`)."""
+P99_SECONDS = 2.5
+"""Beyond what a bare server took in the same moment: a stall of a batch takes ten seconds and more, a busy
+machine up to one. `make attack` measures it closely."""
 EXTRA_BYTES = 500 * MEBIBYTE
 
 

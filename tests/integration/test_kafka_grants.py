@@ -115,9 +115,9 @@ async def test_check_says_who_may_not_write_dead_letters_and_what_to_grant(guard
     read, dead = [await create_topic(guarded, fresh(name)) for name in ("read", "dead")]
     allow(guarded, "READ", read)
     allow(guarded, "DESCRIBE", dead)
-    *_, denied = await check_kafka(reader(guarded), {read: "prediction"}, dead)
+    *_, denied = await check_kafka(reader(guarded), {read: "prediction"}, {"kafka.dead_letter_topic": dead})
     assert not denied.good
     assert f"--allow-principal User:reader --operation Write --topic {dead}" in str(denied)
     allow(guarded, "WRITE", dead)
-    *_, granted = await check_kafka(reader(guarded), {read: "prediction"}, dead)
+    *_, granted = await check_kafka(reader(guarded), {read: "prediction"}, {"kafka.dead_letter_topic": dead})
     assert granted.good

@@ -19,6 +19,8 @@ from tests.edge.web.exposition import realistic, report
 
 
 class NoHealth:
+    role: str | None = None
+
     def unready(self) -> Sequence[str]:
         return ()
 

@@ -21,6 +21,8 @@ ODD = 'naïve "best" \\ model\n\U0001f600'
 
 
 class Up:
+    role: str | None = None
+
     def unready(self) -> Sequence[str]:
         return ()
 

@@ -64,6 +64,18 @@ class Models:
             self._write("labels", {"id": name, "label": truth}, record_ms)
             self.labelled_at[model].append(time.monotonic())
 
+    def answer_together(self, answers: Mapping[str, float], count: int) -> None:
+        """Write ids that several models predict, each right with its own probability, dated now."""
+        for _ in range(count):
+            truth = self._chance.choice("ab")
+            name = f"{self._ids:08}"
+            self._ids += 1
+            for model, right in answers.items():
+                predicted = truth if self._chance.random() < right else "ba"["ab".index(truth)]
+                self._write("predictions", {"id": name, "model": model, "prediction": predicted}, 0)
+                self.labelled_at[model].append(time.monotonic())
+            self._write("labels", {"id": name, "label": truth}, 0)
+
     async def learn(self, *models: str) -> None:
         """They are right for long enough to be known as right."""
         for model in models:
@@ -90,7 +102,7 @@ class Models:
 class Watch:
     """A daemon that watches `models`, life after life, on one folder."""
 
-    def __init__(self, folder: Path, models: Models, alerts: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, models: Models, alerts: Mapping[str, Any], **monitors: Any) -> None:
         self.folder = folder
         self.logs: list[str] = []
         """Of the runs that are over."""
@@ -98,10 +110,10 @@ class Watch:
         self.document: dict[str, Any] = {
             "kafka": {"bootstrap_servers": models.bootstrap_servers, "start_from": "earliest"},
             "topics": models.topics,
-            "monitors": ESTIMATORS,
+            "monitors": ESTIMATORS | monitors,
             "state": {"directory": str(folder / "state"), "commit_interval": "200ms"},
             "http": {"listen": f"127.0.0.1:{free_port()}"},
-            "alerts": alerts,
+            "alerts": {"group_wait": "0s", "max_per_minute": 1_000_000, **alerts},
         }
         (folder / "streamwatch.yaml").write_text(yaml.safe_dump(self.document))
 

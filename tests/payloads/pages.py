@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from streamwatch.assembly import topics as topic_properties
-from streamwatch.assembly.topics import envelopes_of, mappings_of
+from streamwatch.assembly.topics import envelopes_of, mappings_of, texts_of
 from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, NullRecord, Prediction
 from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
 from streamwatch.settings import Settings
@@ -76,9 +76,11 @@ def _record(shown: dict[str, Any], offset: int) -> FakeRecord:
 def decoded(example: Example) -> list[Decoded]:
     """What the decoders of the settings make of each record, with ids as they are."""
     topics = example.topics().topics
-    mappings, envelopes = mappings_of(topics), envelopes_of(topics)
+    mappings, envelopes, texts = mappings_of(topics), envelopes_of(topics), texts_of(topics)
     decoders = {
-        name: KINDS["json"].build(decoder_spec(name, side, mappings[name], envelopes[name]), FormatOptions())
+        name: KINDS["json"].build(
+            decoder_spec(name, side, mappings[name], envelopes[name], texts=texts[name]), FormatOptions()
+        )
         for name, side in topic_properties.sides(topics).items()
     }
     return [decoders[r.topic].decode_all([r], [r.timestamp])[0] for r in example.records]

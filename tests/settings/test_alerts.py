@@ -230,6 +230,21 @@ def test_a_rule_can_be_about_the_verdict() -> None:
     assert spec.incident_outcomes == 500
 
 
+COMPARED = (
+    f"{{receivers: [{{{HOOK}, events: [comparisons]}}], rules: [{{detector: comparison, severity: info}}]}}"
+)
+
+
+def test_a_receiver_of_comparisons_needs_some_and_rules_may_then_be_about_them() -> None:
+    with pytest.raises(
+        SettingsError, match=r"alerts\.receivers\[0\]\.events: comparisons needs monitors\.compari"
+    ):
+        alarms_spec(read(COMPARED))
+    compared = read(f"{COMPARED}\nmonitors: {{comparisons: [{{champion: a, challengers: [b]}}]}}")
+    assert alarms_spec(compared).rule("b", "comparison").severity == "info"
+    assert [receiver.wants(firing()) for receiver in build_receivers(compared)] == [False]
+
+
 def test_a_file_of_authorities_that_holds_none_is_a_fault(folder: Path) -> None:
     (folder / "ca.pem").write_text("not PEM")
     said = complaint("{receivers: [{name: a, type: slack, url: 'https://a', ca_file: ca.pem}]}")

@@ -40,8 +40,8 @@ from streamwatch.settings import SettingsError, load
         (
             "topics.labels={name: labels, mapping: {id: payload.id}}",
             (
-                "topics.labels[0].mapping.id in --set: expected value.some.field, key, header:name, topic or a "
-                "constant =text, got 'payload.id'"
+                "topics.labels[0].mapping.id in --set: expected value.some.field, value, key, header:name, topic "
+                "or a constant =text, got 'payload.id'"
             ),
         ),
         (

@@ -133,9 +133,9 @@ from streamwatch.settings import SettingsError, load
         (
             "zoo: {}",
             (
-                "zoo in streamwatch.yaml: unknown key; known: alerts, folds, http, join, kafka, log, monitors, "
-                "schema_registry, "
-                "source, spark, state, time, topics"
+                "zoo in streamwatch.yaml: unknown key; known: alerts, events, folds, http, join, kafka, ledger, "
+                "log, models, monitors, outcomes, schema_registry, "
+                "source, spark, standby, state, time, topics"
             ),
         ),
         ("join: 3", "join in streamwatch.yaml: expected a mapping, got 3"),

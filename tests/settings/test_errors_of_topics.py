@@ -37,8 +37,8 @@ from streamwatch.settings import SettingsError, load
         (
             "{predictions: {name: a, mapping: {prediction: {score: value.p, threshold: high}}}, labels: b}",
             (
-                "topics.predictions[0].mapping.prediction.threshold in --set: input should be a valid number, "
-                "unable to parse string as a number, got 'high'\n"
+                "topics.predictions[0].mapping.prediction.threshold in --set: expected a number, or a place such "
+                "as value.cutoff, got 'high'\n"
                 "topics.predictions[0].mapping.prediction.above: required, but set nowhere (--set, --set)\n"
                 "topics.predictions[0].mapping.prediction.below: required, but set nowhere (--set, --set)"
             ),
@@ -46,8 +46,9 @@ from streamwatch.settings import SettingsError, load
         (
             "{predictions: {name: a, mapping: {prediction: {most: value.p}}}, labels: b}",
             (
-                "topics.predictions[0].mapping.prediction in --set: expected a place, a list of places, {score, threshold, above, "
-                "below} or {largest: place of the scores}, got {'most': 'value.p'}"
+                "topics.predictions[0].mapping.prediction in --set: expected a place, a list of places, "
+                "{place, strip_prefix, strip_suffix}, {score, threshold, above, below} or "
+                "{largest: place of the scores}, got {'most': 'value.p'}"
             ),
         ),
         (
@@ -71,8 +72,8 @@ from streamwatch.settings import SettingsError, load
         (
             "{predictions: {name: a, mapping: {model: [value.name, version]}}, labels: b}",
             (
-                "topics.predictions[0].mapping.model[1] in --set: expected value.some.field, key, header:name, "
-                "topic or a constant =text, got 'version'"
+                "topics.predictions[0].mapping.model[1] in --set: expected value.some.field, value, key, "
+                "header:name, topic or a constant =text, got 'version'"
             ),
         ),
         (
@@ -81,7 +82,31 @@ from streamwatch.settings import SettingsError, load
         ),
         (
             "{predictions: {name: a, mapping: {id: {name: value.id}}}, labels: b}",
-            "topics.predictions[0].mapping.id in --set: expected a place or a list of places, got {'name': 'value.id'}",
+            (
+                "topics.predictions[0].mapping.id in --set: expected a place, a list of places, "
+                "{place, strip_prefix, strip_suffix} or {key_of: place}, got {'name': 'value.id'}"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {model: [value.name, {place: value.v}]}}, labels: b}",
+            (
+                "topics.predictions[0].mapping.model[1] in --set: expected strip_prefix or strip_suffix beside "
+                "place, got neither"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {model: {key_of: key}}}, labels: b}",
+            (
+                "topics.predictions[0].mapping.model.key_of in --set: key_of: expected an object, such as "
+                "value.scores, or value.pred_* for fields that are called so, got 'key'"
+            ),
+        ),
+        (
+            "{predictions: {name: a, decode: {value.x: xml}}, labels: b}",
+            (
+                "topics.predictions[0].decode.value.x[0] in --set: expected 'json', 'csv', 'tsv' or 'base64', "
+                "got 'xml'"
+            ),
         ),
         (
             "{predictions: {name: a, namespace: x}, labels: [{name: b, namespace: x}, c]}",

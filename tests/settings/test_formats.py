@@ -23,7 +23,7 @@ def test_a_format_is_written_by_name_or_with_its_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"type": "xml"}, "expected one of json, avro, protobuf, json_schema, got 'xml'"),
+        ({"type": "xml"}, "expected one of json, avro, protobuf, json_schema, text, got 'xml'"),
         ({"type": "json", "schema_id": 1}, "schema_id is not for format json"),
         ({"type": "avro", "message": "a.B"}, "message is not for format avro"),
         ({"type": "avro", "schema_id": 1, "subject": "s"}, "give one of schema_id, subject and schema_file"),

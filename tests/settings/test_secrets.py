@@ -138,7 +138,7 @@ def test_a_secret_in_the_environment_is_not_repeated(tmp_path: Path, variable: s
         ("".join(f"{' ' * depth}a:\n" for depth in range(300)), "nested deeper than 24"),
         ("a: '" + "x" * 300_000 + "'\n", "longer than 131072 characters"),
         ("a: [" + ("b, " * 40_000) + "]\n", "more than 20000 values (line 1, column 60002)"),
-        ("a: [" + ("b, " * 10_000) + "]\n", "expected sections of alerts, folds, http"),
+        ("a: [" + ("b, " * 10_000) + "]\n", "expected sections of alerts, events, folds, http"),
         ("? " * 5_000, "nested deeper than 24"),
         ("- " * 5_000, "nested deeper than 24"),
         ("a: 2001-99-99\n", "not valid YAML: a number or a date that does not exist"),

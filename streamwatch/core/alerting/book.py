@@ -23,6 +23,7 @@ from typing import Protocol
 import msgspec
 
 from streamwatch.core.alerting.alternation import WINDOW_MS, Sides
+from streamwatch.core.alerting.comparisons import JudgedPair, KeptComparison, OpenComparisons
 from streamwatch.core.alerting.hints import KeptHint, OpenHints
 from streamwatch.core.alerting.incidents import Beginning, Count, Incident, Incidents, is_back, level_before
 from streamwatch.core.alerting.notification import (
@@ -37,9 +38,10 @@ from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Judgement, Name
+from streamwatch.core.events import Alarm, Confirmation, Judgement, Name
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.metrics import family, single
+from streamwatch.core.metrics.layered import Layered
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.kind import ActiveHint
 
@@ -59,6 +61,10 @@ class _State(msgspec.Struct, frozen=True):
     hints_silenced: int = 0
     sides: list[tuple[Name, Name, Sides]] = []
     drifts: list[tuple[Name, Count]] = []
+    contradicted: int = 0
+    comparisons: list[KeptComparison] = []
+    comparisons_wait: bool = False
+    comparisons_silenced: int = 0
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -92,6 +98,18 @@ class WatchedModels(Protocol):
         """Return the headline of a model now: 1 better, −1 worse, 0 open; None if it is not judged."""
         ...
 
+    def confirmation_expected_ms(self, model: str, at_ms: int) -> int | None:
+        """Return the event time from which on an alarm of a rise may be confirmed; None if none is."""
+        ...
+
+    def confirmation(self, model: str, at_ms: int, rise: float) -> Confirmation | None:
+        """Judge an alarm at an event time that found a `rise` of the error; None while undecided."""
+        ...
+
+    def false_alarms_monthly(self, alarm: Alarm) -> float | None:
+        """Tell how many false alarms its detector raises in 30 days at its model; None where unknown."""
+        ...
+
 
 class AlarmBook:
     """Decides which alarms become notifications, and when alarms end.
@@ -115,8 +133,11 @@ class AlarmBook:
         self._drifts: dict[str, Count] = {}
         """By model, where its last drift ended."""
         self._suppressed: dict[str, int] = dict.fromkeys(SUPPRESSED, 0)
+        self._contradicted = 0
+        """Alarms that cohorts of predictions did not confirm."""
         self._digest = BacklogDigest(spec.digest_size)
         self._hints = OpenHints(spec, identity)
+        self._comparisons = OpenComparisons(spec, identity)
 
     def announce(
         self, alarms: Sequence[Alarm], now_ms: int, models: WatchedModels, *, behind: bool
@@ -185,6 +206,7 @@ class AlarmBook:
         *,
         behind: bool,
         hints: Mapping[str, ActiveHint] | None = None,
+        comparisons: Sequence[JudgedPair] | None = None,
     ) -> list[Notification]:
         """Resolve alarms that have ended, and close the digest if it is due; once before each commit.
 
@@ -198,6 +220,8 @@ class AlarmBook:
             Whether a backlog is still being read: the digest waits for its end, for a bounded time.
         hints
             Early hints that are active, by model; None if hints are not reported, which ends open ones.
+        comparisons
+            Verdicts on all challengers; None if they are not reported, which ends open ones.
         """
         open_alarms = list(self._incidents.parts())
         found = models.levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}
@@ -210,28 +234,70 @@ class AlarmBook:
                     self._incidents.end(key, "verdict_changed", now_ms)
                 continue
             level = found.get(key[0])
+            if part.is_unconfirmed and self._confirm(key, part, models, now_ms):
+                continue
             if is_back(part, level):
                 self._incidents.end(key, "back_to_level", now_ms)
-            elif now_ms - part.touched_ms >= self._spec.resolve_timeout_ms:
+            elif now_ms - part.touched_ms >= self._timeout_ms(part):
                 self._incidents.end(key, "accepted_as_new_level", now_ms)
             else:
                 continue
             if level is not None and level.errors is not None:
                 self._drifts[key[0]] = Count(level.outcomes, level.errors)
         notifications = self._incidents.tell(now_ms)
+        due = [] if behind else [key for key, part in self._incidents.parts() if self._retrains(part, now_ms)]
+        notifications += [self._incidents.retrain(key, now_ms) for key in due]
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
             notifications.append(self._digest.leave(self._identity, now_ms))
-        return notifications + self._hints.review(hints, now_ms, self._suppressed, behind=behind)
+        notifications += self._hints.review(hints, now_ms, self._suppressed, behind=behind)
+        return notifications + self._comparisons.review(comparisons, now_ms, self._suppressed, behind=behind)
+
+    def _retrains(self, part: IncidentAlarm, now_ms: int) -> bool:
+        """Tell whether a model has been worse for so long that its retraining is to be announced."""
+        after_ms = self._spec.retraining_after_ms
+        return (
+            after_ms is not None
+            and part.alarm.judgement is not None
+            and part.alternation is None
+            and part.retraining_ms is None
+            and not part.accuracy_misleads
+            and now_ms - part.started_at_ms >= after_ms
+        )
+
+    def _timeout_ms(self, part: IncidentAlarm) -> int:
+        """Host time after which an open alarm counts as the new level: longer until it may be confirmed."""
+        waits_ms = 0
+        if part.is_unconfirmed and part.expected_ms is not None:
+            waits_ms = max(part.expected_ms - part.started_at_ms, 0)
+        return self._spec.resolve_timeout_ms + waits_ms
+
+    def _confirm(self, key: tuple[str, str], part: IncidentAlarm, models: WatchedModels, now_ms: int) -> bool:
+        """Confirm or end an alarm that cohorts have decided on by now; tell whether it ended."""
+        rise = part.alarm.after - part.before
+        found = models.confirmation(key[0], part.started_at_ms, rise)
+        if found is None:
+            return False
+        if found.is_confirmed:
+            self._incidents.confirm(key, found, now_ms)
+            return False
+        self._incidents.end(key, "labels_changed", now_ms)
+        self._contradicted += 1
+        return True
 
     def _beginning(self, alarm: Alarm, models: WatchedModels) -> Beginning:
         misleads = _misleads(alarm, models)
+        before = self._level_before(alarm)
         return Beginning(
             self._severity(alarm, misleads),
             models.first_ms(alarm.model),
-            self._level_before(alarm),
+            before,
             models.class_shift(alarm.model, nan if alarm.judgement else alarm.before),
             None if alarm.judgement else models.segment_change(alarm.model),
             misleads,
+            models.confirmation_expected_ms(alarm.model, alarm.event_ms)
+            if alarm.judgement is None and alarm.predicted_ms is None and alarm.after > before
+            else None,
+            models.false_alarms_monthly(alarm),
         )
 
     def _level_before(self, alarm: Alarm) -> float:
@@ -256,15 +322,16 @@ class AlarmBook:
 
     def due(self, now_ms: int, *, behind: bool) -> bool:
         """Tell whether `review` has something to do because of the time, so that a commit is needed."""
-        ttl = self._spec.resolve_timeout_ms
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
             return True
         ending = any(
-            now_ms - part.touched_ms >= (ttl if part.alarm.judgement is None else WINDOW_MS)
+            now_ms - part.touched_ms
+            >= (self._timeout_ms(part) if part.alarm.judgement is None else WINDOW_MS)
             for _, part in self._incidents.parts()
             if part.alarm.judgement is None or part.alternation is not None
         )
-        return ending or (self._hints.waiting and not behind)
+        retraining = any(self._retrains(part, now_ms) for _, part in self._incidents.parts())
+        return ending or (not behind and (retraining or self._hints.waiting or self._comparisons.waiting))
 
     def retire(self, model: str, now_ms: int) -> list[Notification]:
         """Drop all state of a model, and resolve its open alarms."""
@@ -278,8 +345,15 @@ class AlarmBook:
         return self._incidents.tell(now_ms) + self._hints.retire(model, now_ms)
 
     def open_incidents(self) -> list[Notification]:
-        """The last notification of each open incident, with its alarms as they are now, and of open hints."""
-        return [*self._incidents.open_notifications(), *self._hints.open().values()]
+        """The last notification of each open incident, with its alarms as they are now.
+
+        Those of open hints and of verdicts on challengers follow.
+        """
+        return [
+            *self._incidents.open_notifications(),
+            *self._hints.open().values(),
+            *self._comparisons.open_notifications(),
+        ]
 
     def state(self) -> bytes:
         """Encode the state; equal states give equal bytes."""
@@ -294,6 +368,10 @@ class AlarmBook:
                 hints_silenced=self._hints.silenced,
                 drifts=sorted(self._drifts.items()),
                 sides=[(*key, sides) for key, sides in sorted(self._sides.items())],
+                contradicted=self._contradicted,
+                comparisons=self._comparisons.state(),
+                comparisons_wait=self._comparisons.waiting,
+                comparisons_silenced=self._comparisons.silenced,
             )
         )
 
@@ -307,18 +385,26 @@ class AlarmBook:
         self._announced_at_ms = {(model, detector): ms for model, detector, ms in read.announced_at_ms}
         self._sides = {(model, detector): sides for model, detector, sides in read.sides}
         self._drifts = dict(read.drifts)
+        self._contradicted = read.contradicted
         self._suppressed = {**dict.fromkeys(SUPPRESSED, 0), **read.suppressed}
         self._digest.restore(read.gathered)
         self._hints.restore(read.hints, waiting=read.hints_wait, silenced=read.hints_silenced)
+        self._comparisons.restore(
+            read.comparisons, waiting=read.comparisons_wait, silenced=read.comparisons_silenced
+        )
 
     def families(self) -> list[Family]:
         """Open alarms by model, and what was not announced."""
         counts: dict[tuple[str, str], int] = {}
+        unconfirmed: dict[str, int] = {}
         for (model, _), part in self._incidents.parts():
             key = model, part.severity
             counts[key] = counts.get(key, 0) + 1
+            unconfirmed[model] = unconfirmed.get(model, 0) + part.is_unconfirmed
         return [
             family("alarms_open", [(key, float(n)) for key, n in sorted(counts.items())]),
+            family("alarms_unconfirmed", [((model,), float(n)) for model, n in sorted(unconfirmed.items())]),
+            single("alarms_contradicted_total", float(self._contradicted)),
             family(
                 "alarms_suppressed_total",
                 [((reason,), float(n)) for reason, n in sorted(self._suppressed.items())],
@@ -352,15 +438,19 @@ def details_with_incidents(
     incidents
         The last notification of each open incident.
     """
-    of_alarms = [each for each in incidents if each.hint is None]  # hints have a place of their own
+    of_alarms = [each for each in incidents if each.parts]  # hints and comparisons have pages of their own
     if not of_alarms:
         return details
-    shown = {model: dict(told) for model, told in details.items()}
+    by_model: dict[str, list[Notification]] = {}
     for incident in sorted(of_alarms, key=lambda each: (each.model, each.started_at_ms, each.incident)):
-        told = shown.setdefault(incident.model, {})
-        earlier = told.get("open_incidents")
-        told["open_incidents"] = [*(earlier if isinstance(earlier, list) else []), _document(incident)]
-    return shown
+        by_model.setdefault(incident.model, []).append(incident)
+
+    def change(model: str, shown: Mapping[str, object]) -> Mapping[str, object]:
+        if model not in by_model:
+            return shown
+        return {**shown, "open_incidents": [_document(incident) for incident in by_model[model]]}
+
+    return Layered(details, by_model, change)
 
 
 def _document(incident: Notification) -> dict[str, object]:
@@ -385,4 +475,18 @@ def _alarm(part: IncidentAlarm) -> dict[str, object]:
     if (judgement := part.alarm.judgement) is not None:
         return told | {"opponent": judgement.opponent, "basis": judgement.basis, "status": judgement.status}
     errors = {"before": part.before, "after": part.alarm.after}
-    return told | {name: value for name, value in errors.items() if isfinite(value)}
+    told |= {name: value for name, value in errors.items() if isfinite(value)}
+    if part.false_monthly is not None:
+        told["false_alarms_expected_monthly"] = part.false_monthly
+    if part.is_unconfirmed and part.expected_ms is not None:
+        return told | {"status": "unconfirmed", "confirmation_expected_seconds": part.expected_ms / 1000}
+    if (found := part.confirmation) is None:
+        return told
+    return told | {
+        "status": "confirmed",
+        "predictions": {
+            "since_timestamp_seconds": found.since_ms / 1000,
+            "before": found.before,
+            "after": found.after,
+        },
+    }

@@ -7,9 +7,9 @@ begins one. Distance is counted in outcomes, not in time, because detectors wait
 alarms again while its alarm is open stays in its incident, and widens the span.
 
 An incident leads to a sequence of notifications: firing, updated whenever an alarm of it begins or ends, and
-resolved when none is open any more. A verdict that is confirmed while its alarm is open updates it, too. All
-changes of one batch of alarms or one review go into one notification, except that the beginning of an alarm
-is notified before its end.
+resolved when none is open any more. A verdict or an alarm that is confirmed while it is open updates it,
+too. All changes of one batch of alarms or one review go into one notification, except that the beginning of
+an alarm is notified before its end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from streamwatch.core.alerting.notification import (
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Name
+from streamwatch.core.events import Alarm, Confirmation, Name
 
 Key = tuple[str, str]
 """Model and detector."""
@@ -110,6 +110,10 @@ class Beginning(NamedTuple):
     """Segment value with most of the extra errors; None where unknown."""
     misleads: bool = False
     """Whether the alarm is of a verdict by accuracy, which says little of this model's use."""
+    expected_ms: int | None = None
+    """Event time from which on cohorts may confirm the alarm; None if they need not, or cannot."""
+    false_monthly: float | None = None
+    """False alarms that the detector is expected to raise in 30 days at this model; None where unknown."""
 
 
 class Incidents:
@@ -158,6 +162,8 @@ class Incidents:
             as_found.before,
             now_ms,
             accuracy_misleads=as_found.misleads,
+            expected_ms=as_found.expected_ms,
+            false_monthly=as_found.false_monthly,
         )
         self._incidents[found.id] = msgspec.structs.replace(
             found.begun(part, place), shift=as_found.shift, segment=as_found.segment or found.segment
@@ -179,6 +185,13 @@ class Incidents:
         if part.alternation is None:
             self._note(incident.id, alarm.detector, ends=False, now_ms=now_ms)
         part = msgspec.structs.replace(part, alarm=alarm)
+        self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
+
+    def confirm(self, key: Key, found: Confirmation, now_ms: int) -> None:
+        """Add to an open alarm that predictions err more, as cohorts of them show; that is news."""
+        incident, part = self._open(*key)
+        self._note(incident.id, key[1], ends=False, now_ms=now_ms)
+        part = msgspec.structs.replace(part, confirmation=found, touched_ms=now_ms)
         self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
 
     def mark_alternating(self, key: Key, alternation: Alternation) -> None:
@@ -204,6 +217,21 @@ class Incidents:
         self._note(incident.id, key[1], ends=False, now_ms=now_ms)
         part = msgspec.structs.replace(part, alternation=None)
         self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
+
+    def retrain(self, key: Key, now_ms: int) -> Notification:
+        """Announce that the model of an open verdict should be retrained; at most once for each verdict."""
+        incident, part = self._open(*key)
+        part = msgspec.structs.replace(part, retraining_ms=now_ms)
+        incident = self._incidents[incident.id] = incident.changed(part, incident.first)
+        return Notification(
+            id=identify("retraining", incident.id, part.started_at_ms),
+            kind="retraining",
+            severity=part.severity,
+            issued_ms=now_ms,
+            incident=incident.id,
+            parts=(part,),
+            news=(key[1],),
+        )
 
     def end(self, key: Key, reason: Reason, now_ms: int, alarm: Alarm | None = None) -> None:
         """End an open alarm; `alarm` is the change of verdict that ends it."""

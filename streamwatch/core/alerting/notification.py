@@ -1,9 +1,9 @@
-"""Notifications: an incident or a hint began, has news, or ended, or a digest of a backlog's alarms."""
+"""Notifications: an incident, a hint or a verdict on a challenger began, has news or ended; or a digest."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -11,17 +11,24 @@ import msgspec
 from streamwatch.core.alerting.alternation import Alternation
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Name
+from streamwatch.core.events import Alarm, Confirmation, Name
 from streamwatch.core.predictions.kind import ActiveHint
 
-Kind: TypeAlias = Literal["firing", "updated", "resolved", "digest"]
+Kind: TypeAlias = Literal["firing", "updated", "resolved", "digest", "retraining"]
 Severity: TypeAlias = Literal["info", "warning", "error", "critical"]
 Reason: TypeAlias = Literal[
-    "back_to_level", "accepted_as_new_level", "verdict_changed", "retracted", "model_retired"
+    "back_to_level",
+    "accepted_as_new_level",
+    "verdict_changed",
+    "retracted",
+    "labels_changed",
+    "model_retired",
 ]
 HintReason: TypeAlias = Literal["stands_no_longer", "model_retired"]
+ComparisonReason: TypeAlias = Literal["verdict_changed", "retracted", "no_longer_compared"]
+ComparisonStatus: TypeAlias = Literal["early", "confirmed", ""]
 
-KINDS: tuple[Kind, ...] = ("firing", "updated", "resolved", "digest")
+KINDS: tuple[Kind, ...] = ("firing", "updated", "retraining", "resolved", "digest")
 """In the order in which those of one incident come."""
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "critical")
 """From the least to the most severe."""
@@ -73,15 +80,31 @@ class IncidentAlarm(msgspec.Struct, frozen=True):
     """Host time."""
     reason: Reason | None = None
     """Reason for its end."""
+    retraining_ms: int | None = None
+    """Host time at which the model's retraining was announced, as it had been worse for long; None before."""
     accuracy_misleads: bool = False
     """Whether it is a verdict by accuracy that said little of the model's use, as its classes are rare."""
     alternation: Alternation | None = None
     """How the verdict alternates between worse and not worse; None if it does not, and for detectors."""
+    expected_ms: int | None = None
+    """Event time from which on cohorts may confirm an alarm at a rise of the error.
+
+    None if it needs no confirmation, or if there is none to be had.
+    """
+    confirmation: Confirmation | None = None
+    """What cohorts of predictions showed; None until they did."""
+    false_monthly: float | None = None
+    """False alarms that the detector is expected to raise in 30 days at this model; None where unknown."""
 
     @property
     def is_open(self) -> bool:
         """Tell whether it has not ended."""
         return self.reason is None
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Tell whether cohorts of predictions are still to show if predictions err more."""
+        return self.is_open and self.expected_ms is not None and self.confirmation is None
 
 
 class ToldHint(msgspec.Struct, frozen=True):
@@ -94,6 +117,41 @@ class ToldHint(msgspec.Struct, frozen=True):
     """Host time."""
     reason: HintReason | None = None
     """Reason for its end."""
+
+
+class ToldComparison(msgspec.Struct, frozen=True):
+    """A verdict on a challenger that people are notified of: no alarm."""
+
+    champion: Name
+    challenger: Name
+    verdict: int
+    """1: the challenger is better than the champion; −1: worse."""
+    since_ms: int
+    """Event time since which it holds; by cohorts, prediction time."""
+    said_ms: int
+    """Event time of the latest pair of outcomes when it was notified, or confirmed."""
+    basis: Literal["cohorts", "labels"]
+    """Whether it is by cohorts of prediction time, or in the order of labels."""
+    status: ComparisonStatus
+    """Of a verdict by cohorts, whether all labels of its predictions are in; empty of another."""
+    ended_at_ms: int | None = None
+    """Host time."""
+    reason: ComparisonReason | None = None
+    """Reason for its end."""
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """Notifications of several models that were too many to be sent to a receiver one by one."""
+
+    notifications: int
+    """All of them."""
+    models: int
+    """Models that they are about."""
+    firing: int
+    resolved: int
+    """Incidents and hints that began, and that are over; the others are news of open ones."""
+    listed: tuple[Notification, ...]
+    """The newest one of each incident, the most severe first, as many as a digest lists."""
 
 
 class Notification(msgspec.Struct, frozen=True):
@@ -113,7 +171,7 @@ class Notification(msgspec.Struct, frozen=True):
     parts: tuple[IncidentAlarm, ...] = ()
     """Alarms of the incident, open or ended, in the order in which they began; none in a digest or a hint."""
     news: tuple[Name, ...] = ()
-    """Detectors whose part began or ended since the notification before, or whose verdict was restated."""
+    """Detectors whose part began, ended or was confirmed since the notification before, or was restated."""
     shift: ClassShift | None = None
     """Which it looks like, the classes or the model, when an alarm last began; None if nothing is known."""
     digest: Digest | None = None
@@ -122,13 +180,24 @@ class Notification(msgspec.Struct, frozen=True):
     segment: SegmentChange | None = None
     """Value of a segment in which most of the extra errors sit; None where none stands out."""
     hint: ToldHint | None = None
-    """The early hint that it is about, and then it has no parts; None: it is about alarms."""
+    """The early hint that it is about, and then it has no parts; None: it is about something else."""
+    comparison: ToldComparison | None = None
+    """The verdict on a challenger that it is about, and then it has no parts; None: it is about something
+    else."""
+    gathered: Gathered | None = None
+    """Notifications that it stands for, and then it is a digest of them; else None."""
+    labels: Mapping[Name, Name] = {}
+    """Labels that settings give to the model."""
+    runbook_url: Name | None = None
+    """Page that says what to do about the model; None where settings name none."""
 
     @property
     def model(self) -> str:
-        """The model it is about; empty for a digest."""
+        """The model it is about, of a comparison the challenger; empty for a digest."""
         if self.hint is not None:
             return self.hint.model
+        if self.comparison is not None:
+            return self.comparison.challenger
         return self.parts[0].alarm.model if self.parts else ""
 
     @property
@@ -144,6 +213,8 @@ class Notification(msgspec.Struct, frozen=True):
     @property
     def severities(self) -> frozenset[Severity]:
         """Severities of its parts: whoever was told of one of them is told how it goes on."""
+        if self.gathered is not None:
+            return frozenset(one for each in self.gathered.listed for one in each.severities)
         return frozenset(part.severity for part in self.parts) or frozenset((self.severity,))
 
     @property
@@ -151,23 +222,29 @@ class Notification(msgspec.Struct, frozen=True):
         """Event time at which the earliest part, a hint, or the first alarm of a digest, began."""
         if self.hint is not None:
             return self.hint.as_told.given_ms
+        if self.comparison is not None:
+            return self.comparison.since_ms
         if self.digest is not None:
             return self.digest.first_at_ms
+        if self.gathered is not None:
+            return min(each.started_at_ms for each in self.gathered.listed)
         return min(part.started_at_ms for part in self.parts)
 
     @property
     def ended_at_ms(self) -> int | None:
-        """Host time at which its last part or hint ended, or a digest was closed; None while open."""
+        """Host time at which its last part, hint or verdict ended, or a digest closed; None while open."""
         if self.hint is not None:
             return self.hint.ended_at_ms
-        if self.digest is not None:
+        if self.comparison is not None:
+            return self.comparison.ended_at_ms
+        if self.digest is not None or self.gathered is not None:
             return self.issued_ms
         ended = [part.ended_at_ms for part in self.parts if part.ended_at_ms is not None]
         return max(ended) if len(ended) == len(self.parts) else None
 
     @property
     def outcome(self) -> int:
-        """Outcome of its newest alarm; 0 for a digest or a hint."""
+        """Outcome of its newest alarm; 0 if it is about no alarm."""
         return max((part.alarm.outcome for part in self.parts), default=0)
 
 

@@ -69,19 +69,32 @@ class Outbox:
         """Numbers of notifications that are yet to be added."""
 
     def draft(self, notification: Notification, receivers: Sequence[str]) -> bytes:
-        """Encode a new notification, newer than all others, for the next commit.
+        """Encode a notification for the next commit: a new one, newer than all others, or for more receivers.
 
         `add` follows once it is durable.
         """
+        entry = self._entries.get(notification.id)
+        if entry is not None:
+            self._drafts[notification.id] = entry.number
+            return _ENCODER.encode(
+                Entry(notification, {**dict.fromkeys(receivers, 0), **entry.attempts}, entry.number)
+            )
         self._newest += 1
         self._drafts[notification.id] = self._newest
         return new_entry(notification, receivers, self._newest)
 
     def add(self, notification: Notification, receivers: Sequence[str]) -> None:
-        """Queue a new notification, whose `draft` is durable."""
+        """Queue a notification for receivers, whose `draft` is durable."""
         number = self._drafts.pop(notification.id, self._newest)
-        if receivers and notification.id not in self._entries:
-            self._enter(Entry(notification, dict.fromkeys(receivers, 0), number))
+        entry = self._entries.get(notification.id)
+        if entry is None:
+            if receivers:
+                self._enter(Entry(notification, dict.fromkeys(receivers, 0), number))
+            return
+        for receiver in receivers:
+            if receiver not in entry.attempts:
+                entry.attempts[receiver] = 0
+                self._queue(receiver, entry)
 
     def restore(self, kept: Mapping[str, bytes]) -> list[tuple[str, Notification]]:
         """Replace the contents by committed entries.
@@ -175,9 +188,11 @@ class Outbox:
     def _enter(self, entry: Entry) -> None:
         self._entries[entry.notification.id] = entry
         for receiver in entry.attempts:
-            self._queues[receiver].setdefault(entry.notification.series, deque()).append(
-                entry.notification.id
-            )
+            self._queue(receiver, entry)
+
+    def _queue(self, receiver: str, entry: Entry) -> None:
+        ids = self._queues[receiver].setdefault(entry.notification.series, deque())
+        ids.append(entry.notification.id)
 
 
 # Receiver protocol: deliver(notification) → DeliveryResult.

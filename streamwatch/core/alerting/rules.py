@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -11,6 +11,8 @@ from streamwatch.core.specs import DAY_MS
 
 EARLY_HINT: Final = "early_hint"
 """Name under which rules are about hints from predictions, as they are about a detector's alarms."""
+COMPARISON: Final = "comparison"
+"""Name under which rules are about verdicts on challengers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,18 @@ class AlarmsSpec:
     """Outcomes within which alarms of one model are of one change; chosen by `docs/incidents.md`."""
     digest_size: int = 20
     """Alarms, and pairs of model and detector, listed in a digest; all are counted."""
+    retraining_after_ms: int | None = None
+    """Host time since a verdict that a model is worse, after which its retraining is said to be due; None:
+    never."""
+    model_severities: tuple[tuple[str, Severity], ...] = ()
+    """Patterns of models, and the severity of their alarms where no rule chooses one; the first that matches
+    holds."""
 
     def rule(self, model: str, detector: str) -> AlarmRule:
         """Find the rule for alarms of a model's detector."""
-        return next((rule for rule in self.rules if rule.matches(model, detector)), self.otherwise)
+        found = next((rule for rule in self.rules if rule.matches(model, detector)), self.otherwise)
+        if found.severity_given:
+            return found
+        chosen = (severity for name, severity in self.model_severities if fnmatchcase(model, name))
+        severity = next(chosen, None)
+        return found if severity is None else replace(found, severity=severity, severity_given=True)

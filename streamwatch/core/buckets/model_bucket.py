@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
@@ -54,6 +54,7 @@ from streamwatch.core.join.names import NumberedNames, new_names
 from streamwatch.core.join.prediction_order import Leaving, OrderTotals, PredictionOrder
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, joined_pairs
 from streamwatch.core.records import Records, copied, joined, taken
+from streamwatch.core.scores import ScoreLists, joined_lists
 
 # Order of predictions in one model bucket: outcomes held, and the windows of outcomes of all buckets.
 #
@@ -105,18 +106,19 @@ class ModelOrder:
 
     def release_all(self) -> Iterator[Leaving]:
         """Release everything in order."""
-        yield from self._order.release_all(self._renamed(OutcomeBatch(np.zeros(0, OUTCOME), (), (), {})))
+        yield from self._order.release_all(self._renamed(OutcomeBatch(np.zeros(0, OUTCOME), (), ())))
 
     def release_names(self) -> None:
         """Forget names that nothing held has, if there are many; nothing released may be left to evaluate."""
         names, records, pairs = self._names, self._order.records(), self._order.pairs()
         if names.models.crowded:
             names.models.release_all_but((records["model"], pairs[:, 1]))
+        of_scores, segments = self._order.carried_names(len(names.classes.names), len(names.segments.names))
         if names.classes.crowded:
             classes = [*(records[name] for name in _CLASSES), records["last_class"] - 1, pairs[:, 2]]
-            names.classes.release_all_but(classes)
+            names.classes.release_all_but([*classes, of_scores])
         if names.segments.crowded:
-            names.segments.release_all_but((self._order.segments(),))
+            names.segments.release_all_but((segments,))
 
     def _renamed(self, outcomes: OutcomeBatch) -> OutcomeBatch:
         """Outcomes with the numbers of names here."""
@@ -130,17 +132,17 @@ class ModelOrder:
         numbers = np.maximum(carried - SEGMENTS_FROM, -1)
         renumbered = _renumbered(numbers, outcomes.segments, names.segments)
         carried[numbers >= 0] = SEGMENTS_FROM + renumbered[numbers >= 0]
-        segments = outcomes.segments
-        scored = {
-            number: -1 if value < 0 else names.segments[segments[value]]
-            for number, value in outcomes.scored_segments.items()
-        }
+        scores = replace(
+            outcomes.scores,
+            classes=_renumbered(outcomes.scores.classes, outcomes.classes, names.classes),
+            beside=_renumbered(outcomes.scores.beside, outcomes.segments, names.segments),
+        )
         if pairs is not None:
             pairs = pairs.copy()
             pairs[:, 1] = _renumbered(pairs[:, 1], outcomes.models, names.models)
             pairs[:, 2] = _renumbered(pairs[:, 2], outcomes.classes, names.classes)
         named = names.models.names, names.classes.names
-        return OutcomeBatch(records, *named, outcomes.scores, names.segments.names, scored, pairs)
+        return OutcomeBatch(records, *named, scores, names.segments.names, pairs)
 
     def state(self) -> bytes:
         """State from which `restore` continues; between batches."""
@@ -200,7 +202,7 @@ def _renumbered(
 _ANY: Final = 2**62
 """Limit of models that is never reached, as id buckets limit them."""
 _SECOND_MS: Final = 1_000
-_NOTHING: Final = OutcomeBatch(np.zeros(0, OUTCOME), (), (), {})
+_NOTHING: Final = OutcomeBatch(np.zeros(0, OUTCOME), (), ())
 
 
 class ColumnSequence:
@@ -305,8 +307,8 @@ class ColumnSequence:
         """Join all outcomes under common numbers; classes get those of the histories."""
         models: dict[str, int] = {}
         segments: dict[str, int] = {}
-        scores: dict[int, dict[str, float]] = {}
-        scored: dict[int, int] = {}
+        scores: list[ScoreLists] = []
+        base = 0
         for part in parts:
             outcomes, records = part.outcomes, part.outcomes.records
             classes = self.labels.numbers(outcomes.classes)
@@ -320,19 +322,19 @@ class ColumnSequence:
             if outcomes.pairs is not None:
                 outcomes.pairs[:, 1] = numbers_here[outcomes.pairs[:, 1]]
                 outcomes.pairs[:, 2] = classes[outcomes.pairs[:, 2]]
-            carried, base = records["scores"], len(scores)
+            carried, own = records["scores"], outcomes.scores
             values = [segments.setdefault(text, len(segments)) for text in outcomes.segments]
             with_values = carried >= SEGMENTS_FROM
             with_scores = (carried >= 0) & ~with_values
             numbers = np.array([*values, -1], np.int32)
             carried[with_values] = SEGMENTS_FROM + numbers[carried[with_values] - SEGMENTS_FROM]
             carried[with_scores] += base
-            scores.update((base + number, own) for number, own in outcomes.scores.items())
-            scored_segments = outcomes.scored_segments.items()
-            scored.update((base + number, int(numbers[value])) for number, value in scored_segments)
+            base += len(own)
+            scores.append(replace(own, classes=classes[own.classes], beside=numbers[own.beside]))
         records = joined([part.outcomes.records for part in parts])
         pairs = joined_pairs([part.outcomes for part in parts])
-        return OutcomeBatch(records, list(models), self.labels.names, scores, list(segments), scored, pairs)
+        named = list(models), self.labels.names
+        return OutcomeBatch(records, *named, joined_lists(scores), list(segments), pairs)
 
     def continue_activity(self, activity: Activity) -> None:
         """Add activity of a model that was not idle in the id bucket since the batch before."""
@@ -391,8 +393,7 @@ class ColumnSequence:
         """Look up the labels known at the predictions of the next outcomes, and evaluate or hold these."""
         start, self._at = self._at, stop
         outcomes = self._outcomes[start:stop]
-        records = outcomes.records
-        records["made"] = self.made.of(records["model"], self._resolved[start:stop], self._kinds[start:stop])
+        self._count_made(outcomes, self._resolved[start:stop], self._kinds[start:stop])
         self._label(outcomes, start, stop)
         if not self._ordered:
             self._due.append(outcomes)
@@ -400,6 +401,21 @@ class ColumnSequence:
         self._count_held(outcomes, 1)
         for leaving in self.order.put(outcomes, self._timing[start:stop], clock_ms):
             self._release(leaving)
+
+    def _count_made(
+        self, outcomes: OutcomeBatch, resolved: NDArray[np.int64], kinds: NDArray[np.int64]
+    ) -> None:
+        """Write how many predictions the model of each outcome had made, and its partners in pairs."""
+        models, pairs = outcomes.records["model"], outcomes.pairs
+        if pairs is None:
+            outcomes.records["made"] = self.made.of(models, resolved, kinds)
+            return
+        behind = pairs[:, 0] + 1  # partners come behind their outcome, at its place
+        places = np.insert(np.arange(len(models)), behind, pairs[:, 0])
+        made = self.made.of(np.insert(models, behind, pairs[:, 1]), resolved[places], kinds[places])
+        is_partner = np.insert(np.zeros(len(models), np.bool_), behind, values=True)
+        outcomes.records["made"] = made[~is_partner]
+        pairs[:, 3] = made[is_partner].view(np.int32)
 
     def _label(self, outcomes: OutcomeBatch, start: int, stop: int) -> None:
         records, names = outcomes.records, outcomes.models
@@ -493,7 +509,7 @@ def _with_windows(
     for name in ("model", "true_class", "predicted_class", "label_at_prediction", "scores"):
         records[name] = -1
     records["event_ms"], records["assumed"] = windows[:, 0], windows[:, 1] == DUE
-    names = outcomes.models, outcomes.classes, outcomes.scores, outcomes.segments, outcomes.scored_segments
+    names = outcomes.models, outcomes.classes, outcomes.scores, outcomes.segments
     together = OutcomeBatch(joined([outcomes.records, records]), *names, outcomes.pairs)
     return together, np.concatenate([places, windows[:, : places.shape[1]]])
 
@@ -560,8 +576,8 @@ def state_of(bucket: ColumnModelBucket) -> list[bytes]:
     )
     bodies = [_ENCODER.encode(state)]
     part: list[bytes] = []
-    for model in monitors.models():
-        part.append(monitors.snapshot(model))
+    for snapshot in monitors.snapshots(monitors.models()):
+        part.append(snapshot)
         if sum(map(len, part)) > _PART_BYTES:
             bodies.append(_ENCODER.encode(part))
             part = []
@@ -674,10 +690,10 @@ class ColumnModelBucket:
         sequence, name = self.sequence, self._name
         monitors = sequence.monitors
         alive = set(monitors.models())
-        results = [
-            (MODEL, model, monitors.snapshot(model) if model in alive else b"")
-            for model in sorted(sequence.touched)
-        ]
+        touched = sorted(sequence.touched)
+        living = [model for model in touched if model in alive]
+        snapshots = dict(zip(living, monitors.snapshots(living), strict=True))
+        results = [(MODEL, model, snapshots.get(model, b"")) for model in touched]
         if sequence.paired and monitors.comparisons is not None:
             results.append((PAIRS, name, monitors.comparisons.snapshot()))
         for alarm in sequence.alarms:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -14,9 +15,23 @@ from streamwatch.core.buckets.id_join import RESOLUTION, PlacedOutcomes
 from streamwatch.core.buckets.made import PLACE_COLUMNS, PackedPredictions
 from streamwatch.core.buckets.pieces import NameNumbers
 from streamwatch.core.events import Name, is_sampling
-from streamwatch.core.join.durable.packed import PackedError, pack_columns, unpack_columns
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, Pairs, joined_pairs
+from streamwatch.core.join.durable.packed import (
+    PackedError,
+    pack_columns,
+    pack_scores,
+    unpack_columns,
+    unpack_scores,
+)
+from streamwatch.core.outcomes import (
+    OUTCOME,
+    PAIR_COLUMNS,
+    SEGMENTS_FROM,
+    OutcomeBatch,
+    Pairs,
+    joined_pairs,
+)
 from streamwatch.core.records import Records
+from streamwatch.core.scores import NO_LISTS, ScoreLists, joined_lists
 
 _OF_OUTCOMES: Final = (
     "event_ms",
@@ -40,13 +55,14 @@ WINDOW: Final = ("time_ms", "kind", *PLACE_COLUMNS, "own_ms")
 
 
 class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
-    """Outcomes as bytes; numbers of scores are indices in `scores`, and segments are a separate column."""
+    """Outcomes as bytes; segments are a separate column, and so are the positions of scores."""
 
     columns: bytes
     models: Sequence[Name]
     classes: Sequence[Name]
     segments: Sequence[Name]
-    scores: Sequence[dict[Name, float]]
+    scores: bytes = b""
+    """As `pack_scores` packs them; empty without any."""
     pairs: bytes = b""
     """Packed columns `outcomes.Pairs`; empty without any."""
 
@@ -64,13 +80,11 @@ class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
             (len(self.models), int(records["model"].max(initial=-1))),
             (len(self.classes), int(records["true_class"].max(initial=-1))),
             (len(self.classes), int(records["predicted_class"].max(initial=-1))),
-            (len(self.scores), int(records["scores"].max(initial=-1))),
         ):
             if largest >= most:
                 raise PackedError(f"expected numbers of {most} names or scores, got {largest}")
-        scored = records["scores"]
-        scored_segments = dict(zip(scored[scored >= 0].tolist(), named[scored >= 0].tolist(), strict=True))
-        records["scores"] = np.where((scored < 0) & (named >= 0), named + SEGMENTS_FROM, scored)
+        records["scores"] = np.where(named >= 0, named + SEGMENTS_FROM, -1)
+        scores = self._scores_of(records, named.astype(np.int32))
         places = [column.astype(np.int64) for column in columns[_PLACES:_MORE]]
         records["resolved_ms"] = places[0]
         records["waited_ms"] = places[0] - places[len(RESOLUTION)]
@@ -86,13 +100,22 @@ class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
             records,
             self.models,
             self.classes,
-            dict(enumerate(self.scores)),
+            scores,
             self.segments,
-            scored_segments,
             self._pairs(len(records)),
         )
         resolved, accepted = places[: len(RESOLUTION)], places[len(RESOLUTION) :]
         return PlacedOutcomes(outcomes, np.stack(resolved, axis=1), np.stack(accepted, axis=1), own_ms)
+
+    def _scores_of(self, records: Records, segments: NDArray[np.int32]) -> ScoreLists:
+        """Unpack the scores, and give their numbers to the outcomes."""
+        if not self.scores:
+            return NO_LISTS
+        scored, scores = unpack_scores(self.scores, len(records))
+        if int(scores.classes.max(initial=-1)) >= len(self.classes):
+            raise PackedError(f"expected numbers of {len(self.classes)} classes, got {scores.classes.max()}")
+        records["scores"][scored] = np.arange(len(scored))
+        return replace(scores, beside=segments[scored])
 
     def _set_last_classes(self, records: Records, last: NDArray[np.int64]) -> None:
         if not 0 <= int(last.min(initial=0)) <= int(last.max(initial=0)) <= len(self.classes):
@@ -102,8 +125,9 @@ class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
     def _pairs(self, outcomes: int) -> Pairs | None:
         if not self.pairs:
             return None
-        pairs = np.stack(unpack_columns(self.pairs, 3), axis=1).astype(np.int32)
-        if (pairs < 0).any() or (pairs >= (outcomes, len(self.models), len(self.classes))).any():
+        pairs = np.stack(unpack_columns(self.pairs, PAIR_COLUMNS), axis=1).astype(np.int32)
+        named = pairs[:, :3]
+        if (named < 0).any() or (named >= (outcomes, len(self.models), len(self.classes))).any():
             raise PackedError(f"expected pairs of {outcomes} outcomes, got numbers without a name")
         return pairs
 
@@ -174,7 +198,8 @@ class OutcomeParts:
     ) -> None:
         self._count = _COUNT if complete else _MORE
         self._models, self._classes, self._segments = NameNumbers(), NameNumbers(), NameNumbers()
-        self._scores: list[dict[str, float]] = []
+        self._scores = [NO_LISTS]
+        self._scored = 0
         found = [self._columns(each) for each in outcomes]
         self._columns_of_all = np.concatenate(found) if found else np.zeros((0, self._count), np.int64)
         self._pairs = self._all_pairs([each.outcomes for each in outcomes])
@@ -191,11 +216,9 @@ class OutcomeParts:
         """Pack the outcomes of some models; the mask is by index in `models`."""
         columns = self._columns_of_all
         chosen = columns[models[columns[:, 2]]] if len(columns) else columns
-        scores: list[dict[str, float]] = []
         scored = np.flatnonzero(chosen[:, 5] >= 0)
-        if len(scored):
-            scores = [self._scores[number] for number in chosen[scored, 5].tolist()]
-            chosen[scored, 5] = np.arange(len(scores))
+        scores = pack_scores(scored, joined_lists(self._scores).only(chosen[scored, 5]))
+        chosen[:, 5] = -1
         names = (self.models, list(self._classes.by_name), list(self._segments.by_name))
         pairs = b""
         if self._pairs is not None:
@@ -239,11 +262,10 @@ class OutcomeParts:
         found[:, 3] = self._classes.of(records["true_class"], outcomes.classes)
         found[:, 4] = self._classes.of(records["predicted_class"], outcomes.classes)
         found[:, 5] = -1
-        if outcomes.scores:
-            numbers = records["scores"]
-            scored = np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
-            found[scored, 5] = len(self._scores) + np.arange(len(scored))
-            self._scores += [outcomes.scores[number] for number in numbers[scored].tolist()]
+        scored, scores = outcomes.own_scores()
+        found[scored, 5] = self._scored + np.arange(len(scored))
+        self._scored += len(scored)
+        self._scores.append(replace(scores, classes=self._classes.of(scores.classes, outcomes.classes)))
         found[:, 6] = records["assumed"]
         segments = outcomes.segment_numbers()
         found[:, 7] = -1 if segments is None else self._segments.of(segments, outcomes.segments)

@@ -6,7 +6,7 @@ outcome.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final, Protocol
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.kernel.admission import NO_SCORES, UNKNOWN, Scores, number, remember
 from streamwatch.core.estimators.kernel.table import ModelTable, TableFull
-from streamwatch.core.estimators.names import Batch, Classes, fold_overflow, score_columns
+from streamwatch.core.estimators.names import Batch, Classes, Slice, fold_overflow, score_columns
 from streamwatch.core.events import Outcome, fold_of, model_of
-from streamwatch.core.outcomes import OutcomeBatch, ScoreColumns
+from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.scores import NO_LISTS
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec, first_utility
 
 
@@ -78,6 +79,8 @@ class ModelIndex:
         """Number of models that have retired."""
         self.folds: dict[str, list[str]] = {}
         """Names of the folds of each model that has folds, ordered by number."""
+        self._rows_by_model: Mapping[str, Sequence[int]] | None = None
+        self._slices: Sequence[Slice] | None = None
         self._by_costs: dict[int, _Costed] = {}
         """Models that are judged by costs, by row."""
 
@@ -90,6 +93,7 @@ class ModelIndex:
         if utility.kind == "costs":
             self._by_costs[row] = _Costed(utility, classes)
         self.models[model] = ModelSlot(row, classes, first_ms)
+        self._rows_by_model = self._slices = None
         for index, drift_weighted in enumerate(self._spec.drift_weighted):
             if drift_weighted.drift_signal == "reference" and drift_weighted.reference == model:
                 self._table.follow(index, row)
@@ -102,6 +106,7 @@ class ModelIndex:
     def retire(self, model: str) -> None:
         """Remove a model and free its row."""
         row = self.models.pop(model).row
+        self._rows_by_model = self._slices = None
         self.retired += 1
         del self._index[model]
         if fold_of(model) is not None:
@@ -134,7 +139,7 @@ class ModelIndex:
             try:
                 row, classes = index[outcome.model]
             except KeyError:
-                row, classes = self._enter_or_refuse(outcome)
+                row, classes = self._enter_or_refuse(outcome.model, outcome.event_ms)
             rows.append(row)
             true_class.append(classes[outcome.true_class])
             predicted_class.append(classes[outcome.predicted_class])
@@ -159,14 +164,15 @@ class ModelIndex:
         kept = np.flatnonzero(batch.rows >= 0).tolist() if scored else []
         return self.completed(batch, score_columns(kept, scored))
 
-    def numbers_of(self, outcome: Outcome) -> tuple[int, int, int, int]:
+    def numbers_of(
+        self, model: str, event_ms: int, true_name: str, predicted_name: str, label: str | None
+    ) -> tuple[int, int, int, int]:
         """Row, true class, predicted class and label at prediction of one outcome, as in `indexed`.
 
         `completed` does the rest, for a whole batch.
         """
-        row, classes = self._index.get(outcome.model) or self._enter_or_refuse(outcome)
-        true_class, predicted_class = classes[outcome.true_class], classes[outcome.predicted_class]
-        label = outcome.label_at_prediction
+        row, classes = self._index.get(model) or self._enter_or_refuse(model, event_ms)
+        true_class, predicted_class = classes[true_name], classes[predicted_name]
         known = -1 if label is None else classes.get(label, self._spec.max_classes + 1)
         return row, true_class, predicted_class, known
 
@@ -182,6 +188,30 @@ class ModelIndex:
     def rows_of_folds(self, model: str) -> list[int]:
         """Rows of a model's folds, ordered by fold number."""
         return [self.models[name].row for name in self.folds[model]]
+
+    def rows_by_model(self) -> Mapping[str, Sequence[int]]:
+        """Row of every model, or rows of its folds, in the order in which they appeared.
+
+        The same object until a model comes or goes.
+        """
+        if self._rows_by_model is None:
+            found: dict[str, list[int]] = {}
+            for name, slot in self.models.items():
+                found.setdefault(model_of(name), []).append(slot.row)
+            self._rows_by_model = found
+        return self._rows_by_model
+
+    def slices(self) -> Sequence[Slice]:
+        """Current models to be reported, by name; the same object until one comes or goes."""
+        if self._slices is None:
+            models = sorted(self.models.items())
+            self._slices = [Slice(name, slot.row, slot.classes) for name, slot in models]
+        return self._slices
+
+    def has(self, one: Slice) -> bool:
+        """Tell whether a model is still there that was to be reported."""
+        slot = self.models.get(one.model)
+        return slot is not None and slot.classes is one.classes
 
     def classes_of(self, model: str) -> Classes | None:
         """Classes of a model; None if it has no row."""
@@ -200,10 +230,10 @@ class ModelIndex:
         self.over_limit["classes"] += fold_overflow(batch, self._spec.max_classes)
         return batch
 
-    def _enter_or_refuse(self, outcome: Outcome) -> tuple[int, Classes]:
+    def _enter_or_refuse(self, model: str, event_ms: int) -> tuple[int, Classes]:
         """Give the model of an outcome a row; if the table is full, count the outcome and return row -1."""
         try:
-            return self.enter(outcome.model, outcome.event_ms)
+            return self.enter(model, event_ms)
         except TableFull:
             self.over_limit["models"] += 1
             return -1, Classes(self._spec.max_classes)
@@ -222,157 +252,6 @@ class ModelIndex:
             register.clear(row)
 
 
-# Index of scores in columns: converts them to scores by local class index.
-#
-# A class gets its local index when it first occurs in a model, which may be in a score. To keep that order,
-# each model's first score of each class is processed in its turn between the look-ups of `ColumnIndex`.
-# From then on the column of a class determines its index.
-
-
-_UNUSED: Final = -1
-"""Index of a class beyond the limit, whose scores are not used."""
-_Looks = list[tuple[int, int]]
-
-
-class ScoreIndex:
-    """Caches the local indices of the classes that have columns, by model number.
-
-    Parameters
-    ----------
-    most
-        Largest number of scores of an outcome, and of classes of its model, for which scores are used.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._names: tuple[str, ...] = ()
-        self._known = np.zeros((0, 0), np.bool_)
-        self._indices = np.zeros((0, 0), np.int32)
-
-    def forget(self) -> None:
-        """Clear the cache, since model numbers have another meaning now."""
-        self._known[:] = False
-
-    def begin(
-        self, outcomes: OutcomeBatch, columns: ScoreColumns, classes_of: Callable[[str], Classes | None]
-    ) -> ScoredBatch:
-        """Find where in a batch each model first has a score of each class.
-
-        `classes_of` gives the classes of a model by name; None if it has no row.
-        """
-        models, width = len(outcomes.models), len(columns.names)
-        if columns.names != self._names:
-            self._names = columns.names
-            self._known, self._indices = np.zeros((0, width), np.bool_), np.zeros((0, width), np.int32)
-        if len(self._known) < models:
-            more = ((0, 2 * models - len(self._known)), (0, 0))
-            self._known, self._indices = np.pad(self._known, more), np.pad(self._indices, more)
-        return ScoredBatch(outcomes, columns, self._most, self._known, self._indices, classes_of)
-
-
-class ScoredBatch:
-    """Scores of one batch.
-
-    Parameters
-    ----------
-    outcomes, columns
-        Outcomes, and the columns that hold their scores by number.
-    most, classes_of
-        As in `ScoreIndex`.
-    known, indices
-        Whether the class of a column is in the cache, and its local index; shape (models, k), changed in
-        place.
-    """
-
-    def __init__(
-        self,
-        outcomes: OutcomeBatch,
-        columns: ScoreColumns,
-        most: int,
-        known: NDArray[np.bool_],
-        indices: NDArray[np.int32],
-        classes_of: Callable[[str], Classes | None],
-    ) -> None:
-        self._columns = columns
-        self._most = most
-        self._known, self._indices = known, indices
-        self._classes_of = classes_of
-        self._names = outcomes.models
-        self._models = np.ascontiguousarray(outcomes.records["model"])
-        numbers = np.ascontiguousarray(outcomes.records["scores"])
-        positions = np.flatnonzero((numbers >= 0) & (numbers < len(columns.scored)))
-        few = columns.scored[numbers[positions]]
-        if len(columns.names) > most:
-            few &= columns.present.sum(axis=1)[numbers[positions]] <= most
-        self._positions = positions[few]
-        self._rows = numbers[self._positions]
-        self._until = np.full(len(self._names), len(numbers))
-        """First outcome of each model whose scores are not used, as the model has too many classes."""
-        for model in np.flatnonzero(np.bincount(self._models[self._positions])).tolist():
-            self.met(0, model)
-        self._looks = self._first()
-        self._looked = 0
-
-    def _first(self) -> _Looks:
-        """(outcome, column) of each model's first score of each class, in order."""
-        looks: _Looks = []
-        models = self._models[self._positions]
-        complete: NDArray[np.bool_] = np.asarray(self._known.all(axis=1))
-        if complete[models].all():
-            return looks
-        first = np.empty(len(self._until), np.int64)
-        for column in range(len(self._columns.names)):
-            there = np.flatnonzero(self._columns.present[self._rows, column] & ~self._known[models, column])
-            first[:] = -1
-            first[models[there][::-1]] = self._positions[there][
-                ::-1
-            ]  # reversed, so that the earliest is written last
-            looks += [(at, column) for at in first[first >= 0].tolist()]
-        return sorted(looks)
-
-    def met(self, position: int, model: int) -> None:
-        """Stop using scores of a model from outcome `position` on if it has too many classes now."""
-        classes = self._classes_of(self._names[model])
-        if classes is not None and len(classes) > self._most:
-            self._until[model] = min(int(self._until[model]), position)
-
-    def look(self, stop: int) -> None:
-        """Give local indices to classes that first occur in scores of outcomes before `stop`, in order.
-
-        The true and predicted classes of those outcomes must have their indices already.
-        """
-        while self._looked < len(self._looks) and self._looks[self._looked][0] < stop:
-            position, column = self._looks[self._looked]
-            self._looked += 1
-            model = int(self._models[position])
-            classes = self._classes_of(self._names[model])
-            if classes is None:
-                continue
-            index = classes.limit
-            if position < self._until[model]:
-                index = classes[self._columns.names[column]]
-                self.met(position + 1, model)
-            self._indices[model, column] = _UNUSED if index >= classes.limit else index
-            self._known[model, column] = True
-
-    def scores(self, has_row: NDArray[np.bool_]) -> Scores:
-        """Build the scores of the outcomes whose model has a row."""
-        models = self._models[self._positions]
-        taken = has_row[self._positions] & (self._positions < self._until[models])
-        if not taken.any():
-            return NO_SCORES
-        positions, rows, models = self._positions[taken], self._rows[taken], models[taken]
-        local = self._indices[models]
-        used = self._columns.present[rows] & (local >= 0)
-        counts = np.zeros(len(has_row), np.int64)
-        counts[positions] = used.sum(axis=1)
-        return Scores(
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[has_row])]),
-            local[used],
-            self._columns.table[rows][used],
-        )
-
-
 # Index for outcomes in columns: caches rows and class indices of `ModelIndex` by the columns' numbers.
 #
 # The name of each model, and of each of its classes, is looked up once; later outcomes are found by number.
@@ -381,8 +260,8 @@ class ScoredBatch:
 FIRST_PLACES = 1 << 12
 MOST_PLACES = 1 << 21
 """Largest number of slots of the cache, of which half are used; it grows from `FIRST_PLACES`."""
-_PATIENCE = 32
-"""Look-ups by name in a batch after which its remaining outcomes are all looked up by name."""
+_NAMED: Final = ["event_ms", "model", "true_class", "predicted_class", "label_at_prediction"]
+"""Columns of an outcome by which it is looked up by name."""
 
 
 class ColumnIndex:
@@ -405,32 +284,22 @@ class ColumnIndex:
         self._keys = np.zeros(0, np.uint64)
         self._indices = np.zeros(0, np.int32)
         self._remembered = 0
-        self._scores = ScoreIndex(models.most_scored)
+        self._crowded = np.zeros(0, np.bool_)
+        """Whether a model has too many classes for its scores to be used, by number."""
 
     def indexed(self, outcomes: OutcomeBatch) -> Batch:
-        """Convert outcomes, without scores or with scores in columns, to rows and class indices.
+        """Convert outcomes to rows and class indices.
 
         Outcomes of models without a row are left out.
         """
         self._renew(outcomes)
-        scored = self._scored(outcomes)
+        scores = self._room_for_scores(outcomes)
         columns = np.empty((4, len(outcomes)), np.int32)
-        looks = at = 0
-        while at < len(outcomes):
-            if looks < _PATIENCE:
-                at = self._number(outcomes, at, columns)
-                if at == len(outcomes):
-                    break
-            if scored is not None:
-                scored.look(at)
-            self._look(outcomes, at, columns)
-            if scored is not None:
-                scored.met(at, int(outcomes.records["model"][at]))
-            looks += 1
-            at += 1
-        if scored is not None:
-            scored.look(len(outcomes))
         records = outcomes.records
+        at = self._number(outcomes, 0, columns, scores)
+        while at < len(records):
+            self._look(outcomes, at, columns, scores)
+            at = self._number(outcomes, at + 1, columns, scores)
         batch = Batch(
             outcomes,
             *columns,
@@ -441,35 +310,97 @@ class ColumnIndex:
             resolved_ms=np.ascontiguousarray(records["resolved_ms"]),
             waited_ms=np.ascontiguousarray(records["waited_ms"]),
         )
-        return self._models.completed(batch, NO_SCORES if scored is None else scored.scores(batch.rows >= 0))
+        return self._models.completed(batch, self._of_known_models(scores, batch.rows >= 0))
 
-    def _scored(self, outcomes: OutcomeBatch) -> ScoredBatch | None:
-        columns = outcomes.scores
-        if not isinstance(columns, ScoreColumns) or not columns.scored.any():
-            return None
-        return self._scores.begin(outcomes, columns, self._models.classes_of)
+    def _room_for_scores(self, outcomes: OutcomeBatch) -> Scores:
+        """Room for the scores of all outcomes; none where no prediction has scores."""
+        scored = outcomes.scored
+        if not len(scored):
+            return NO_SCORES
+        numbers, models = outcomes.records["scores"][scored], outcomes.records["model"][scored]
+        for model in np.flatnonzero(np.bincount(models)).tolist():
+            self._note_classes(outcomes.models[model], model)
+        most = int(outcomes.scores.sizes(numbers).sum())
+        return Scores(np.zeros(len(outcomes) + 1, np.int64), np.empty(most, np.int32), np.empty(most))
 
-    def _number(self, outcomes: OutcomeBatch, at: int, columns: np.ndarray) -> int:
-        return number(outcomes.records, at, self._rows, self._keys, self._indices, self._limit, columns)
+    def _note_classes(self, name: str, model: int) -> None:
+        classes = self._models.classes_of(name)
+        self._crowded[model] = classes is not None and len(classes) > self._models.most_scored
 
-    def _look(self, outcomes: OutcomeBatch, at: int, columns: np.ndarray) -> None:
+    @staticmethod
+    def _of_known_models(scores: Scores, has_row: NDArray[np.bool_]) -> Scores:
+        """The scores of the outcomes whose model has a row: the others have none."""
+        if not len(scores.offsets) or scores.offsets[-1] == 0:
+            return NO_SCORES
+        count, kept = int(scores.offsets[-1]), np.concatenate([[True], has_row])
+        return Scores(scores.offsets[kept], scores.classes[:count], scores.values[:count])
+
+    def _number(self, outcomes: OutcomeBatch, at: int, columns: np.ndarray, scores: Scores) -> int:
+        lists = outcomes.scores if len(scores.offsets) else NO_LISTS
+        return number(
+            outcomes.records,
+            at,
+            self._rows,
+            self._keys,
+            self._indices,
+            self._limit,
+            columns,
+            (lists.ends, lists.classes, lists.values),
+            self._models.most_scored,
+            self._crowded,
+            scores,
+        )
+
+    def _look(self, outcomes: OutcomeBatch, at: int, columns: NDArray[np.int32], scores: Scores) -> None:
         """Look up the names of one outcome, and cache the answers."""
-        row, true_class, predicted_class, label = self._models.numbers_of(outcomes[at])
-        columns[:, at] = row, true_class, predicted_class, label
+        numbers: tuple[int, int, int, int, int] = outcomes.records[at][_NAMED].item()
+        event_ms, model, true_class, predicted_class, label = numbers
+        names = outcomes.classes
+        found = self._models.numbers_of(
+            outcomes.models[model],
+            event_ms,
+            names[true_class],
+            names[predicted_class],
+            None if label < 0 else names[label],
+        )
+        columns[:, at] = found
+        row, true_index, predicted_index, label_index = found
+        of_scores = self._look_at_scores(outcomes, at, scores) if len(scores.offsets) else []
         if row < 0:
             return
-        record = outcomes.records[at]
-        model = int(record["model"])
         self._rows[model] = row
-        if 2 * (self._remembered + 3) > len(self._keys):
+        if 2 * (self._remembered + 3 + len(of_scores)) > len(self._keys):
             self._places = min(4 * self._places, MOST_PLACES)
             self._forget_classes()
-        known = [(record["true_class"], true_class), (record["predicted_class"], predicted_class)]
-        if 0 <= label < self._limit:
-            known.append((record["label_at_prediction"], label))
-        for name, index in known:
-            remember(self._keys, self._indices, model, int(name), index)
+        known = {true_class: true_index, predicted_class: predicted_index, **dict(of_scores)}
+        if 0 <= label_index < self._limit:
+            known[label] = label_index
+        for name, index in known.items():
+            remember(self._keys, self._indices, model, name, index)
         self._remembered += len(known)
+
+    def _look_at_scores(self, outcomes: OutcomeBatch, at: int, scores: Scores) -> list[tuple[int, int]]:
+        """Put the scores of one outcome behind those before it; numbers of their classes, and local indices.
+
+        The true and predicted classes have their indices already.
+        """
+        record, most = outcomes.records[at], self._models.most_scored
+        number, model = int(record["scores"]), int(record["model"])
+        classes = self._models.classes_of(outcomes.models[model])
+        count = int(scores.offsets[at])
+        known: list[tuple[int, int]] = []
+        if 0 <= number < len(outcomes.scores) and classes is not None and len(classes) <= most:
+            own = outcomes.scores.only(np.array([number]))
+            if len(own.classes) <= most:
+                names = map(outcomes.classes.__getitem__, own.classes.tolist())
+                known = [(n, classes[name]) for n, name in zip(own.classes.tolist(), names, strict=True)]
+                for (_, index), value in zip(known, own.values.tolist(), strict=True):
+                    if index < self._limit:
+                        scores.classes[count], scores.values[count] = index, value
+                        count += 1
+        scores.offsets[at + 1] = count
+        self._note_classes(outcomes.models[model], model)
+        return known
 
     def _renew(self, outcomes: OutcomeBatch) -> None:
         """Clear the cache if the numbers have another meaning now, or if a model has retired since."""
@@ -482,11 +413,11 @@ class ColumnIndex:
             self._of = of
             self._rows[:] = UNKNOWN
             self._forget_classes()
-            self._scores.forget()
         if len(self._rows) < len(outcomes.models):
             rows = np.full(2 * len(outcomes.models), UNKNOWN, np.int32)
             rows[: len(self._rows)] = self._rows
             self._rows = rows
+            self._crowded = np.zeros(len(rows), np.bool_)
 
     def _forget_classes(self) -> None:
         self._keys = np.zeros(self._places, np.uint64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.kernel.admission import NO_SCORES, Scores
 from streamwatch.core.estimators.kernel.shadow import FADING_FACTOR
 from streamwatch.core.events import Outcome
+from streamwatch.core.metrics.series import ClassNames
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.specs import FadingSpec
 
@@ -159,6 +160,10 @@ Key: TypeAlias = tuple[str, ...]
 """Label values, in the order in which the metric lists its labels."""
 
 
+Details: TypeAlias = Callable[[int], Mapping[str, object]]
+"""Details of some models for the API by their places among these, as of when they were read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Slice:
     """Model to report: its name, its row in the table, and its classes."""
@@ -166,6 +171,42 @@ class Slice:
     model: str
     row: int
     classes: Classes
+
+
+class SliceKeys:
+    """Label values of the series of some models, each list of them made once for all reports."""
+
+    def __init__(self, models: Sequence[str]) -> None:
+        self.models = models
+        self.classes: tuple[tuple[bool, list[int], list[int]], list[ClassNames]] | None = None
+        """Names of the models' classes, behind what they depend on."""
+        self._made: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Key]] = {}
+
+    def of(self, *before: str, after: tuple[str, ...] = ()) -> list[Key]:
+        """Label values of one series per model; `before` are those that sort before `model`."""
+        keys = self._made.get((before, after))
+        if keys is None:
+            keys = self._made[before, after] = [(*before, model, *after) for model in self.models]
+        return keys
+
+
+class ReportKeys:
+    """Label values of the last report, by the models of each slice."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, ...], SliceKeys] = {}
+        self._next: dict[tuple[str, ...], SliceKeys] = {}
+
+    def begin(self) -> None:
+        """Begin a report: keep nothing but what the last one asked for."""
+        self._last, self._next = self._next, {}
+
+    def of(self, models: Sequence[str]) -> SliceKeys:
+        """Label values of a slice."""
+        names = tuple(models)
+        found = self._next.get(names) or self._last.get(names) or SliceKeys(names)
+        self._next[names] = found
+        return found
 
 
 # Confusion matrix of a model with class names: faded counts of (true, predicted).

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, repeat
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +67,36 @@ def past_bytes(days: int) -> int:
 
 def merged(views: Sequence[PastView], days: int) -> Stretches:
     """Put views together, as if their outcomes were of one model; by length, then start."""
-    parts = [view.settled for view in views if len(view.settled)]
+    settled = _joined([view.settled for view in views])
     minutes = np.concatenate([NOTHING, *(view.gathered for view in views)])
+    of_one = np.zeros(len(settled), np.int64), np.zeros(len(minutes), np.int64)
+    return merged_by_model(settled, of_one[0], minutes, of_one[1], days)[0]
+
+
+def merged_by_model(
+    settled: Stretches,
+    of_settled: NDArray[np.int64],
+    minutes: NDArray[np.int64],
+    of_minutes: NDArray[np.int64],
+    days: int,
+) -> tuple[Stretches, NDArray[np.int64]]:
+    """Put together what is kept of several models, as `merged` does for one.
+
+    Parameters
+    ----------
+    settled, minutes
+        Stretches (n,), and minutes (m, 4) to be added, as of `PastView`.
+    of_settled, of_minutes
+        Number of the model of each.
+    days
+        Days of history.
+
+    Returns
+    -------
+    stretches, of_stretches
+        Stretches of all models, one model after the other, and the number of the model of each.
+    """
+    parts, of_parts = [settled], [of_settled]
     for seconds, _ in tiers(days):
         part = np.zeros(len(minutes), STRETCH)
         part["start_s"] = minutes[:, 0] * MINUTE_S // seconds * seconds
@@ -76,27 +104,34 @@ def merged(views: Sequence[PastView], days: int) -> Stretches:
         for column, name in enumerate(("outcomes", "right", "no_change"), 1):
             part[name] = minutes[:, column]
         parts.append(part)
-    if not parts:
-        return NONE
-    found = np.concatenate(parts)
+        of_parts.append(of_minutes)
+    found, owner = _joined(parts), np.concatenate(of_parts)
+    if not len(found):
+        return NONE, owner
     slot = np.full(len(found), -1, np.int64)
     for seconds, slots in tiers(days):
         own = found["seconds"] == seconds
         slot[own] = found["start_s"][own] // seconds % slots
-    order = np.lexsort((found["start_s"], slot, found["seconds"]))
-    found, slot = found[order], slot[order]
-    if not len(found):
-        return NONE
-    begins = np.flatnonzero(np.concatenate(([True], differ(found["start_s"]) | differ(found["seconds"]))))
+    order = np.lexsort((found["start_s"], slot, found["seconds"], owner))
+    found, slot, owner = found[order], slot[order], owner[order]
+    fresh = differ(found["start_s"]) | differ(found["seconds"]) | differ(owner)
+    begins = np.flatnonzero(np.concatenate(([True], fresh)))
     kept = found[begins].copy()
     for name in ("outcomes", "right", "no_change"):
         kept[name] = np.add.reduceat(found[name], begins)
-    own_slot = slot[begins]
+    own_slot, owner = slot[begins], owner[begins]
     # The last of each slot is the latest; slots of a length that this version does not have are left out.
     last = np.ones(len(kept), np.bool_)
-    last[:-1] = differ(own_slot) | differ(kept["seconds"])
-    kept = kept[last & (own_slot >= 0)]
-    return kept[np.lexsort((kept["start_s"], kept["seconds"]))]
+    last[:-1] = differ(own_slot) | differ(kept["seconds"]) | differ(owner)
+    chosen = last & (own_slot >= 0)
+    kept, owner = kept[chosen], owner[chosen]
+    order = np.lexsort((kept["start_s"], kept["seconds"], owner))
+    return kept[order], owner[order]
+
+
+def _joined(parts: Sequence[Stretches]) -> Stretches:
+    """Stretches one after another; numpy would compare the types of all parts, which takes longer."""
+    return np.frombuffer(b"".join(cast("Sequence[memoryview]", parts)), STRETCH)
 
 
 def differ(values: NDArray[np.generic]) -> NDArray[np.bool_]:
@@ -119,32 +154,64 @@ class PastSnapshot(NamedTuple):
     stretches: bytes
 
 
-@dataclass(slots=True)
-class _PastState:
-    settled: Stretches = field(default_factory=lambda: NONE)
-    gathered: NDArray[np.int64] = field(default_factory=lambda: np.zeros((GATHERED, 4), np.int64))
-    used: int = 0
-    """Rows of `gathered` in use."""
-    view: PastView | None = None
+class PastViews(Mapping[str, Sequence[PastView]]):
+    """Histories of all models at one moment: one view of each, or one per fold.
 
-    def look(self) -> PastView:
-        """View the current state, without a copy of what may change."""
-        return PastView(self.settled, self.gathered[: self.used])
+    Parameters
+    ----------
+    numbers
+        Numbers of the views of each model.
+    settled
+        Stretches of each view.
+    gathered
+        Minutes to be added, shape (views, n, 4), of which the first `used` of each view count.
+    """
+
+    def __init__(
+        self,
+        numbers: Mapping[str, Sequence[int]],
+        settled: Sequence[Stretches],
+        gathered: NDArray[np.int64],
+        used: NDArray[np.int32],
+    ) -> None:
+        self._numbers = numbers
+        self._settled = settled
+        self._gathered = gathered
+        self._used = used
+
+    def __getitem__(self, model: str) -> tuple[PastView, ...]:
+        return tuple(
+            PastView(self._settled[number], self._gathered[number, : self._used[number]])
+            for number in self._numbers[model]
+        )
+
+    def __contains__(self, model: object) -> bool:
+        return model in self._numbers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
 
 class Pasts:
-    """Histories of up to `capacity` models, over `days` days; memory is allocated as outcomes come."""
+    """Histories of up to `capacity` models, over `days` days; memory is touched only for rows in use."""
 
-    __slots__ = ("_days", "_kept", "_previous")
+    __slots__ = ("_days", "_gathered", "_previous", "_settled", "_used")
 
     def __init__(self, capacity: int, days: int) -> None:
         self._days = days
-        self._kept: dict[int, _PastState] = {}
+        self._settled: dict[int, Stretches] = {}
+        self._gathered: NDArray[np.int64] = np.zeros((capacity if days else 0, GATHERED, 4), np.int64)
+        self._used: NDArray[np.int32] = np.zeros(capacity, np.int32)
+        """Number of minutes gathered of each row."""
         self._previous: NDArray[np.int32] = np.full(capacity, _UNSEEN, np.int32)
 
     def clear(self, row: int) -> None:
         """Reset a row; called before a model uses it and after the model has retired."""
-        self._kept.pop(row, None)
+        self._settled.pop(row, None)
+        self._used[row] = 0
         self._previous[row] = _UNSEEN
 
     def observe(self, batch: Batch) -> None:
@@ -163,42 +230,73 @@ class Pasts:
         minutes = batch.event_ms[order] // (1_000 * MINUTE_S)
         changes = differ(rows) | differ(minutes)
         runs = np.flatnonzero(np.concatenate(([True], changes)))
-        outcomes = np.diff(np.concatenate((runs, [len(rows)])))
-        right = np.add.reduceat((batch.predicted_class[order] == truth).astype(np.int64), runs)
-        no_change = np.add.reduceat((previous == truth).astype(np.int64), runs)
-        columns = (rows[runs], minutes[runs], outcomes, right, no_change)
-        for row, minute, *counts in zip(*(column.tolist() for column in columns), strict=True):
-            self._add(row, minute, counts)
+        gathered = np.empty((len(runs), 4), np.int64)
+        gathered[:, 0] = minutes[runs]
+        gathered[:, 1] = np.diff(np.concatenate((runs, [len(rows)])))
+        gathered[:, 2] = np.add.reduceat((batch.predicted_class[order] == truth).astype(np.int64), runs)
+        gathered[:, 3] = np.add.reduceat((previous == truth).astype(np.int64), runs)
+        self._gather(rows[runs], gathered)
 
-    def _add(self, row: int, minute: int, counts: Sequence[int]) -> None:
-        kept = self._kept.get(row)
-        if kept is None:
-            kept = self._kept[row] = _PastState()
-        kept.view = None
-        if kept.used and kept.gathered[kept.used - 1, 0] == minute:
-            kept.gathered[kept.used - 1, 1:] += counts
-            return
-        if kept.used == GATHERED:
-            kept.settled, kept.used = merged([kept.look()], self._days), 0
-        kept.gathered[kept.used] = (minute, *counts)
-        kept.used += 1
+    def _gather(self, rows: NDArray[np.int32], gathered: NDArray[np.int64]) -> None:
+        """Add runs of outcomes in one minute, sorted by row; those of a row differ from one to the next."""
+        starts = np.flatnonzero(np.concatenate(([True], differ(rows))))
+        own = rows[starts].astype(np.int64)
+        number = np.diff(np.concatenate((starts, [len(rows)])))
+        used = self._used[own]
+        goes_on = (used > 0) & (self._gathered[own, used - 1, 0] == gathered[starts, 0])
+        base = used - goes_on
+        for full in np.flatnonzero(base + number > GATHERED).tolist():
+            row, start = int(own[full]), int(starts[full])
+            added = PastView(NONE, gathered[start : start + int(number[full])])
+            self._settled[row] = merged([self._look(row), added], self._days)
+            self._used[row] = base[full] = number[full] = 0
+            goes_on[full] = False
+        left = np.repeat(number > 0, np.diff(np.concatenate((starts, [len(rows)]))))
+        places = np.repeat(own * GATHERED + base, number)
+        places += np.arange(len(places)) - np.repeat(np.cumsum(number) - number, number)
+        flat, added = self._gathered.reshape(-1, 4), gathered[left]
+        more = places[np.cumsum(number)[goes_on] - number[goes_on]]
+        before = flat[more, 1:]
+        flat[places] = added
+        flat[more, 1:] += before
+        self._used[own] = base + number
+
+    def _look(self, row: int) -> PastView:
+        """View the current state, without a copy of what may change."""
+        return PastView(self._settled.get(row, NONE), self._gathered[row, : self._used[row]])
 
     def view(self, row: int) -> PastView:
         """Copy the history of a row; later outcomes do not change it."""
-        kept = self._kept.get(row)
-        if kept is None:
-            return PastView(NONE, NOTHING)
-        if kept.view is None:
-            kept.view = PastView(kept.settled, kept.gathered[: kept.used].copy())
-        return kept.view
+        settled, gathered = self._look(row)
+        return PastView(settled, gathered.copy())
 
-    def snapshot(self, row: int) -> PastSnapshot | None:
-        """Snapshot of a row, None if no history is kept; the same outcomes give the same bytes."""
+    def views(self, rows: Mapping[str, Sequence[int]]) -> PastViews:
+        """Copy the histories of models with these rows; later outcomes do not change them."""
+        chosen = list(chain.from_iterable(rows.values()))
+        lengths = list(map(len, rows.values()))
+        ends: list[int] = np.cumsum(lengths, dtype=np.int64).tolist()
+        numbers = dict(zip(rows, map(range, [0, *ends[:-1]], ends), strict=True))
+        settled = list(map(self._settled.get, chosen, repeat(NONE)))
+        at = np.array(chosen, np.int64)
+        used = self._used[at]
+        return PastViews(numbers, settled, self._gathered[at, : used.max(initial=0)], used)
+
+    def snapshots(self, rows: NDArray[np.int64]) -> Sequence[tuple[int, bytes] | None]:
+        """`PastSnapshot` of rows, None if no history is kept; the same outcomes give the same bytes."""
         if not self._days:
-            return None
-        kept = self._kept.get(row)
-        stretches = NONE if kept is None else merged([kept.look()], self._days)
-        return PastSnapshot(int(self._previous[row]), stretches.tobytes())
+            return [None] * len(rows)
+        settled = list(map(self._settled.get, rows.tolist(), repeat(NONE)))
+        of_settled = np.repeat(np.arange(len(rows)), list(map(len, settled)))
+        used = self._used[rows]
+        there = np.arange(used.max(initial=0)) < used[:, None]
+        minutes = self._gathered[rows, : there.shape[1]][there]
+        of_minutes = np.nonzero(there)[0]
+        found, owner = merged_by_model(_joined(settled), of_settled, minutes, of_minutes, self._days)
+        body = found.tobytes()
+        counts = np.bincount(owner, minlength=len(rows))
+        ends: list[int] = (np.cumsum(counts) * STRETCH.itemsize).tolist()
+        stretches = [body[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+        return list(zip(self._previous[rows].tolist(), stretches, strict=True))
 
     def restore(self, row: int, state: PastSnapshot | None) -> None:
         """Set a row to a snapshot; without one its history starts empty.
@@ -215,7 +313,6 @@ class Pasts:
                 f"the past of a model must be of {STRETCH.itemsize} bytes a stretch, "
                 f"got {len(state.stretches)} bytes"
             )
-        read = np.frombuffer(state.stretches, STRETCH)
-        # `history_days` may have changed since the snapshot.
-        self._kept[row] = _PastState(merged([PastView(read, NOTHING)], self._days))
+        # `history_days` may have changed since the snapshot: whoever reads this merges it under those of now.
+        self._settled[row] = np.frombuffer(state.stretches, STRETCH)
         self._previous[row] = state.previous

@@ -6,7 +6,8 @@ is chosen when it is rendered (`core.series_budget`).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -15,25 +16,35 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.folds.report import join_folds, of_stream
-from streamwatch.core.estimators.index import ModelIndex, utility_of
+from streamwatch.core.estimators.index import utility_of
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.names import Key, Slice
+from streamwatch.core.estimators.names import Key, ReportKeys, Slice, SliceKeys
 from streamwatch.core.estimators.notifying.model_facts import accuracy_misleads, recent_of
 from streamwatch.core.estimators.recovery import read_histograms, read_recoveries
 from streamwatch.core.estimators.registers.kind import Register
 from streamwatch.core.estimators.state import Alarms, EstimatorState, Integers, LabelDelays
 from streamwatch.core.estimators.verdicts.readout import Verdicts
 from streamwatch.core.events import SEPARATOR
-from streamwatch.core.metrics.series import ClassNames, ClassSamples, Family, Sample
+from streamwatch.core.metrics.series import ClassNames, ClassSamples, Columns, Family, Sample
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
 
 
 class SeriesReport:
-    """Collects the series of models slice by slice."""
+    """Collects the series of models slice by slice.
 
-    def __init__(self, spec: MonitorsSpec) -> None:
+    Parameters
+    ----------
+    spec
+        Estimators.
+    keys
+        Label values, kept from report to report.
+    """
+
+    def __init__(self, spec: MonitorsSpec, keys: ReportKeys) -> None:
         self._spec = spec
-        self._samples: dict[str, list[Sample]] = {m.name: [] for m in catalogue.metrics()}
+        self._keys = keys
+        keys.begin()
+        self._samples: dict[str, Columns] = {m.name: Columns() for m in catalogue.metrics()}
         self._folds = False
         self._plain: set[str] = set()
         names = [f.name for f in spec.forgetting]
@@ -42,31 +53,33 @@ class SeriesReport:
         self._per_class = spec.per_class if spec.per_class in names or not spec.per_class else names[0]
         self._of_classes = {measure.name: ClassSamples(self._per_class) for measure in catalogue.PER_CLASS}
 
-    def add_registers(self, chosen: Sequence[Slice], registers: Iterable[Register]) -> None:
-        """Add the series of registers (state outside the kernel's table) for some models."""
+    def add_registers(self, chosen: Sequence[Slice], registers: Iterable[Register]) -> Generator[None]:
+        """Add the series of registers (state outside the kernel's table) for some models, one by one."""
         for register in registers:
             for name, samples in register.series(chosen).items():
-                self._samples[name] += samples
+                self._samples[name].extend(samples)
+            yield
 
     def add_alarm_times(
         self, chosen: Sequence[Slice], detectors: Sequence[str], alarms: Alarms, first: int
     ) -> None:
         """Add the latest alarm times of a register's detectors; `first` is the index of the first of them."""
         rows = np.array([c.row for c in chosen], np.int64)
+        of_slice = self._keys.of([c.model for c in chosen])
         for index, name in enumerate(detectors, first):
-            keys = _keys([c.model for c in chosen], name)
+            keys = of_slice.of(name)
             self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
 
     def add(
         self, chosen: Sequence[Slice], table: ModelTable, delays: LabelDelays, alarms: Alarms
     ) -> Generator[None]:
         """Add the series of some models, yielding after each mechanism: none of them may change meanwhile."""
-        models = [c.model for c in chosen]
-        folds = np.array([SEPARATOR in model for model in models], np.bool_)
+        models = self._keys.of([c.model for c in chosen])
+        folds = np.array([SEPARATOR in model for model in models.models], np.bool_)
         self._folds = self._folds or bool(folds.any())
         shared = folds & self._spec.folds_share_stream
-        self._plain.update(models)
-        plain = _keys(models)
+        self._plain.update(models.models)
+        plain = models.of()
         rows = np.array([c.row for c in chosen], np.int64)
         self._put("outcomes_total", plain, table.outcomes(rows))
         self._put("errors_total", plain, table.errors(rows))
@@ -83,18 +96,20 @@ class SeriesReport:
         self._add_detectors(models, rows, table, alarms)
         self._add_recoveries(models, rows, table)
         unfolded = np.flatnonzero(~folds).tolist()
-        self._add_verdicts(
-            [models[i] for i in unfolded], table.verdicts(rows[~folds]), table.layout.opponents
-        )
+        judged = self._keys.of([models.models[i] for i in unfolded])
+        self._add_verdicts(judged, table.verdicts(rows[~folds]), table.layout.opponents)
         self._put("last_label_timestamp_seconds", plain, delays.latest_seconds(rows))
-        self._samples["label_delay_seconds"] += zip(plain, delays.histograms(rows), strict=True)
+        self._samples["label_delay_seconds"].add_histograms(delays.histograms(rows, plain))
 
     def families(self) -> list[Family]:
         """Build the report."""
+        found: Mapping[str, Sequence[Sample]] = self._samples
         if self._folds:
             several = len(self._spec.drift_weighted) > 1
             prefixed = {name: int(several and name.startswith("drift_weighted")) for name in self._samples}
-            join_folds(self._samples, catalogue.metrics(), prefixed)
+            joined = {name: list(samples) for name, samples in self._samples.items()}
+            join_folds(joined, catalogue.metrics(), prefixed)
+            found = joined
             for samples in self._of_classes.values():
                 samples.join_folds()
         weighted = ("drift_weighted",) if len(self._spec.drift_weighted) > 1 else ()
@@ -104,7 +119,7 @@ class SeriesReport:
                 kind=m.kind,
                 help=m.help,
                 labels=(*(weighted if m.name.startswith("drift_weighted") else ()), *m.labels),
-                samples=self._of_classes.get(m.name, self._samples[m.name]),
+                samples=self._of_classes.get(m.name, found[m.name]),
                 bounds=m.bounds,
             )
             for m in catalogue.metrics()
@@ -112,61 +127,72 @@ class SeriesReport:
 
     def _put(self, name: str, keys: Sequence[Key], values: NDArray[np.generic]) -> None:
         """Add a sample for each key whose value is defined."""
-        self._samples[name] += _defined(keys, values.tolist())
+        self._samples[name].add(keys, values)
 
-    def _add_measures(self, forgetting: str, models: list[str], totals: Totals) -> list[Key]:
+    def _add_measures(self, forgetting: str, models: SliceKeys, totals: Totals) -> list[Key]:
         """Add all measures and baselines under one mechanism, and return the keys of their series."""
-        keys = _keys(models, forgetting)
+        keys = models.of(forgetting)
         for measure in catalogue.MEASURES:
             self._put(measure.name, keys, measure.of(totals))
         self._put("effective_sample_size", keys, totals.n_eff)
         for bound in catalogue.BOUNDS:
-            named = _keys(models, bound.name, forgetting)
+            named = models.of(bound.name, forgetting)
             self._put("accuracy_bound_ratio", named, bound.of(totals, self._spec.confidence_delta))
         for baseline in catalogue.BASELINES:
-            named = _keys(models, baseline.name, forgetting)
+            named = models.of(baseline.name, forgetting)
             self._put("baseline_accuracy_ratio", named, baseline.of(totals))
         return keys
 
     def _add_per_class(self, chosen: Sequence[Slice], totals: Totals) -> None:
-        """Add the series of all classes."""
+        """Add the series of all classes.
+
+        A class known from scores only has not been counted and may be beyond the end of its row.
+        """
+        models = [each.model for each in chosen]
         shown: list[ClassNames] = []
         for measure in catalogue.PER_CLASS:
             values = measure.of(totals)
             width = values.shape[1]
-            shown = shown or [
-                ClassNames(each.classes.names(folded=width > each.classes.limit), each.classes)
-                for each in chosen
-            ]
-            for one, names, row in zip(chosen, shown, values, strict=True):
-                # A class known from scores only has not been counted and may be beyond the end of the row.
-                self._of_classes[measure.name].add(one.model, names, row[: len(names.names)])
+            shown = shown or self._class_names(chosen, width)
+            self._of_classes[measure.name].add_all(models, shown, values)
+
+    def _class_names(self, chosen: Sequence[Slice], width: int) -> list[ClassNames]:
+        """Names of the classes of some models, made anew only where there are other classes than before."""
+        keys = self._keys.of([each.model for each in chosen])
+        classes = [each.classes for each in chosen]
+        stand = width > self._spec.max_classes, list(map(id, classes)), list(map(len, classes))
+        if keys.classes is None or keys.classes[0] != stand:
+            folded = stand[0]
+            keys.classes = stand, [ClassNames(each.names(folded=folded), each) for each in classes]
+        return keys.classes[1]
 
     def _add_imbalance(
-        self, models: list[str], shared: NDArray[np.bool_], rows: Integers, table: ModelTable
+        self, models: SliceKeys, shared: NDArray[np.bool_], rows: Integers, table: ModelTable
     ) -> None:
         """Add the models judged by accuracy although it misleads, under the mechanism for recent values."""
         recent = recent_of(self._spec)
         if recent is None:
             return
         flags = accuracy_misleads(of_stream(table.totals(rows, recent), shared)).tolist()
-        self._samples["accuracy_misleads"] += [
-            ((model,), 1.0)
-            for model, flag in zip(models, flags, strict=True)
-            if flag and SEPARATOR not in model and utility_of(self._spec, model).kind == "accuracy"
-        ]
+        self._samples["accuracy_misleads"].extend(
+            [
+                ((model,), 1.0)
+                for model in compress(models.models, flags)
+                if SEPARATOR not in model and utility_of(self._spec, model).kind == "accuracy"
+            ]
+        )
 
-    def _add_weighted(self, models: list[str], rows: Integers, table: ModelTable) -> None:
+    def _add_weighted(self, models: SliceKeys, rows: Integers, table: ModelTable) -> None:
         several = len(self._spec.drift_weighted) > 1
         for index, drift_weighted in enumerate(self._spec.drift_weighted):
-            keys = _keys(models, drift_weighted.name) if several else _keys(models)
+            keys = models.of(drift_weighted.name) if several else models.of()
             accuracy, n_eff = table.weighted(rows, index)
             self._put("drift_weighted_accuracy_ratio", keys, accuracy)
             self._put("drift_weighted_effective_sample_size", keys, n_eff)
 
-    def _add_detectors(self, models: list[str], rows: Integers, table: ModelTable, alarms: Alarms) -> None:
+    def _add_detectors(self, models: SliceKeys, rows: Integers, table: ModelTable, alarms: Alarms) -> None:
         for index, detector in enumerate(self._spec.detectors):
-            keys = _keys(models, detector.name)
+            keys = models.of(detector.name)
             statistic, threshold, count = table.detector_state(rows, index)
             self._put("detector_statistic", keys, statistic)
             self._put("detector_threshold", keys, threshold)
@@ -175,7 +201,7 @@ class SeriesReport:
             self._put("alarms_total", keys, count)
             self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
 
-    def _add_recoveries(self, models: list[str], rows: Integers, table: ModelTable) -> None:
+    def _add_recoveries(self, models: SliceKeys, rows: Integers, table: ModelTable) -> None:
         """Drifts and what became of them; histograms of models that have had any."""
         records = table.recoveries(rows)
         if not len(records):
@@ -186,16 +212,16 @@ class SeriesReport:
             ("recovered", found.recovered),
             ("not_recovered", found.not_recovered),
         ):
-            self._put("drifts_total", [(model, stage) for model in models], counts)
-        keys = _keys(models)
+            self._put("drifts_total", models.of(after=(stage,)), counts)
+        keys = models.of()
         self._put("recovering", keys, found.recovering)
         self._put("recovery_depth", keys, found.depth)
         self._put("recovery_outcomes", keys, found.outcomes)
         drifted = np.flatnonzero(found.begun > 0)
         depths, lengths = read_histograms(records[drifted])
         drifted_keys = [keys[i] for i in drifted.tolist()]
-        self._samples["drift_depth"] += zip(drifted_keys, depths, strict=True)
-        self._samples["drift_outcomes"] += zip(drifted_keys, lengths, strict=True)
+        self._samples["drift_depth"].extend(list(zip(drifted_keys, depths, strict=True)))
+        self._samples["drift_outcomes"].extend(list(zip(drifted_keys, lengths, strict=True)))
 
     def add_folds(self, model: str, rows: Sequence[int], table: ModelTable) -> None:
         """Add the verdict on a model that predicts in folds.
@@ -203,11 +229,11 @@ class SeriesReport:
         Its other series are joined from those of the folds.
         """
         if model not in self._plain:
-            self._add_verdicts([model], table.fold_verdicts(rows), table.layout.opponents)
+            self._add_verdicts(self._keys.of([model]), table.fold_verdicts(rows), table.layout.opponents)
 
-    def _add_verdicts(self, models: list[str], found: Verdicts, opponents: Sequence[str]) -> None:
+    def _add_verdicts(self, models: SliceKeys, found: Verdicts, opponents: Sequence[str]) -> None:
         for index, opponent in enumerate(opponents):
-            keys = [(m, opponent) for m in models]
+            keys = models.of(after=(opponent,))
             self._put("verdict", keys, found.verdict[index])
             self._put("verdict_since_timestamp_seconds", keys, found.since_seconds[index])
             self._put("verdict_since_outcome", keys, found.since[index])
@@ -216,23 +242,13 @@ class SeriesReport:
             self._put("lead_upper", keys, found.upper[index])
             self._put("lead_dispersion", keys, found.dispersion[index])
             for side, values in (("better", found.better), ("worse", found.worse)):
-                self._put("verdict_evidence", [(*key, side) for key in keys], values[index])
-
-
-def _keys(models: Iterable[str], *before: str) -> list[Key]:
-    """Keys of one series per model; `before` are the values of labels that sort before `model`."""
-    return [(*before, m) for m in models]
-
-
-def _defined(keys: Sequence[Key], values: Sequence[float]) -> list[Sample]:
-    """Build a sample for each key whose value is not NaN."""
-    return [(key, v) for key, v in zip(keys, values, strict=True) if v == v]  # noqa: PLR0124 - false for NaN
+                self._put("verdict_evidence", models.of(after=(opponent, side)), values[index])
 
 
 # Report of all models in slices, each small enough not to block an event loop for long.
 
 
-_MODELS: Final = 50
+_MODELS: Final = 200
 """Number of models in a slice, at most."""
 _CELLS: Final = 10_000
 """Number of models in a slice times their largest number of classes, at most."""
@@ -243,15 +259,18 @@ def families_in_slices(state: EstimatorState) -> Generator[None, None, list[Fami
 
     Models that retire before their slice begins are left out; those of the slice at hand may not change.
     """
-    report, index = SeriesReport(state.spec), state.index
+    report, index = SeriesReport(state.spec, state.report_keys), state.index
     folds = sorted(index.folds)
-    names = sorted(index.models)
-    while names:
-        chosen, names = _next_slice(index, names)
+    left = index.slices()
+    all_models = left
+    while left:
+        chosen, left = _next_slice(left)
+        if index.slices() is not all_models:
+            chosen = [one for one in chosen if index.has(one)]
         if chosen:
             yield from report.add(chosen, state.table, state.delays, state.alarms)
             yield
-            report.add_registers(chosen, state.registers)
+            yield from report.add_registers(chosen, state.registers)
             first = len(state.spec.detectors) + 1
             for register in state.raising:
                 report.add_alarm_times(chosen, register.detectors, state.alarms, first)
@@ -263,16 +282,9 @@ def families_in_slices(state: EstimatorState) -> Generator[None, None, list[Fami
     return report.families()
 
 
-def _next_slice(index: ModelIndex, names: list[str]) -> tuple[list[Slice], list[str]]:
-    """Choose the next models to report; also return the remaining names."""
-    chosen: list[Slice] = []
-    widest = 1
-    for taken, name in enumerate(names):
-        slot = index.models.get(name)
-        if slot is None:
-            continue
-        widest = max(widest, len(slot.classes))
-        if chosen and (len(chosen) >= _MODELS or (len(chosen) + 1) * widest > _CELLS):
-            return chosen, names[taken:]
-        chosen.append(Slice(name, slot.row, slot.classes))
-    return chosen, []
+def _next_slice(models: Sequence[Slice]) -> tuple[Sequence[Slice], Sequence[Slice]]:
+    """Divide the models to report into the next ones and the others."""
+    sizes = list(map(len, [one.classes for one in models[:_MODELS]]))
+    cells = np.maximum.accumulate(np.maximum(sizes, 1)) * np.arange(1, len(sizes) + 1)
+    number = max(1, int(np.searchsorted(cells, _CELLS, "right")))
+    return models[:number], models[number:]

@@ -6,19 +6,18 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Collection, Generator, Mapping, Sequence
-from typing import Final, TypeVar
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from itertools import chain, repeat
+from typing import Final, TypeVar, cast
 
 import msgspec
 import numpy as np
 
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
-from streamwatch.core.estimators.folds.report import joined_details
-from streamwatch.core.estimators.index import ColumnIndex, ModelSlot
-from streamwatch.core.estimators.measures.measures import accuracy
-from streamwatch.core.estimators.names import Batch, confusion_document
+from streamwatch.core.estimators.details import details_in_slices
+from streamwatch.core.estimators.index import ColumnIndex
+from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.notifying.alarm_naming import AlarmNaming, NamedAlarm
 from streamwatch.core.estimators.notifying.headlines import Headlines
 from streamwatch.core.estimators.notifying.model_facts import ModelFacts
@@ -28,7 +27,7 @@ from streamwatch.core.estimators.report import families_in_slices
 from streamwatch.core.estimators.state import EstimatorState
 from streamwatch.core.estimators.trace import TraceColumns
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
-from streamwatch.core.events import Alarm, Name, Outcome, fold_of, model_of
+from streamwatch.core.events import Alarm, Name, Outcome
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.specs import MonitorsSpec
@@ -99,23 +98,31 @@ class Snapshots:
     def __init__(self, state: EstimatorState) -> None:
         self._state = state
 
-    def take(self, model: str) -> bytes:
-        """Encode the whole state of a model; equal states give equal bytes."""
+    def take(self, models: Sequence[str]) -> list[bytes]:
+        """Encode the whole states of some models; equal states give equal bytes.
+
+        What does not take all models at once is done by `map`, without a turn of the interpreter for each.
+        """
         state = self._state
-        slot = state.index.models[model]
-        return encode(
-            ModelSnapshot(
-                model=model,
-                classes=list(slot.classes),
-                max_classes=state.spec.max_classes,
-                first_ms=slot.first_ms,
-                delays=state.delays.snapshot(slot.row),
-                last_alarms_ms=state.alarms.snapshot(slot.row),
-                sections=state.table.snapshot(slot.row)
-                | {register.section: register.snapshot(slot.row) for register in state.registers},
-                past=state.pasts.snapshot(slot.row),
-            )
+        slots = [state.index.models[model] for model in models]
+        rows = np.array([slot.row for slot in slots], np.int64)
+        sections = state.table.snapshots(rows)
+        for register in state.registers:
+            for own, taken in zip(sections, register.snapshots(rows), strict=True):
+                own[register.section] = taken
+        found = map(
+            ModelSnapshot,
+            models,
+            map(list, [slot.classes for slot in slots]),
+            repeat(state.spec.max_classes),
+            [slot.first_ms for slot in slots],
+            state.delays.snapshots(rows),
+            state.alarms.snapshots(rows),
+            sections,
+            repeat(VERSION),
+            cast("Sequence[PastSnapshot | None]", state.pasts.snapshots(rows)),
         )
+        return list(map(_ORDERED_ENCODER.encode, found))
 
     def restore(self, snapshot: bytes) -> str:
         """Restore a model; see `EstimatorSet.restore`."""
@@ -166,74 +173,9 @@ class Snapshots:
         alarms.recent = deque(recent, maxlen=alarms.recent.maxlen)
 
 
-# Details of models that are not series: classes, time of first outcome, confusion matrix, folds.
-
-
-_SLICE_MODELS: Final = 10
-
-
-def details_in_slices(state: EstimatorState) -> Generator[None, None, dict[str, dict[str, object]]]:
-    """Collect the details of all models, yielding between slices of models.
-
-    Models that retire in the meantime are left out.
-    """
-    details: dict[str, dict[str, object]] = {}
-    index = state.index
-    for number, name in enumerate(sorted(index.models), 1):
-        if (model := index.models.get(name)) is not None and fold_of(name) is None:
-            details[name] = _details(state, model)
-            if (headline := _headline(state, name, model.row)) is not None:
-                details[name]["headline"] = headline
-        if number % _SLICE_MODELS == 0:
-            yield
-    for name in sorted(index.folds):
-        of_folds = [index.models[fold] for fold in index.folds.get(name, ())]
-        if of_folds:
-            joined = joined_details([_details(state, slot) for slot in of_folds])
-            details[name] = {**joined, **details.get(name, {}), "folds": _fold_accuracies(state, name)}
-        yield
-    return details
-
-
-def _details(state: EstimatorState, model: ModelSlot) -> dict[str, object]:
-    details: dict[str, object] = {
-        "classes": model.classes.names(folded=False),
-        "first_seen_timestamp_seconds": model.first_ms / 1000.0,
-    }
-    if (counts := state.table.confusion(model.row)) is not None:
-        details["confusion"] = confusion_document(counts, model.classes)
-    if (recovery := state.table.recovery_document(model.row)) is not None:
-        details["recovery"] = recovery
-    for register in state.registers:
-        details |= register.details(model.row, model.classes)
-    return details
-
-
-def _headline(state: EstimatorState, model: str, row: int) -> Mapping[str, object] | None:
-    """Headline of a model by a register, or that it is still to come.
-
-    None where the headline is the verdict in the order of labels for good.
-    """
-    judging = state.judging
-    if judging is None or not judging.gives_headline(model):
-        return None
-    return judging.headline(row) or {"basis": "labels"}
-
-
-def _fold_accuracies(state: EstimatorState, model: str) -> dict[str, dict[str, float]]:
-    """Accuracy of each fold of a model now, by mechanism name and fold number."""
-    rows = np.array(state.index.rows_of_folds(model), np.int64)
-    numbers = [str(fold_of(name)) for name in state.index.folds[model]]
-    found: dict[str, dict[str, float]] = {}
-    for index, forgetting in enumerate(state.spec.forgetting):
-        values = accuracy(state.table.totals(rows, index)).tolist()
-        found[forgetting.name] = {
-            number: value for number, value in zip(numbers, values, strict=True) if math.isfinite(value)
-        }
-    return found
-
-
 _TRACE_CELLS: Final = 1_000_000
+_SNAPSHOTS: Final = 200
+"""Number of models of which snapshots are taken at once; some tens of kilobytes are copied of each."""
 _Result = TypeVar("_Result")
 
 
@@ -246,7 +188,13 @@ class EstimatorSet:
         self._table, self._index = state.table, state.index
         explaining = [each for each in state.registers if isinstance(each, ExplainsAlarms)]
         self._naming = AlarmNaming(
-            spec, state.table, state.index, state.raising, explaining, Headlines(state.table, state.judging)
+            spec,
+            state.table,
+            state.index,
+            state.raising,
+            explaining,
+            Headlines(state.table, state.judging),
+            state.delays,
         )
         self.facts = ModelFacts(spec, state.table, state.index, explaining, state.judging)
         """Facts about models that notifications report."""
@@ -289,7 +237,7 @@ class EstimatorSet:
 
     def fold_models(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes in order, without their pairs, and return the alarms in the same order."""
-        if isinstance(outcomes, OutcomeBatch) and outcomes.in_columns:
+        if isinstance(outcomes, OutcomeBatch):
             batch = self._columns.indexed(outcomes)
         else:
             batch = self._index.indexed(list(outcomes))
@@ -359,30 +307,35 @@ class EstimatorSet:
         families = yield from families_in_slices(self._state)
         return families if self.comparisons is None else families + self.comparisons.families()
 
-    def details(self) -> dict[str, dict[str, object]]:
-        """Collect details of models that are not series: classes, time of first outcome, confusion matrix."""
+    def details(self) -> Mapping[str, Mapping[str, object]]:
+        """Collect details of models that are not series: classes, time of first outcome, confusion matrix.
+
+        They are as of now; the document of a model is made when somebody asks for it.
+        """
         return _last(self.details_in_slices())
 
-    def details_in_slices(self) -> Generator[None, None, dict[str, dict[str, object]]]:
+    def details_in_slices(self) -> Generator[None, None, Mapping[str, Mapping[str, object]]]:
         """Collect details as `details` does, yielding between slices of models.
 
         Models that retire in the meantime are left out.
         """
         return details_in_slices(self._state)
 
-    def pasts(self) -> dict[str, tuple[PastView, ...]]:
+    def pasts(self) -> Mapping[str, Sequence[PastView]]:
         """History of every model: one view, or one per fold; empty if no history is kept."""
         if not self._spec.history_days:
             return {}
-        views: dict[str, tuple[PastView, ...]] = {}
-        for name, slot in self._index.models.items():
-            model = model_of(name)
-            views[model] = (*views.get(model, ()), self._state.pasts.view(slot.row))
-        return views
+        return self._state.pasts.views(self._index.rows_by_model())
 
     def snapshot(self, model: str) -> bytes:
         """Encode the whole state of a model; equal states give equal bytes."""
-        return self._snapshots.take(model)
+        return self._snapshots.take([model])[0]
+
+    def snapshots(self, models: Sequence[str]) -> Iterator[bytes]:
+        """Encode the whole states of some models, as `snapshot` does, many at once."""
+        starts = range(0, len(models), _SNAPSHOTS)
+        parts = (self._snapshots.take(models[start : start + _SNAPSHOTS]) for start in starts)
+        return chain.from_iterable(parts)
 
     def restore(self, snapshot: bytes) -> str:
         """Restore a model from a snapshot, replacing one of the same name, and return its name.

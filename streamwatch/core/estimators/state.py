@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.index import ModelIndex
 from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.names import ReportKeys
 from streamwatch.core.estimators.past import Pasts
 from streamwatch.core.estimators.registers import registers_of
 from streamwatch.core.estimators.registers.alarms import JudgesModels, RaisesAlarms
 from streamwatch.core.events import VERDICT, Alarm
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
-from streamwatch.core.metrics.series import Histogram
+from streamwatch.core.metrics.series import HistogramColumn
 from streamwatch.core.specs import MonitorsSpec
 
 # Delays of labels per model: histogram from one second to four weeks, sum, and time of the latest label.
@@ -56,20 +57,24 @@ class LabelDelays:
         np.add.at(self._sum_ms, rows, delay_ms)
         np.maximum.at(self._latest_ms, rows, event_ms)
 
-    def histograms(self, rows: Integers) -> list[Histogram]:
+    def histograms(self, rows: Integers, keys: Sequence[tuple[str, ...]]) -> HistogramColumn:
         """Histogram of each row: cumulative bucket counts, and the sum of delays in seconds."""
-        cumulative = np.cumsum(self._counts[rows], axis=1).tolist()
-        sums = (self._sum_ms[rows] / 1000.0).tolist()
-        return [Histogram(tuple(counts), total) for counts, total in zip(cumulative, sums, strict=True)]
+        return HistogramColumn(keys, np.cumsum(self._counts[rows], axis=1), self._sum_ms[rows] / 1000.0)
+
+    def counts_before(self, row: int, later_ms: Integers) -> tuple[int, ...]:
+        """Cumulative bucket counts of a row as they were before its latest labels, whose delays are given."""
+        buckets = np.bincount(np.searchsorted(_BOUNDS_MS, later_ms), minlength=_BUCKETS)
+        return tuple(np.cumsum(self._counts[row] - buckets).tolist())
 
     def latest_seconds(self, rows: Integers) -> NDArray[np.float64]:
         """Event time in seconds of each row's latest label, shape (m,); NaN before the first."""
         latest = self._latest_ms[rows]
         return np.where(latest == NEVER, np.nan, latest / 1000.0)
 
-    def snapshot(self, row: int) -> tuple[list[int], int, int]:
-        """State of a row: counts per bucket, sum of delays (ms), event time of the latest label (ms)."""
-        return self._counts[row].tolist(), int(self._sum_ms[row]), int(self._latest_ms[row])
+    def snapshots(self, rows: Integers) -> list[tuple[list[int], int, int]]:
+        """State of each row: counts per bucket, sum of delays (ms), event time of the latest label (ms)."""
+        columns = self._counts[rows], self._sum_ms[rows], self._latest_ms[rows]
+        return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def restore(self, row: int, state: tuple[list[int], int, int]) -> None:
         """Set a row to a snapshot.
@@ -123,10 +128,13 @@ class Alarms:
         latest = self._latest_ms[rows, detector]
         return np.where(latest == _NEVER, np.nan, latest / 1000.0)
 
-    def snapshot(self, row: int) -> dict[str, int]:
-        """Event times in milliseconds of the row's latest alarms, by name of the detectors that had one."""
-        latest: list[int] = self._latest_ms[row].tolist()
-        return {name: ms for name, ms in zip(self._detectors, latest, strict=True) if ms != _NEVER}
+    def snapshots(self, rows: Integers) -> list[dict[str, int]]:
+        """Event times (ms) of each row's latest alarms, by name of the detectors that had one."""
+        latest = self._latest_ms[rows]
+        found: list[dict[str, int]] = list(map(dict, [()] * len(rows)))
+        for position, detector in np.argwhere(latest != _NEVER).tolist():
+            found[position][self._detectors[detector]] = int(latest[position, detector])
+        return found
 
     def restore(self, row: int, latest_ms: Mapping[str, int]) -> None:
         """Set a row to a snapshot.
@@ -139,7 +147,18 @@ class Alarms:
 class EstimatorState:
     """The kernel's table, everything else that is kept by row, and the index of the rows by model."""
 
-    __slots__ = ("alarms", "delays", "index", "judging", "pasts", "raising", "registers", "spec", "table")
+    __slots__ = (
+        "alarms",
+        "delays",
+        "index",
+        "judging",
+        "pasts",
+        "raising",
+        "registers",
+        "report_keys",
+        "spec",
+        "table",
+    )
 
     def __init__(self, spec: MonitorsSpec) -> None:
         self.spec = spec
@@ -153,5 +172,7 @@ class EstimatorState:
         """Register whose verdicts are headlines; None if there is none."""
         late = [name for register in self.raising for name in register.detectors]
         self.alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT, *late])
+        self.report_keys = ReportKeys()
+        """Label values of the last report's series."""
         own = (self.delays, self.alarms, self.pasts, *self.registers)
         self.index = ModelIndex(spec, self.table, own)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from streamwatch.core.estimators.comparisons.cohorts import lay_out_pairs
 from streamwatch.core.estimators.comparisons.observe import lay_out, observe
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.forgetting.adwin import SMALL_OUTCOMES
@@ -33,7 +34,7 @@ ENTRIES: tuple[Any, ...] = (
     fold.trace,
     reading.collect,
     reading.show,
-    reading.prepare_snapshot,
+    reading.prepare_snapshots,
     reading.prepare_verdicts,
     admission.make_room,
     admission.claim_rows,
@@ -42,6 +43,7 @@ ENTRIES: tuple[Any, ...] = (
     numbering.number,
     numbering.remember,
     lay_out,
+    lay_out_pairs,
     observe,
     late_labels.observe,
     last_boundary,
@@ -82,7 +84,7 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> WarmUpResult:
     monitors = EstimatorSet(replace(spec, max_models=1))
     outcome = Outcome("warm-up", "a", "a", event_ms=0, delay_ms=0)
     monitors.fold([outcome] * _enough(spec))
-    monitors.fold(OutcomeBatch(np.zeros(1, OUTCOME), ["warm-up"], ["a"], {}))
+    monitors.fold(OutcomeBatch(np.zeros(1, OUTCOME), ["warm-up"], ["a"]))
     monitors.fold([msgspec.structs.replace(outcome, scores={"a": 0.9, "b": 0.1}, segments={"warm": "up"})])
     # Much later than the others, so that detectors in prediction time take in all of them.
     monitors.fold([msgspec.structs.replace(outcome, event_ms=2**42)])

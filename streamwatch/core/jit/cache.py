@@ -7,10 +7,11 @@ module (what is compiled imports it by name, so a module that was moved is anoth
 compiled for (types of arguments, processor), so processes that compile side by side never write each
 other's files; numba's own cache numbers its files in an index, which two processes at once
 can leave pointing at each other's code.
-A directory that cannot be written to, as in an image, is read and not added to.
+A directory that cannot be written to, as in an image, is read and not added to. Where a function is not
+kept, the one that came with the installation is taken (`shipped`), and not copied.
 """
 
-# pyright: reportPrivateUsage=false
+# pyright: reportPrivateUsage=false, reportPrivateImportUsage=false
 from __future__ import annotations
 
 import ast
@@ -32,9 +33,11 @@ import llvmlite
 import numba
 import numpy as np
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from streamwatch.core.jit.observers import observers
+from streamwatch.core.jit.shipped import SHIPPED
 
 # What Python sources mean, as a hash that words about them do not change; remembered, as it takes long.
 #
@@ -58,20 +61,21 @@ def syntax_hash(sources: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def remembered_syntax_hash(sources: Sequence[bytes], folder: Path) -> str:
+def remembered_syntax_hash(sources: Sequence[bytes], folder: Path, shipped: Path = SHIPPED) -> str:
     """`syntax_hash`, looked up in a folder by the bytes of the sources, and kept there if it can be.
 
-    A file that does not hold a hash counts as none. How an interpreter writes trees is part of the key, and
-    so is this file, which says what is left out of them.
+    It is also looked up in `sources` of `shipped`. A file that does not hold a hash counts as none. How an
+    interpreter writes trees is part of the key, and so is this file, which says what is left out of them.
     """
     key = hashlib.blake2b(f"{sys.implementation.cache_tag}".encode(), digest_size=16)
     for source in (Path(__file__).read_bytes(), *sources):
         key.update(len(source).to_bytes(8, "big") + source)
     file = folder / f"{key.hexdigest()}.hash"
-    with suppress(OSError, UnicodeDecodeError):
-        known = file.read_text()
-        if _HASH.fullmatch(known):
-            return known
+    for each in (file, shipped / "sources" / file.name):
+        with suppress(OSError, UnicodeDecodeError):
+            known = each.read_text()
+            if _HASH.fullmatch(known):
+                return known
     found = syntax_hash(sources)
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -104,6 +108,15 @@ _COMPILED = (
     "estimators/verdicts",
 )
 """Rooms of the core that hold compiled functions."""
+_UNCOMPILED = (
+    "estimators/comparisons/measures.py",
+    "estimators/comparisons/set.py",
+    "estimators/comparisons/table.py",
+    "estimators/kernel/snapshot.py",
+    "estimators/kernel/table.py",
+    "jit/shipped.py",
+)
+"""Files of these rooms from which compiled functions take nothing: to change them compiles nothing anew."""
 _READ_BY_OTHERS = ("records.py",)
 """Files of the core whose constants compiled functions outside the core name."""
 _CALLS = {
@@ -118,7 +131,10 @@ def kernel_sources() -> list[Path]:
     rooms = (
         source for room in _COMPILED for source in sorted((_CORE / room).rglob("*.py")) or [_CORE / room]
     )
-    return [*sorted((_CORE / "jit").glob("*.py")), _CORE / "records.py", *rooms]
+    uncompiled = {_CORE / name for name in _UNCOMPILED}
+    named = (source for source in rooms if source not in uncompiled)
+    decorators = (source for source in sorted((_CORE / "jit").glob("*.py")) if source not in uncompiled)
+    return [*decorators, _CORE / "records.py", *named]
 
 
 def _compiled_in(folder: Path) -> list[Path]:
@@ -142,8 +158,8 @@ def sources_of_room(folder: Path) -> list[Path]:
         return sorted(folder.glob("*.py"))
     if folder.is_relative_to(_CORE / "predictions"):
         return [_CORE / "predictions" / "kind.py", *sorted(folder.glob("*.py"))]
-    if folder.is_relative_to(_CORE / "buckets"):
-        return _compiled_in(folder)
+    if any(folder.is_relative_to(_CORE / room) for room in ("buckets", "publishing")):
+        return [_CORE / "outcomes.py", *_compiled_in(folder)]
     if folder.is_relative_to(_CORE):
         return []
     compiled = _compiled_in(folder)
@@ -202,33 +218,44 @@ class KernelCache:
     function
         As Python defines it.
     directory
-        That of `cache_directory`.
+        That of `cache_directory`; None if nothing is kept.
+    shipped
+        Directory of what came with the installation.
     """
 
-    def __init__(self, function: Callable[..., Any], directory: str) -> None:
-        self.cache_path = directory
-        self._directory = Path(directory)
+    def __init__(self, function: Callable[..., Any], directory: str | None, shipped: Path = SHIPPED) -> None:
+        self.cache_path = directory or str(shipped)
+        self._directory = None if directory is None else Path(directory)
+        self._shipped = shipped / f"kernel-{kernel_hash()}"
         self._function = function.__name__
         self._module = function.__module__
         self._room = _hash_of_room(Path(inspect.getfile(function)).parent)
         self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function for these argument types, or None."""
-        target_context.refresh()
-        try:
-            content = self._file(sig, target_context.codegen()).read_bytes()
-        except OSError:
-            self._observed(done=False)
-            return None
-        return CompileResult._rebuild(target_context, *pickle.loads(content))  # noqa: S301, SLF001  (our file)
+        """The compiled function for these argument types, or None.
+
+        Numba's own cache first loads all that it can compile, half of a start. What is compiled needs the
+        runtime alone; where there is something to compile, the compiler loads the rest.
+        """
+        name = self._name(sig, target_context.codegen())
+        for folder in (self._directory, self._shipped):
+            with suppress(OSError):
+                content = b"" if folder is None else (folder / name).read_bytes()
+                if content:  # our file
+                    rtsys.initialize(target_context)
+                    return CompileResult._rebuild(target_context, *pickle.loads(content))  # noqa: S301, SLF001
+        self._observed(done=False)
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function; whoever reads sees it whole or not at all."""
         self._observed(done=True)
         if data.library.has_dynamic_globals:  # addresses of this process are in it
             return
-        file = self._file(sig, data.codegen)
+        if self._directory is None:
+            return
+        file = self._directory / self._name(sig, data.codegen)
         new = file.with_suffix(f".{uuid4().hex}.tmp")
         with suppress(OSError):
             new.write_bytes(dumps(data._reduce()))  # noqa: SLF001  (what numba's own cache keeps)
@@ -238,7 +265,7 @@ class KernelCache:
         for observer in observers:
             observer(self._function, done)
 
-    def _file(self, sig: Any, codegen: Any) -> Path:
-        """Named by a hash of its module and what it is compiled for: argument types, layouts, processor."""
+    def _name(self, sig: Any, codegen: Any) -> str:
+        """Name of its file, with a hash of its module and of types and processor it is compiled for."""
         key = f"{self._module} {sig} {codegen.magic_tuple()} {self._room}".encode()
-        return self._directory / f"{self._stem}-{hashlib.blake2b(key, digest_size=16).hexdigest()}.nbc"
+        return f"{self._stem}-{hashlib.blake2b(key, digest_size=16).hexdigest()}.nbc"

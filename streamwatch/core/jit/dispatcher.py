@@ -94,9 +94,8 @@ def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unloc
         no_cfunc_wrapper=True,
         **({} if kept else {"pipeline_class": _LinkingCompiler}),
     )(function)
-    directory = cache_directory() if kept else None
-    if directory is not None:
-        compiled._cache = KernelCache(function, directory)  # noqa: SLF001  (what numba's `cache=True` does)
+    if kept:  # what numba's `cache=True` does
+        compiled._cache = KernelCache(function, cache_directory())  # noqa: SLF001
     return compiled
 
 

@@ -50,12 +50,13 @@ def update_models(arrays: Arrays, names: JoinNames, join_models: JoinModels) -> 
     """Update `join_models` from the arrays."""
     models = join_models.models
     numbers = [names.models[name] for name in models]
-    labels = names.classes.names
+    labels, topics = names.classes.names, names.topics.names
     rows = arrays.activity[numbers]
     for model, row in zip(models.values(), rows.tolist(), strict=True):
-        _, model.pending, model.last_ms, model.last_event_ms, model.joined, model.left, label, before = row
-        model.before = before
+        _, model.pending, model.last_ms, model.last_event_ms, model.joined, model.left, label = row[:7]
+        model.before, topic, label_topic = row[7:]
         model.last_label = None if label < 0 else labels[label]
+        model.topic, model.label_topic = topics[topic] or None, topics[label_topic] or None
 
 
 def retire(
@@ -88,7 +89,8 @@ def restored_activity(names: JoinNames, state: JoinModelsState) -> NDArray[np.vo
     for number, model in zip(numbers, state.models, strict=True):
         label = -1 if model.last_label is None else names.classes[model.last_label]
         fields = (model.last_ms, model.last_event_ms, model.joined, model.left, label, model.before)
-        activity[number] = (PLACED, model.pending, *fields)
+        topics = [0 if name is None else names.topics[name] for name in (model.topic, model.label_topic)]
+        activity[number] = (PLACED, model.pending, *fields, *topics)
     return activity
 
 
@@ -127,9 +129,11 @@ def release_names(
     if names.segments.crowded:
         entries = used_entries(arrays)
         waiting = entries["true_or_scores"][entries["state"] == PENDING] - SEGMENTS_FROM
-        scored = np.array(list(names.scores.segments.values()), np.int32)
+        sizes = len(names.classes.names), len(names.segments.names)
+        _, scored = names.scores.used(*sizes)
+        _, held = order.carried_names(*sizes)
         cold = [] if outside is None else outside.segments()
-        names.segments.release_all_but((waiting, scored, order.segments(), *cold))
+        names.segments.release_all_but((waiting, scored, held, *cold))
 
 
 def _release_classes(
@@ -148,8 +152,10 @@ def _release_classes(
     of_held.append(order.pairs()[:, 2])
     streams = arrays.streams["label"], arrays.streams["before"]
     revised = [held["last_class"] - 1, *(column - 1 for column in classes_beside(arrays))]
-    needed = (entries["predicted_class"], trues, known, last, assumed, *streams, *of_held, *revised, *cold)
-    names.classes.release_all_but(needed)
+    sizes = len(names.classes.names), len(names.segments.names)
+    scored = names.scores.used(*sizes)[0], order.carried_names(*sizes)[0]
+    further = (*streams, *of_held, *revised, *scored, *cold)
+    names.classes.release_all_but((entries["predicted_class"], trues, known, last, assumed, *further))
 
 
 def classes_beside(arrays: Arrays) -> list[NDArray[np.int32]]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Final
 
 import msgspec
 
 from streamwatch.core.events import VERDICT, Alarm, Name, Outcome, Prediction, model_of
 from streamwatch.core.join.models import ModelActivity, joined_folds
-from streamwatch.core.metrics.series import Family, detail_at
+from streamwatch.core.metrics.layered import Layered
+from streamwatch.core.metrics.series import Family, Histogram, detail_at
 from streamwatch.core.specs import JoinSpec
 
 # Caveats beside a verdict: only quick labels are in yet, missing labels count as a class.
@@ -26,10 +28,13 @@ class Caveats:
     ----------
     horizon_ends_ms
         Clock at which its first prediction is one horizon old; None once that is past. Until then labels that
-        take longer than the model has been watched are missing, and if errors are labelled sooner or later
-        than hits, it looks worse or better than it is.
-    predictions, labelled
-        Predictions taken in so far, and those of them that have met their label; told until then.
+        take longer than the model has been watched are missing, if there are any (`labels_are_in`), and if
+        errors are labelled sooner or later than hits, it looks worse or better than it is.
+    predictions, labelled, waiting
+        Predictions taken in so far, those of them that have met their label, and those that wait for it; told
+        until then.
+    watched_ms
+        Time since its first prediction; told until then.
     assumed_class
         Class that a prediction counts as when it expires without a label; None where it is discarded.
     """
@@ -38,6 +43,8 @@ class Caveats:
     assumed_class: str | None = None
     predictions: int = 0
     labelled: int = 0
+    waiting: int = 0
+    watched_ms: int = 0
 
 
 def caveats(models: Mapping[str, ModelActivity], spec: JoinSpec, clock_ms: int) -> dict[str, Caveats]:
@@ -47,27 +54,96 @@ def caveats(models: Mapping[str, ModelActivity], spec: JoinSpec, clock_ms: int) 
         ends_ms = activity.first_ms + spec.horizon_ms
         horizon_ends_ms = ends_ms if clock_ms < ends_ms else None
         if horizon_ends_ms is not None or spec.assume is not None:
-            counts = (0, 0) if horizon_ends_ms is None else (activity.accepted, activity.joined)
-            found[name] = Caveats(horizon_ends_ms, spec.assume, *counts)
+            young = (activity.accepted, activity.joined, activity.pending, clock_ms - activity.first_ms)
+            found[name] = Caveats(horizon_ends_ms, spec.assume, *(() if horizon_ends_ms is None else young))
     return found
 
 
 def details_with_caveats(
-    details: Mapping[str, Mapping[str, object]], found: Mapping[str, Caveats]
-) -> dict[str, Mapping[str, object]]:
-    """Add caveats to what the API shows of models beside numbers, also of models without outcomes."""
-    return {
-        model: {
-            **details.get(model, {}),
-            **_fields(found.get(model, Caveats()), details.get(model, {}).get("confusion")),
+    details: Mapping[str, Mapping[str, object]], found: Mapping[str, Caveats], families: Sequence[Family] = ()
+) -> Mapping[str, Mapping[str, object]]:
+    """Add caveats to what the API shows of models beside numbers, also of models without outcomes.
+
+    Parameters
+    ----------
+    details
+        What is shown without them.
+    found
+        Caveats of models.
+    families
+        Series of the same report, among them label delays: where these show that labels are in, a first
+        horizon is no caveat.
+    """
+
+    @cache
+    def in_time() -> frozenset[str]:
+        return frozenset(_models_in_time(found, families))
+
+    def change(model: str, shown: Mapping[str, object]) -> Mapping[str, object]:
+        caveat = found.get(model, Caveats())
+        return {
+            **shown,
+            **_fields(caveat, shown.get("confusion"), first_horizon=model not in in_time()),
         }
-        for model in (*details, *(name for name in found if name not in details))
-    }
+
+    return Layered(details, found, change)
 
 
-def _fields(caveat: Caveats, confusion: object) -> dict[str, object]:
+def _models_in_time(found: Mapping[str, Caveats], families: Sequence[Family]) -> Iterator[str]:
+    """Models of a first horizon whose label delays show that labels are in."""
+    delays = next((family for family in families if family.name == "label_delay_seconds"), None)
+    if delays is None:
+        return
+    at = delays.labels.index("model")
+    for values, value in delays.samples:
+        caveat = found.get(values[at])
+        if (
+            caveat is not None
+            and isinstance(value, Histogram)
+            and labels_are_in(caveat, value, delays.bounds)
+        ):
+            yield values[at]
+
+
+ENOUGH_LABELS: Final = 30
+"""Labels of a model from which its delays are known."""
+USUAL: Final = 0.99
+"""Share of the labels so far that take at most the usual delay."""
+LONG: Final = 10
+"""Usual delays for which a model must have been watched."""
+MOST_OVERDUE: Final = 0.05
+"""Share of the predictions older than the usual delay that may still wait: some labels never come."""
+
+
+def labels_are_in(caveat: Caveats, delays: Histogram, bounds: Sequence[float]) -> bool:
+    """Tell whether labels take so little time that hardly any prediction older than that waits for one.
+
+    Delays of the labels that came cannot tell alone, as slow labels are missing among them: where these are
+    many, many predictions wait that are older than the usual delay.
+
+    Parameters
+    ----------
+    caveat
+        Predictions of a model that has been watched for less than a horizon.
+    delays
+        Delays of its labels so far.
+    bounds
+        Upper bounds of their buckets in seconds, without +Inf.
+    """
+    labels = delays.counts[-1]
+    at = next((k for k, count in enumerate(delays.counts) if count >= USUAL * labels), len(bounds))
+    if labels < ENOUGH_LABELS or at >= len(bounds):
+        return False
+    young = 1_000.0 * bounds[at] / max(1, caveat.watched_ms)
+    if LONG * young > 1.0:
+        return False
+    overdue = caveat.waiting - young * caveat.predictions
+    return overdue <= MOST_OVERDUE * (1.0 - young) * caveat.predictions
+
+
+def _fields(caveat: Caveats, confusion: object, *, first_horizon: bool) -> dict[str, object]:
     fields: dict[str, object] = {}
-    if caveat.horizon_ends_ms is not None:
+    if caveat.horizon_ends_ms is not None and first_horizon:
         fields["first_horizon_ends_timestamp_seconds"] = caveat.horizon_ends_ms / 1000.0
         fields["first_horizon_predictions"] = caveat.predictions
         fields["first_horizon_labelled"] = caveat.labelled
@@ -317,14 +393,17 @@ def alarms_without_verdicts(
 
 def details_with(
     details: Mapping[str, Mapping[str, object]], found: Sequence[Mismatch]
-) -> dict[str, dict[str, object]]:
+) -> Mapping[str, Mapping[str, object]]:
     """Add the mismatch of each model to the details that the API shows of it.
 
     Its headline is withheld with its verdict.
     """
-    shown = {model: dict(document) for model, document in details.items()}
-    for each in found:
-        document = shown.setdefault(each.model, {})
+    by_model = {each.model: each for each in found}
+
+    def change(model: str, shown: Mapping[str, object]) -> Mapping[str, object]:
+        if (each := by_model.get(model)) is None:
+            return shown
+        document = dict(shown)
         if each.disjoint is not None:
             predicted_class, true = each.disjoint
             document.pop("headline", None)
@@ -333,7 +412,9 @@ def details_with(
             document["nothing_joins"] = {"predictions": each.predictions}
         if each.scores is not None:
             document["scores_as_classes"] = {"predicted_class": list(each.scores)}
-    return shown
+        return document
+
+    return Layered(details, by_model, change)
 
 
 def are_scores(classes: Sequence[str], fewest: int = SCORES_FROM) -> bool:

@@ -31,6 +31,7 @@ from streamwatch.core.join.durable.entry_logs import Changes
 from streamwatch.core.join.durable.held_log import HeldLog
 from streamwatch.core.join.durable.totals import JoinTotals, totals_of
 from streamwatch.core.join.folding import Owners, restore_streams, streams_state
+from streamwatch.core.join.held_scores import HeldScores, taken_scores
 from streamwatch.core.join.layout import (
     ACTIVITY,
     BOTH,
@@ -76,7 +77,7 @@ from streamwatch.core.join.loop import (
     predicted_scores,
 )
 from streamwatch.core.join.models import JoinModels, JoinModelsState
-from streamwatch.core.join.names import HeldScores, JoinNames, NumberedSegments, new_names
+from streamwatch.core.join.names import JoinNames, NumberedSegments, new_names
 from streamwatch.core.join.pairing import (
     PairOrder,
     Relations,
@@ -88,7 +89,7 @@ from streamwatch.core.join.prediction_order import Leaving, PredictionOrder
 from streamwatch.core.join.rows import Digests, JoinRows
 from streamwatch.core.join.series import Holdings
 from streamwatch.core.join.table import rehash
-from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.outcomes import PAIR_COLUMNS, OutcomeBatch
 from streamwatch.core.predictions.kind import PredictionBatch
 from streamwatch.core.records import RecordBatch, copied, words_of_array
 from streamwatch.core.specs import JoinSpec
@@ -104,18 +105,9 @@ def take_outcomes(arrays: Arrays, names: JoinNames, order: PairOrder) -> Outcome
     paired = int(totals["pairs"][0])
     pairs = order.ordered(arrays.pairs[:paired], names.models) if paired else None
     totals["outcomes"] = totals["discarded"] = totals["pairs"] = 0
-    scores: dict[int, dict[str, float]] = {}
-    segments: dict[int, int] = {}
-    held = names.scores
-    if held:
-        carried = records["scores"]
-        numbers: list[int] = carried[(carried >= 0) & (carried < SEGMENTS_FROM)].tolist()
-        if held.segments:
-            segments = {number: held.segments.get(number, -1) for number in numbers}
-        scores = held.take(numbers)
-        held.take(arrays.discarded[:discarded].tolist())
-    named = names.models.names, names.classes.names
-    return OutcomeBatch(records, *named, scores, names.segments.names, segments, pairs)
+    scores = taken_scores(records, names.scores)
+    names.scores.free(arrays.discarded[:discarded])
+    return OutcomeBatch(records, names.models.names, names.classes.names, scores, names.segments.names, pairs)
 
 
 # Initial arrays of a compiled join.
@@ -185,7 +177,7 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
         allocate_numbers(_FIRST_ENTRIES),
         np.zeros(0, np.int8),
         np.zeros(SETTLED_NOTED, np.int32),
-        np.zeros((FIRST_PAIRS if spec.comparisons else 0, 3), np.int32),
+        np.zeros((FIRST_PAIRS if spec.comparisons else 0, PAIR_COLUMNS), np.int32),
         np.zeros((0, 2, 0), np.uint64),
         np.zeros(0, PARTNER),
         np.zeros(0, np.int32),
@@ -264,8 +256,8 @@ __all__ = ["CHECK_IDLE", "DONE", "LOAD_OLDEST", "TAKE_OUTCOMES", "CompiledJoin"]
 
 ROOM: Final = 4_096
 """Number of outcomes handed over at a time; those of one id may come in addition."""
-ROOM_WITH_SCORES: Final = 500
-"""The same while predictions with scores are pending, whose evaluation takes a microsecond per outcome."""
+SCORES_AT_ONCE: Final = 1 << 17
+"""Number of scores handed over at a time, as far as it can be told before."""
 
 
 class CompiledJoin:
@@ -391,7 +383,9 @@ class CompiledJoin:
         After `DONE` and `TAKE_OUTCOMES`, call `take_outcomes`; after `CHECK_IDLE`, models may be idle at the
         time of the row; after `LOAD_OLDEST`, call `load_oldest`.
         """
-        room = min(ROOM, ROOM_WITH_SCORES) if self.names.scores else ROOM
+        held, room = self.names.scores, ROOM
+        if held.scores:
+            room = max(1, min(ROOM, SCORES_AT_ONCE * len(held) // held.scores))
         while True:
             start, why = join_rows(self._arrays, rows, start, self.shift, room)
             self._others.count_up_to(start)

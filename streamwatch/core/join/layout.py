@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
-from streamwatch.core.outcomes import OUTCOME
+from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, Pairs
 from streamwatch.core.records import MOST_TOPICS
 from streamwatch.core.specs import JoinSpec
 
@@ -50,6 +50,11 @@ def lazy_zeros(count: int, kind: np.dtype[Any]) -> NDArray[Any]:
     if size >= _HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(memory, kind)
+
+
+def room_for_pairs(number: int) -> Pairs:
+    """Allocate room for so many pairs, without using memory yet."""
+    return lazy_zeros(number * PAIR_COLUMNS, np.dtype(np.int32)).reshape(-1, PAIR_COLUMNS)
 
 
 Records = NDArray[np.void]
@@ -237,9 +242,11 @@ ACTIVITY: Final = np.dtype(
         ("left", np.int64),
         ("last_label", np.int64),
         ("before", np.int64),
+        ("topic", np.int64),
+        ("label_topic", np.int64),
     ]
 )
-"""`ModelActivity` by model number; 64 bytes."""
+"""`ModelActivity` by model number; 80 bytes. Topics by their numbers, 0 for none."""
 
 PARTNER: Final = np.dtype([("known_since", np.int64), ("expected", np.int32), ("listed", np.int32)])
 """What pairs need of a model, by model number.
@@ -360,7 +367,7 @@ class Arrays(NamedTuple):
     settled: NDArray[np.int32]
     """Shape (`SETTLED_NOTED`,): entries that settled since the last commit, in order."""
     pairs: NDArray[np.int32]
-    """Columns `outcomes.Pairs`, (room, 3)."""
+    """Columns `outcomes.Pairs`, (room, `PAIR_COLUMNS`)."""
     relations: NDArray[np.uint64]
     """Shape (models, 2, words), or empty: bits of the groups that a model leads, and that it follows."""
     partners: Records

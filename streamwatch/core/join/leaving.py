@@ -40,6 +40,7 @@ from streamwatch.core.join.table import (
     find_slot,
     first_of,
     free_entry,
+    made_by,
     unchain,
 )
 from streamwatch.core.outcomes import SEGMENTS_FROM
@@ -51,8 +52,6 @@ NOTHING_DUE: all due entries are processed; NO_ROOM: outcomes must be handed ove
 oldest entries, or the partners of those that fall due, are outside the table; NO_ROOM_FOR_PAIRS: more room
 for pairs must be made.
 """
-COUNT_BITS = 2**32 - 1
-"""Mask of `Outcome.made`."""
 ORPHANED = LABEL_COLUMNS.index("orphaned")
 DROPPED = LABEL_COLUMNS.index("evicted")
 BEFORE_START = LABEL_COLUMNS.index("before_start")
@@ -152,7 +151,7 @@ def write_outcome(t, x, true_class, event_ms, delay_ms, assumed, clock_ms):
     o.delay_ms = delay_ms
     o.resolved_ms = event_ms if assumed else clock_ms
     o.waited_ms = o.resolved_ms - e.record_ms
-    o.made = np.uint32((a.before + a.pending + a.joined + a.left) & COUNT_BITS)
+    o.made = made_by(a)
     o.model = e.model
     o.true_class = true_class
     o.predicted_class = e.predicted_class
@@ -171,10 +170,10 @@ def write_outcome(t, x, true_class, event_ms, delay_ms, assumed, clock_ms):
 
 
 @hot
-def resolve(t, x, first, true_class, label_ms, record_ms):
+def resolve(t, x, first, true_class, label_ms, record_ms, label_topic):
     """Resolve a pending prediction, already out of its queue, by its label.
 
-    `first` is the first entry of its chain.
+    `first` is the first entry of its chain; `label_topic` the number of the label's topic, 0 if unknown.
     """
     totals, counters = t.totals[0], t.counters[0]
     e = t.entries[x]
@@ -192,6 +191,8 @@ def resolve(t, x, first, true_class, label_ms, record_ms):
     if t.limits[0].shares_stream:
         share_stream(t, x, true_class)
     a.last_label = true_class
+    if label_topic > 0:
+        a.label_topic = label_topic
     counters.predictions_resolved += 1
     counters.topics[e.topic, PREDICTIONS_JOINED] += 1
     e.true_or_scores = true_class

@@ -45,7 +45,7 @@ from streamwatch.core.join.rules import (
 )
 from streamwatch.core.join.table import EMPTY, find_slot, first_of, free_dead, pass_dedup_time
 from streamwatch.core.outcomes import SEGMENTS_FROM
-from streamwatch.core.predictions.kind import PREDICTED, PredictionBatch, score_of
+from streamwatch.core.predictions.kind import PREDICTED, PredictionBatch, scores_of_classes
 
 DONE, PLACE_MODEL, CHECK_IDLE, TAKE_OUTCOMES, GROW, LOAD_OLDEST, ROOM_FOR_PAIRS = range(7)
 """Reasons for which the loop stopped.
@@ -263,14 +263,13 @@ def predicted_scores(rows: Records, names: JoinNames) -> NDArray[np.float64]:
     NaN for rows without one; empty if no prediction has scores. It must be called before the join, as scores
     are dropped once their prediction is resolved.
     """
-    scores, classes = names.scores, names.classes.names
-    if not scores:
+    if not len(names.scores):
         return np.zeros(0)
     found = np.full(len(rows), np.nan)
     carried = rows["scores"]
     scored = np.flatnonzero((rows["side"] == PREDICTION) & (carried >= 0) & (carried < SEGMENTS_FROM))
-    named, numbers = rows["class"][scored].tolist(), carried[scored].tolist()
-    found[scored] = [score_of(classes[c], scores[s]) for c, s in zip(named, numbers, strict=True)]
+    lists = names.scores.lists(carried[scored])
+    found[scored] = scores_of_classes(lists, np.arange(len(scored)), rows["class"][scored])
     return found
 
 

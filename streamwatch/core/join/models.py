@@ -34,6 +34,10 @@ class ModelActivity:
     """Predictions that left without one: expired, evicted or withdrawn."""
     before: int = 0
     """Predictions accepted before the join began anew; they count in `Outcome.made` only."""
+    topic: Name | None = None
+    """Topic of the prediction that was accepted last; None before any, or if it is unknown."""
+    label_topic: Name | None = None
+    """Topic of the label that resolved a prediction last; None before any, or if it is unknown."""
 
     @property
     def accepted(self) -> int:
@@ -65,6 +69,8 @@ def joined_folds(models: Mapping[str, ModelActivity]) -> Mapping[str, ModelActiv
         so_far.first_ms = min(so_far.first_ms, own.first_ms)
         so_far.last_ms = max(so_far.last_ms, own.last_ms)
         so_far.last_event_ms = max(so_far.last_event_ms, own.last_event_ms)
+        so_far.topic = own.topic or so_far.topic
+        so_far.label_topic = own.label_topic or so_far.label_topic
     return found
 
 
@@ -134,7 +140,16 @@ class JoinModels:
         self.restore(state)
         for name, model in self.models.items():
             before = model.before + model.accepted
-            self.models[name] = ModelActivity(name, 0, 0, model.last_ms, first_ms=clock_ms, before=before)
+            self.models[name] = ModelActivity(
+                name,
+                0,
+                0,
+                model.last_ms,
+                first_ms=clock_ms,
+                before=before,
+                topic=model.topic,
+                label_topic=model.label_topic,
+            )
 
     def state(self) -> JoinModelsState:
         """State that `restore` continues from."""

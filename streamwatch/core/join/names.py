@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import others_of, segments_text
+from streamwatch.core.join.held_scores import HeldScores
 from streamwatch.core.records import MOST_TOPICS
 
 MIN_NAMES = 65_536
@@ -173,35 +174,6 @@ class NumberedSegments(NumberedNames):
         """Release the numbers that are in none of these columns, as for names."""
         self._refused = 0
         return super().release_all_but(needed)
-
-
-class HeldScores(dict[int, dict[str, float]]):
-    """Scores of pending predictions by number."""
-
-    __slots__ = ("_free", "segments")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._free: list[int] = []
-        self.segments: dict[int, int] = {}
-        """Number of the segments of the same prediction, by number of its scores."""
-
-    def add(self, scores: dict[str, float], segments: int = -1) -> int:
-        """Store scores, with the number of the prediction's segments, and return their number."""
-        number = self._free.pop() if self._free else len(self)
-        self[number] = scores
-        if segments >= 0:
-            self.segments[number] = segments
-        return number
-
-    def take(self, numbers: list[int]) -> dict[int, dict[str, float]]:
-        """Remove and return the scores with these numbers, which become free."""
-        taken = {number: self.pop(number) for number in numbers}
-        if self.segments:
-            for number in numbers:
-                self.segments.pop(number, None)
-        self._free += numbers
-        return taken
 
 
 class JoinNames(NamedTuple):

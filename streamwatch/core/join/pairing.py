@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from streamwatch.core.events import Name, fold_of
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.join.counters import EXPIRED, RESOLVED
-from streamwatch.core.join.layout import GENERATIONS_KEPT, PARTNER, PLACED, Arrays, lazy_zeros
+from streamwatch.core.join.layout import GENERATIONS_KEPT, PARTNER, PLACED, Arrays, room_for_pairs
 from streamwatch.core.join.names import NumberedNames
-from streamwatch.core.join.table import NUMBERS, is_alive
+from streamwatch.core.join.table import NUMBERS, is_alive, made_by
 from streamwatch.core.outcomes import Pairs
 from streamwatch.core.specs import ComparisonSpec
 
@@ -155,6 +155,7 @@ def meet(t, x, first, true_class):
                 t.pairs[totals.pairs, 0] = totals.outcomes
                 t.pairs[totals.pairs, 1] = e.model
                 t.pairs[totals.pairs, 2] = e.predicted_class
+                t.pairs[totals.pairs, 3] = np.int32(made_by(t.activity[e.model]))
                 totals.pairs += 1
                 counters.pairs_made += 1
             else:
@@ -262,7 +263,7 @@ def new_partners(room: int) -> NDArray[np.void]:
 
 def with_room_for_pairs(arrays: Arrays, needed: int) -> Arrays:
     """Return arrays with room for this many pairs; there must be none now."""
-    return arrays._replace(pairs=lazy_zeros(2 * needed * 3, np.dtype(np.int32)).reshape(-1, 3))
+    return arrays._replace(pairs=room_for_pairs(2 * needed))
 
 
 def pairing_state(arrays: Arrays, models: NumberedNames, relations: Relations) -> PairingState:

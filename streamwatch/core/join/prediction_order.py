@@ -16,7 +16,7 @@ Pairs are made when an outcome is resolved; it keeps them while it is held.
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -24,10 +24,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, hot, inner, without_refcount
-from streamwatch.core.join.layout import Records, lazy_zeros
-from streamwatch.core.join.names import HeldScores
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, Pairs, pairs_at
+from streamwatch.core.join.held_scores import Carried, HeldScores, taken_scores
+from streamwatch.core.join.layout import Records, lazy_zeros, room_for_pairs
+from streamwatch.core.outcomes import (
+    NO_PAIRS,
+    OUTCOME,
+    PAIR_COLUMNS,
+    SEGMENTS_FROM,
+    OutcomeBatch,
+    Pairs,
+    moved,
+    pairs_at,
+)
 from streamwatch.core.records import copied, joined, taken
+from streamwatch.core.scores import ScoreLists
 
 # Compiled half of `PredictionOrder`: outcomes held, and their release.
 #
@@ -43,8 +53,8 @@ NO_RUN: Final = -1
 MS, SEQUENCE, LAST = range(3)
 """Columns of `heap`, whose last is a slot, and of `windows`, whose last is the end of the window."""
 
-PARTNER, ANSWER, NEXT = range(3)
-"""Columns of the pool of pairs: model and class of the partner, and the next pair, -1 for none."""
+PARTNER, ANSWER, MADE, NEXT = range(PAIR_COLUMNS)
+"""Columns of the pool of pairs: those of `Pairs` about the partner, and the next pair, -1 for none."""
 
 TOTALS: Final = np.dtype(
     [
@@ -97,7 +107,7 @@ class Held(NamedTuple):
     windows: NDArray[np.int64]
     """Ring, shape (slots, 3): prediction time, sequence and end, all ascending."""
     pairs: NDArray[np.int32]
-    """Pool, shape (room, 3): partner, its answer and the next pair of the outcome."""
+    """Pool, shape (room, 4): what `Pairs` say of the partner, and the next pair of the outcome."""
     totals: Records
     """Dtype `TOTALS`, (1,)."""
 
@@ -228,6 +238,7 @@ def chain_pairs(h, pairs, first, end):
             totals.pairs_top += 1
         h.pairs[place, PARTNER] = pairs[k, 1]
         h.pairs[place, ANSWER] = pairs[k, 2]
+        h.pairs[place, MADE] = pairs[k, 3]
         h.pairs[place, NEXT] = chained
         chained = place
     totals.pairs += end - first
@@ -448,6 +459,7 @@ def read_pairs(h, first, pairs):
             pairs[count, 0] = i
             pairs[count, 1] = h.pairs[place, PARTNER]
             pairs[count, 2] = h.pairs[place, ANSWER]
+            pairs[count, 3] = h.pairs[place, MADE]
             count += 1
             place = h.pairs[place, NEXT]
 
@@ -469,7 +481,6 @@ def free_pairs(h, first):
 ROOM: Final = 4_096
 """Largest number of outcomes released at a time."""
 _FIRST_SLOTS: Final = 1_024
-_NO_PAIRS: Final = np.zeros((0, 3), np.int32)
 
 
 class OrderTotals(msgspec.Struct, array_like=True, frozen=True):
@@ -509,12 +520,7 @@ def joined_rows(parts: Sequence[HeldRows]) -> HeldRows:
     starts = np.cumsum([0, *(len(part.outcomes) for part in parts)]).tolist()
     return HeldRows(
         joined([part.outcomes for part in parts]),
-        np.concatenate(
-            [
-                part.pairs + np.array([start, 0, 0], np.int32)
-                for start, part in zip(starts, parts, strict=False)
-            ]
-        ),
+        np.concatenate([moved(part.pairs, start) for start, part in zip(starts, parts, strict=False)]),
         np.concatenate([part.prediction_ms for part in parts]),
         np.concatenate([part.opened_ms for part in parts]),
         np.concatenate([part.sequence for part in parts]),
@@ -582,7 +588,7 @@ class PredictionOrder:
             What was released.
         """
         records = self._with_own_scores(outcomes)
-        pairs = _NO_PAIRS if outcomes.pairs is None else outcomes.pairs
+        pairs = NO_PAIRS if outcomes.pairs is None else outcomes.pairs
         self._make_room(len(records), len(pairs))
         at = 0
         while at <= len(records):
@@ -602,35 +608,27 @@ class PredictionOrder:
     def _take(self, names: OutcomeBatch, count: int) -> Leaving:
         released = self._released
         records = copied(released.outcomes[:count])
-        numbers = records["scores"]
-        scored: list[int] = numbers[(numbers >= 0) & (numbers < SEGMENTS_FROM)].tolist()
-        held = self._scores
-        segments = {number: held.segments.get(number, -1) for number in scored} if held.segments else {}
-        scores = held.take(scored) if scored else {}
+        scores = taken_scores(records, self._scores)
         pairs = self._pairs_of(released.pair[:count])
         free_pairs(self._held, released.pair[:count])
-        batch = OutcomeBatch(records, names.models, names.classes, scores, names.segments, segments, pairs)
+        batch = OutcomeBatch(records, names.models, names.classes, scores, names.segments, pairs)
         return Leaving(batch, released.runs[:count].copy(), released.early[:count].copy())
 
     def _pairs_of(self, first: NDArray[np.int32]) -> Pairs:
         """Pairs in the chains that begin at these places, -1 for none, by the number of the chain."""
         if not self._held.totals["pairs"][0]:
-            return _NO_PAIRS
-        pairs = np.empty((count_pairs(self._held, first), 3), np.int32)
+            return NO_PAIRS
+        pairs = np.empty((count_pairs(self._held, first), PAIR_COLUMNS), np.int32)
         read_pairs(self._held, first, pairs)
         return pairs
 
     def _with_own_scores(self, outcomes: OutcomeBatch) -> Records:
         """Records whose scores have the numbers that they have here."""
         records = outcomes.records
-        numbers = records["scores"]
-        scored = np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
+        scored, lists = outcomes.own_scores()
         if len(scored):
             records = copied(records)
-            records["scores"][scored] = [
-                self._scores.add(outcomes.scores[number], outcomes.scored_segments.get(number, -1))
-                for number in numbers[scored].tolist()
-            ]
+            records["scores"][scored] = self._scores.add(lists)
         return records
 
     def take_early(self) -> int:
@@ -651,10 +649,13 @@ class PredictionOrder:
         """Pairs of the outcomes held, by their places in `records`."""
         return self._pairs_of(self._held.pair[self._slots()])
 
-    def segments(self) -> NDArray[np.int32]:
-        """Numbers of the segments of outcomes held, negative for none."""
-        plain = self.records()["scores"] - SEGMENTS_FROM
-        return np.concatenate([plain, np.array(list(self._scores.segments.values()), np.int32)])
+    def carried_names(self, classes: int, segments: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Numbers of the classes of scores, and of segments, of outcomes held; negative ones stand for none.
+
+        There are this many classes and segments.
+        """
+        of_scores, beside = self._scores.used(classes, segments)
+        return of_scores, np.concatenate([self.records()["scores"] - SEGMENTS_FROM, beside])
 
     def _slots(self) -> NDArray[np.int64]:
         return self._held.heap[: len(self), LAST]
@@ -693,16 +694,9 @@ class PredictionOrder:
         self._make_room(len(windows), 0)
         open_again(self._held, windows, self._window_ms)
 
-    def carried(self, outcomes: Records) -> tuple[dict[int, dict[str, float]], NDArray[np.int64]]:
-        """Scores by position, and the number of the segments of each, -1 for none, of outcomes held."""
-        numbers = outcomes["scores"]
-        segments = np.where(numbers >= SEGMENTS_FROM, numbers - SEGMENTS_FROM, -1).astype(np.int64)
-        scores: dict[int, dict[str, float]] = {}
-        for position in np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM)).tolist():
-            number = int(numbers[position])
-            scores[position] = self._scores[number]
-            segments[position] = self._scores.segments.get(number, -1)
-        return scores, segments
+    def carried(self, outcomes: Records) -> Carried:
+        """Scores and segments of outcomes that are held."""
+        return self._scores.carried(outcomes["scores"])
 
     def totals(self) -> OrderTotals:
         """State besides what is held."""
@@ -718,7 +712,9 @@ class PredictionOrder:
             (overflow, 0 if overflow == NEVER else int(t["overflow_sequence"])),
         )
 
-    def restore(self, totals: OrderTotals, rows: HeldRows, scores: Mapping[int, dict[str, float]]) -> None:
+    def restore(
+        self, totals: OrderTotals, rows: HeldRows, scored: NDArray[np.int64], scores: ScoreLists
+    ) -> None:
         """Continue from a state.
 
         Parameters
@@ -728,14 +724,12 @@ class PredictionOrder:
         rows
             What is held; the column `scores` of the outcomes holds `SEGMENTS_FROM` plus the number of
             segments, -1 without any.
-        scores
-            Scores by position in the rows.
+        scored, scores
+            Positions of the rows with scores, and these, beside the numbers of segments.
         """
         self._scores = HeldScores()
         outcomes = copied(rows.outcomes)
-        for position, each in scores.items():
-            segments = max(-1, int(outcomes["scores"][position]) - SEGMENTS_FROM)
-            outcomes["scores"][position] = self._scores.add(each, segments)
+        outcomes["scores"][scored] = self._scores.add(scores)
         slots = max(_FIRST_SLOTS, 1 << (len(outcomes) - 1).bit_length() if len(outcomes) else 0)
         self._held = _held(slots, totals)
         self._make_room(0, len(rows.pairs))
@@ -747,9 +741,9 @@ class PredictionOrder:
         held, count = self._held, max(len(self), int(self._held.totals["windows"][0]))
         needed = int(held.totals["pairs"][0]) + pairs
         if needed > len(held.pairs):
-            pool = lazy_zeros(3 * max(_FIRST_SLOTS, 1 << (needed - 1).bit_length()), np.dtype(np.int32))
-            pool[: held.pairs.size] = held.pairs.reshape(-1)
-            self._held = held = held._replace(pairs=pool.reshape(-1, 3))
+            pool = room_for_pairs(max(_FIRST_SLOTS, 1 << (needed - 1).bit_length()))
+            pool[: len(held.pairs)] = held.pairs
+            self._held = held = held._replace(pairs=pool)
         slots = len(held.opened_ms)
         while count + coming > slots:
             slots *= 2
@@ -780,6 +774,6 @@ def _held(slots: int, totals: OrderTotals) -> Held:
         np.zeros(slots, np.int32),
         np.zeros((slots, 3), np.int64),
         np.zeros((slots, 3), np.int64),
-        np.zeros((0, 3), np.int32),
+        NO_PAIRS,
         record,
     )

@@ -34,6 +34,7 @@ from streamwatch.core.join.names import JoinNames
 from streamwatch.core.outcomes import SEGMENTS_FROM
 from streamwatch.core.records import LABEL as LABEL_RECORD
 from streamwatch.core.records import MOST_TOPICS, RecordBatch, Vocabulary
+from streamwatch.core.scores import lists_of
 
 # Conversion of event objects to rows of the compiled join, in which names and ids are numbers.
 
@@ -103,14 +104,19 @@ class RowBuilder:
         if scores.count(None) == segments.count(None) == len(scores):
             rows["scores"][chosen] = -1
         else:
-            rows["scores"][chosen] = list(map(self._carried, scores, segments))
+            rows["scores"][chosen] = self._carried(scores, segments)
 
-    def _carried(self, scores: dict[str, float] | None, segments: dict[str, str] | None) -> int:
-        """Value of the row's field `scores`: number of the scores, or of the segments, or -1."""
-        number = self._names.segments.number(segments) if segments else -1
-        if scores is not None:
-            return self._names.scores.add(scores, number)
-        return SEGMENTS_FROM + number if number >= 0 else -1
+    def _carried(
+        self, scores: Sequence[dict[str, float] | None], segments: Sequence[dict[str, str] | None]
+    ) -> NDArray[np.int32]:
+        """Values of the rows' field `scores`: number of the scores, or of the segments, or -1."""
+        names = self._names
+        numbers = np.array([names.segments.number(each) if each else -1 for each in segments], np.int32)
+        carried = np.where(numbers < 0, -1, SEGMENTS_FROM + numbers).astype(np.int32)
+        scored = [place for place, each in enumerate(scores) if each is not None]
+        given = [{names.classes[name]: score for name, score in (scores[k] or {}).items()} for k in scored]
+        carried[scored] = names.scores.add(lists_of(given, numbers[scored]))
+        return carried
 
     def _add_labels(self, rows: Records, chosen: np.ndarray, labels: list[Label]) -> None:
         models, classes = self._names.models, self._names.classes
@@ -282,11 +288,22 @@ class RecordNumbering:
             self._learn(records[at], vocabulary)
 
     def hold_scores(self, rows: Records, records: RecordBatch) -> None:
-        """Store the scores of predictions in columns; their `rows` get numbers in place of segments'."""
-        places = records.scored_places()
-        if len(places):
-            segments = np.maximum(rows["scores"][places] - SEGMENTS_FROM, -1).tolist()
-            rows["scores"][places] = list(map(self._scores.add, records.scores_at(places), segments))
+        """Hold the scores of predictions in columns; their `rows` get numbers in place of segments'.
+
+        Their labels' sampling is written to the rows, too. `rows` must be those made of `records` last.
+        """
+        if not len(records.scores):
+            return
+        names, at = records.vocabulary.classes.names, 0
+        while True:
+            numbers = self._class_numbers
+            at = self._scores.add_rows(records.scores, numbers, records.rows, rows, at)
+            if at == len(rows):
+                return
+            listed = records.scores.only(records.rows["object"][at : at + 1]).classes
+            unknown: list[int] = listed[numbers[listed] < 0].tolist()
+            for number in unknown:
+                numbers[number] = self._classes[names[number]]
 
     def _renew(self, vocabulary: Vocabulary) -> None:
         """Extend the cache to all names in the vocabulary, or clear it if it is outdated."""

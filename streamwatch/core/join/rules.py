@@ -212,6 +212,8 @@ def accept(t, shift, row, i, early, bare, last):
     totals.pending += 1
     a.pending += 1
     note_prediction(a, row)
+    if row.topic > 0:
+        a.topic = row.topic
     x = new_entry(t.slots, entries, totals, i, last, row, row.timestamp_ms, PENDING)
     e = entries[x]
     e.predicted_class = row["class"]
@@ -227,7 +229,7 @@ def accept(t, shift, row, i, early, bare, last):
     if early >= 0:
         true_class = entries[early].true_or_scores
         label_ms = own_time(entries[early].record_ms, entries[early].timestamp_ms)
-        resolve(t, x, first, true_class, label_ms, record_ms)
+        resolve(t, x, first, true_class, label_ms, record_ms, entries[early].topic)
         if entries[early].state == EARLY:
             label_model = entries[early].model
             take_early(t, shift, early, JOINED)
@@ -237,7 +239,7 @@ def accept(t, shift, row, i, early, bare, last):
             record_match(t, bare, result_of(entries[bare], true_class))
     elif bare >= 0:
         label_ms = own_time(entries[bare].record_ms, entries[bare].timestamp_ms)
-        resolve(t, x, first, entries[bare].true_or_scores, label_ms, record_ms)
+        resolve(t, x, first, entries[bare].true_or_scores, label_ms, record_ms, entries[bare].topic)
         record_match(t, bare, JOINED)
     else:
         enqueue(entries, totals, PREDICTIONS, x)
@@ -281,7 +283,8 @@ def label_named(t, shift, row, i, first):
     count(counters, WITH_MODEL, row.topic, result)
     if result == JOINED:
         stop_waiting(t, PREDICTIONS, own)
-        resolve(t, own, first, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
+        label_ms = own_time(row.record_ms, row.timestamp_ms)
+        resolve(t, own, first, row["class"], label_ms, row.record_ms, row.topic)
 
 
 @inner
@@ -315,7 +318,7 @@ def label_folds(t, shift, row, i, first):
                 result = JOINED
                 folded = folded or e.model != row.model
                 stop_waiting(t, PREDICTIONS, x)
-                resolve(t, x, first, row["class"], label_ms, row.record_ms)
+                resolve(t, x, first, row["class"], label_ms, row.record_ms, row.topic)
             elif is_alive(totals, e):
                 result = min(result, result_of(e, row["class"]))
         last = x
@@ -348,7 +351,8 @@ def label_all(t, shift, row, i, first):
         if e.state == PENDING:
             result = JOINED
             stop_waiting(t, PREDICTIONS, x)
-            resolve(t, x, first, row["class"], own_time(row.record_ms, row.timestamp_ms), row.record_ms)
+            label_ms = own_time(row.record_ms, row.timestamp_ms)
+            resolve(t, x, first, row["class"], label_ms, row.record_ms, row.topic)
         elif e.state not in (EARLY, RETAINED) and is_alive(totals, e):
             result = min(result, result_of(e, row["class"]))
         last = x

@@ -203,6 +203,16 @@ def dequeue(entries, totals, queue, x):
         totals.last[queue] = e.earlier_or_generation
 
 
+COUNT_BITS = 2**32 - 1
+"""Mask of `Outcome.made`."""
+
+
+@hot
+def made_by(a):
+    """Count the predictions that a model has made, whatever became of them, modulo 2³² (`Outcome.made`)."""
+    return np.uint32((a.before + a.pending + a.joined + a.left) & COUNT_BITS)
+
+
 @hot
 def is_alive(totals, e):
     """Tell whether the generation of a dedup entry has not been dropped."""

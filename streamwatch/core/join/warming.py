@@ -11,8 +11,10 @@ from streamwatch.core.join.cold.block import PACKED_ENTRY
 from streamwatch.core.join.cold.entries import ColdEntries
 from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.join.cold.store import ColdSpec, MemoryRuns
+from streamwatch.core.join.held_scores import warm_up_scores
 from streamwatch.core.join.join import DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.layout import PREDICTIONS
+from streamwatch.core.join.prediction_order import PredictionOrder
 from streamwatch.core.records import no_records
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 
@@ -32,6 +34,7 @@ def warm_up_join() -> None:
     join.record_rows(no_records())
     rows = join.rows(())
     join.accepted(rows, join.predicted_scores(rows), 0, 0)
+    warm_up_scores()
 
 
 def warm_up_commits() -> None:
@@ -40,6 +43,7 @@ def warm_up_commits() -> None:
     items = sorted(join.changes(1).items())
     written = [(key, value) for key, value in items if value is not None]
     CompiledJoin(JoinSpec(), _digests).restore(join.totals(), written)
+    PredictionOrder(0, 1).open_windows(np.zeros((0, 3), np.int64))  # where some were open
 
 
 def warm_up_overflow() -> None:

@@ -15,7 +15,6 @@ from streamwatch.core.merge.timestamps import LOOK_AHEAD, ClockView, judge
 from streamwatch.core.records import (
     APPENDED,
     NO_ELEMENTS,
-    NO_SCORES,
     OBJECT,
     ROW,
     SEVERAL,
@@ -23,13 +22,13 @@ from streamwatch.core.records import (
     FetchedRecords,
     RecordBatch,
     RecordElements,
-    RecordScores,
     Vocabulary,
     gather_texts,
     point_behind,
     rows_of,
     words_of,
 )
+from streamwatch.core.scores import NO_LISTS, ScoreLists
 
 if TYPE_CHECKING:
     from streamwatch.core.events import Event
@@ -407,27 +406,30 @@ class _KeptScores:
         self.count = 0
         """Predictions whose scores are kept."""
         self._used = 0
-        self._all = NO_SCORES
+        self._all = NO_LISTS
 
-    def add(self, scores: RecordScores) -> None:
+    def add(self, scores: ScoreLists) -> None:
         """Put the scores of further predictions behind the others."""
         if not len(scores):
             return
         count, used = self.count + len(scores), self._used + len(scores.values)
-        kept = self._all = RecordScores(
+        kept = self._all = ScoreLists(
             _with_room(self._all.ends, self.count, count),
             _with_room(self._all.classes, self._used, used),
             _with_room(self._all.values, self._used, used),
+            _with_room(self._all.beside, self.count, count),
         )
         kept.ends[self.count : count] = scores.ends + self._used
         kept.classes[self._used : used] = scores.classes
         kept.values[self._used : used] = scores.values
+        kept.beside[self.count : count] = scores.beside
         self.count, self._used = count, used
 
-    def view(self) -> RecordScores:
+    def view(self) -> ScoreLists:
         """Scores kept so far, which stay as they are."""
         kept, used = self._all, self._used
-        return RecordScores(kept.ends[: self.count], kept.classes[:used], kept.values[:used])
+        beside = kept.beside[: self.count]
+        return ScoreLists(kept.ends[: self.count], kept.classes[:used], kept.values[:used], beside)
 
 
 class _KeptElements:

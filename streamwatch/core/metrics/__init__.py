@@ -25,7 +25,7 @@ from streamwatch.core.metrics.of_models import (
     metrics_of,
 )
 from streamwatch.core.metrics.of_the_daemon import DAEMON, JOIN, MERGE, PROCESS, RESULTS, STATE
-from streamwatch.core.metrics.table import NEEDED, SECTIONS, family, single
+from streamwatch.core.metrics.table import NEEDED, SECTIONS, family, single, with_labels
 
 __all__ = [
     "ALARMS",
@@ -45,4 +45,5 @@ __all__ = [
     "family",
     "metrics_of",
     "single",
+    "with_labels",
 ]

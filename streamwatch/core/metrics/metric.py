@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from streamwatch.core.metrics.durations import DURATION_BOUNDS
+
 DECAY: Final = "decay is per outcome, not per second"
 """What the help of every estimate that forgets says."""
 
@@ -24,6 +26,11 @@ class Metric:
 def gauge(name: str, text: str, *labels: str) -> Metric:
     """Make a gauge; labels in alphabetical order."""
     return Metric(name, "gauge", text, labels)
+
+
+def durations(name: str, text: str, *labels: str) -> Metric:
+    """Make a histogram of durations in seconds; labels in alphabetical order."""
+    return Metric(name, "histogram", text, labels, DURATION_BOUNDS)
 
 
 def counter(name: str, text: str, *labels: str) -> Metric:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from streamwatch.core.metrics.metric import DECAY, Metric, counter, gauge
+from streamwatch.core.metrics.metric import DECAY, Metric, counter, durations, gauge
 
 _PER_FORGETTING: Final = ("forgetting", "model")
 _PER_DETECTOR: Final = ("detector", "model")
@@ -341,6 +341,67 @@ COMPARISONS: Final = (
         "Variance of the lead's sums relative to that of independent pairs; the evidence is divided by it.",
         *_COMPARED,
     ),
+    gauge(
+        "comparison_cohort_headline",
+        "Verdict by cohorts of prediction time: 1 if the challenger is better, -1 if worse, 0 if open; only "
+        "once enough cohorts are judged, and then it takes the place of comparison_verdict.",
+        *_COMPARED,
+    ),
+    gauge(
+        "comparison_cohort_verdict",
+        "The same from when evidence is kept; labels that are late in a biased way do not bias it while "
+        "delays keep their law.",
+        *_COMPARED,
+    ),
+    gauge(
+        "comparison_cohort_verdict_since_timestamp_seconds",
+        "Prediction time since which the verdict by cohorts holds; of an open one, when it became open.",
+        *_COMPARED,
+    ),
+    gauge(
+        "comparison_cohort_verdict_confirmed",
+        "Whether the verdict by cohorts that is held has been confirmed by settled predictions (1), or is "
+        "early (0).",
+        *_COMPARED,
+    ),
+    counter(
+        "comparison_cohort_verdict_retracted_total",
+        "Early verdicts by cohorts that settled predictions did not confirm.",
+        *_COMPARED,
+    ),
+    gauge(
+        "comparison_cohort_verdict_evidence",
+        "Evidence by cohorts that the challenger is better or worse, from 0 (none) to 1 (a verdict); it "
+        "restarts at 0 after a verdict.",
+        *_COMPARED,
+        "side",
+    ),
+    gauge(
+        "comparison_cohort_lead",
+        "Mean accuracy of the challenger minus that of the champion, of predictions in judged cohorts since "
+        "the verdict by cohorts last changed.",
+        *_COMPARED,
+    ),
+    gauge(
+        "comparison_cohort_lead_lower",
+        "Lower bound of comparison_cohort_lead, valid at all times.",
+        *_COMPARED,
+    ),
+    gauge(
+        "comparison_cohort_lead_upper",
+        "Upper bound of comparison_cohort_lead, valid at all times.",
+        *_COMPARED,
+    ),
+    gauge(
+        "comparison_cohort_lead_dispersion",
+        "Variance of sums of this lead relative to independent predictions, at least 1.",
+        *_COMPARED,
+    ),
+    gauge(
+        "comparison_cohort_age_seconds",
+        "Age at which the newest cohort of predictions of both models will be judged.",
+        *_COMPARED,
+    ),
 )
 
 
@@ -348,7 +409,25 @@ COMPARISONS: Final = (
 
 
 ALARMS: Final = (
+    gauge(
+        "model_info",
+        "Topics of a model's latest prediction and label, and the severity and the labels that models.rules "
+        "give to it. The value is always 1.",
+        "label_topic",
+        "model",
+        "severity",
+        "topic",
+    ),
     gauge("alarms_open", "Announced alarms of a model that are not resolved yet.", "model", "severity"),
+    gauge(
+        "alarms_unconfirmed",
+        "Open alarms of a rise of the error that cohorts of predictions are still to confirm.",
+        "model",
+    ),
+    counter(
+        "alarms_contradicted_total",
+        "Alarms of a rise of the error that ended because cohorts of predictions did not confirm it.",
+    ),
     counter(
         "alarms_suppressed_total",
         "Alarms that were counted but not announced, by reason: too few outcomes, within the "
@@ -364,6 +443,22 @@ ALARMS: Final = (
         "notifications_failed_total",
         "Failed attempts to deliver a notification, by receiver and reason.",
         "reason",
+        "receiver",
+    ),
+    gauge(
+        "notifications_waiting",
+        "Notifications that wait for others to come, or for the next minute (alerts.group_wait and "
+        "max_per_minute), by receiver.",
+        "receiver",
+    ),
+    counter(
+        "notifications_gathered_total",
+        "Notifications that were sent to a receiver as part of a digest, because they were too many.",
+        "receiver",
+    ),
+    durations(
+        "notification_duration_seconds",
+        "Time that an attempt to deliver a notification took, successful or not, by receiver.",
         "receiver",
     ),
     gauge("notifications_pending", "Notifications that wait to be delivered to a receiver.", "receiver"),

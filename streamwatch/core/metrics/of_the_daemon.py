@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamwatch.core.metrics.metric import counter, gauge
+from streamwatch.core.metrics.metric import counter, durations, gauge
 
 # Series of the daemon: Kafka, schemas, dead letters, internal events.
 
@@ -14,13 +14,31 @@ DAEMON: Final = (
     gauge("kafka_up", "1 while the brokers answer, else 0."),
     gauge("ready", "1 when the state is open and partitions are assigned, else 0."),
     gauge("caught_up", "1 when every partition has been read to its end, else 0."),
+    gauge(
+        "results_stale",
+        "1 if the latest batch of the Spark job is older than ten times spark.interval and than five "
+        "minutes, else 0. Only exported with source: results.",
+    ),
     gauge("state_durable", "1 if the state survives a restart, else 0."),
     gauge("state_disk_low", "1 while reading is paused because the disk is nearly full, else 0."),
     gauge(
         "consumer_lag_records",
-        "Records of a partition that are not read yet: its high watermark minus the position.",
+        "Records of a partition that are not evaluated yet: its high watermark minus the position behind the "
+        "last evaluated record. Records that wait for time.settle are among them.",
         "partition",
         "topic",
+    ),
+    gauge(
+        "consumer_lag_seconds",
+        "Age of the last evaluated record of a partition while others wait to be evaluated, else 0. No "
+        "sample before the first record.",
+        "partition",
+        "topic",
+    ),
+    durations("poll_duration_seconds", "Time that a poll of the source took, waiting for records included."),
+    durations(
+        "evaluation_duration_seconds",
+        "Time that records and events of a turn took to be evaluated on the event loop.",
     ),
     counter(
         "kafka_data_loss_total",
@@ -39,6 +57,11 @@ DAEMON: Final = (
         "0 while records wait for the schema registry, else 1. Only exported if a registry is set.",
     ),
     gauge("schemas_cached", "Cached schemas, including names that the registry did not know."),
+    gauge(
+        "dead_letter_topic_missing",
+        "1 if kafka.dead_letter_topic did not exist when topics were last listed, else 0. Only exported "
+        "if one is set.",
+    ),
     counter(
         "dead_letters_written_total",
         "Invalid records written to kafka.dead_letter_topic since the start, stubs included.",
@@ -54,6 +77,50 @@ DAEMON: Final = (
         "Invalid records that could not be written to kafka.dead_letter_topic since the start, by reason.",
         "reason",
     ),
+    gauge(
+        "publishing_up",
+        "1 while outcomes and events can be written to outcomes.topic and events.topic, else 0. Exported if"
+        " one is set, as are all publishing_ series.",
+    ),
+    counter("publishing_outcomes_total", "Outcomes written to outcomes.topic since the start."),
+    counter("publishing_events_total", "Events written to events.topic since the start."),
+    counter("publishing_transactions_total", "Transactions committed since the start."),
+    counter("publishing_failures_total", "Transactions that failed since the start, and are written again."),
+    gauge("publishing_waiting_records", "Outcomes and events in the state that are not in their topics yet."),
+    gauge("publishing_waiting_bytes", "Bytes of these."),
+    counter(
+        "publishing_delayed_commits_total",
+        "Commits since the start that waited, and reading with them, because too many bytes waited.",
+    ),
+    gauge(
+        "standby_role",
+        "1 for the part that this replica has (catching_up, standby, taking_over, holder or diverged), 0 for "
+        "the others. Exported if standby.enabled is set, as are all standby_ series.",
+        "role",
+    ),
+    counter(
+        "standby_takeovers_total",
+        "Times since the start that this replica became the holder after another one.",
+    ),
+    counter(
+        "standby_notifications_in_doubt_total",
+        "Notifications since the start that were owed at such a time: the holder before may have delivered "
+        "them, and they are delivered (again) under the same id.",
+    ),
+    gauge(
+        "standby_diverged",
+        "1 if this replica's outcomes or alarms are not those of the holder, and it will not take over, "
+        "else 0.",
+    ),
+    counter("backups_total", "Backups of the state made since the start. Exported if state.backups is set."),
+    counter(
+        "backups_failed_total", "Backups since the start that failed, or whose state.backups.command failed."
+    ),
+    gauge(
+        "last_backup_timestamp_seconds",
+        "Time at which the newest backup in state.backups.directory was begun.",
+    ),
+    gauge("last_backup_seconds", "How long copying the state took last."),
     gauge(
         "series_dropped",
         "Series left out of this response to stay within monitors.max_series, by part of a model's "
@@ -457,6 +524,7 @@ STATE: Final = (
         "commits_total",
         "Commits over the life of the state; since the start if the state is in memory.",
     ),
+    durations("commit_duration_seconds", "Time that a commit took, until it was durable, since the start."),
     gauge("last_commit_seconds", "Duration of the last commit, until it was durable."),
     gauge("uncommitted_events", "Events that are evaluated but not committed yet."),
     gauge("state_bytes", "Size of the state on disk by column family, without the write-ahead log.", "part"),

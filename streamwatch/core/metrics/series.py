@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import compress, islice
 from math import isnan
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,91 @@ class Histogram:
 
 Sample: TypeAlias = tuple[tuple[str, ...], float | Histogram]
 """(label values, value)."""
+
+
+class Column(NamedTuple):
+    """Values of some series of a metric."""
+
+    keys: Sequence[tuple[str, ...]]
+    """Label values; the same object stands for the same ones in report after report."""
+    values: NDArray[np.float64]
+    """Value of each, NaN where undefined."""
+
+
+class HistogramColumn(NamedTuple):
+    """Histograms of some series of a metric."""
+
+    keys: Sequence[tuple[str, ...]]
+    """Label values, as of `Column`."""
+    counts: NDArray[np.int64]
+    """Cumulative counts of each, (m, buckets)."""
+    totals: NDArray[np.float64]
+    """Sum of observations of each, (m,)."""
+
+
+class Columns(Sequence[Sample]):
+    """Samples of a metric in columns, and lists of those that are in none; in the order of addition.
+
+    Undefined values (NaN) give no sample. Samples are made while they are iterated over: a report of hundreds
+    of thousands takes some arrays.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[Column | HistogramColumn | list[Sample]] = []
+        """Columns, and samples that are in none; nobody changes them."""
+        self._count = 0
+
+    def add(self, keys: Sequence[tuple[str, ...]], values: NDArray[Any]) -> None:
+        """Add a value for each of these label values."""
+        numbers = np.asarray(values, np.float64)
+        self.parts.append(Column(keys, numbers))
+        self._count += len(numbers) - int(np.count_nonzero(np.isnan(numbers)))
+
+    def add_histograms(self, histograms: HistogramColumn) -> None:
+        """Add a histogram for each of these label values."""
+        self.parts.append(histograms)
+        self._count += len(histograms.keys)
+
+    def extend(self, samples: Sequence[Sample]) -> None:
+        """Add samples."""
+        if samples:
+            self.parts.append(list(samples))
+            self._count += len(samples)
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another sequence has the same samples in the same order."""
+        return isinstance(other, Sequence) and list(self) == list(cast("Sequence[object]", other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        """Count the defined values."""
+        return self._count
+
+    def __iter__(self) -> Iterator[Sample]:
+        """Make the samples."""
+        for part in self.parts:
+            if isinstance(part, Column):
+                made = zip(part.keys, part.values.tolist(), strict=True)
+                yield from compress(made, (~np.isnan(part.values)).tolist())
+            elif isinstance(part, HistogramColumn):
+                for key, counts, total in zip(
+                    part.keys, part.counts.tolist(), part.totals.tolist(), strict=True
+                ):
+                    yield key, Histogram(tuple(counts), total)
+            else:
+                yield from part
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Sample]: ...
+    def __getitem__(self, index: int | slice) -> Sample | list[Sample]:
+        """Make samples by position; linear in their number."""
+        return list(self)[index]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +221,15 @@ class ClassSamples(Sequence[ClassSample]):
         self._values[model] = (names, values)
         self._count += int(np.count_nonzero(~np.isnan(values)))
 
+    def add_all(
+        self, models: Sequence[str], names: Sequence[ClassNames], values: NDArray[np.float64]
+    ) -> None:
+        """Add some models: float64 (m, k), of which as many count in each row as there are names."""
+        self._values.update(zip(models, zip(names, values, strict=True), strict=True))
+        sizes = np.array(list(map(len, [each.names for each in names])))
+        defined = ~np.isnan(values) & (np.arange(values.shape[1]) < sizes[:, None])
+        self._count += int(np.count_nonzero(defined))
+
     def join_folds(self) -> None:
         """Replace the series of folds by those of their models: the mean over the folds that define it."""
         by_model: dict[str, list[str]] = {}
@@ -155,12 +249,18 @@ class ClassSamples(Sequence[ClassSample]):
 
     def _remove(self, model: str) -> None:
         if model in self._values:
-            self._count -= int(np.count_nonzero(~np.isnan(self._values.pop(model)[1])))
+            names, values = self._values.pop(model)
+            self._count -= int(np.count_nonzero(~np.isnan(values[: len(names.names)])))
 
     @property
     def models(self) -> Iterable[str]:
         """Names of the models."""
         return self._values.keys()
+
+    def columns(self) -> Iterator[tuple[str, Sequence[str], NDArray[np.float64]]]:
+        """Names and values of every model's classes, in their order; values may be more, or fewer."""
+        for model, (names, values) in self._values.items():
+            yield model, names.names, values
 
     def of_model(self, model: str) -> Iterator[ClassSample]:
         """Samples of one model, in the order of its classes; none for an unknown one."""
@@ -178,7 +278,11 @@ class ClassSamples(Sequence[ClassSample]):
         names, values = self._values[model]
         for name in classes:
             at = names.place(name)
-            if at is not None and at < len(values) and not isnan(value := float(values[at])):
+            if (
+                at is not None
+                and at < min(len(values), len(names.names))
+                and not isnan(value := float(values[at]))
+            ):
                 yield (name, self.forgetting, model), value
 
     def __repr__(self) -> str:

@@ -16,7 +16,22 @@ _BY_NAME: Final = {metric.name: metric for section in SECTIONS for metric in sec
 def family(name: str, samples: Sequence[tuple[tuple[str, ...], float | Histogram]]) -> Family:
     """Make samples the series of a metric of the table; raises KeyError for any other."""
     metric = _BY_NAME[name]
-    return Family(metric.name, metric.kind, metric.help, metric.labels, samples)
+    return Family(metric.name, metric.kind, metric.help, metric.labels, samples, metric.bounds)
+
+
+def with_labels(
+    name: str, added: Sequence[str], samples: Sequence[tuple[Mapping[str, str], float]]
+) -> Family:
+    """Make samples the series of a metric to which settings add labels; a label without a value is empty."""
+    metric = _BY_NAME[name]
+    labels = tuple(sorted((*metric.labels, *added)))
+    return Family(
+        metric.name,
+        metric.kind,
+        metric.help,
+        labels,
+        [(tuple(values.get(label, "") for label in labels), value) for values, value in samples],
+    )
 
 
 def single(name: str, value: float | None) -> Family:
@@ -56,17 +71,18 @@ def _main_or_landmark(value: str, main: str) -> bool:
     return value in {"landmark", main}
 
 
-_JUDGED: Final = {"opponent": _one_of("persistent", "majority")}
+JUDGED: Final = {"opponent": _one_of("persistent", "majority")}
 
 NEEDED: Final[Mapping[str, Mapping[str, Label]]] = {
     # Rules.
+    "model_info": {},
     "outcomes_total": {},
     "kappa_plus": {"forgetting": _fading},
     "effective_sample_size": {},
     "accuracy_bound_ratio": {"bound": _one_of("hoeffding", "hoeffding_upper")},
     "baseline_accuracy_ratio": {"forgetting": _main_or_landmark},
-    "verdict": _JUDGED,
-    "verdict_since_timestamp_seconds": _JUDGED,
+    "verdict": JUDGED,
+    "verdict_since_timestamp_seconds": JUDGED,
     "cohort_headline": {},
     "cohort_verdict": {},
     "cohort_verdict_since_timestamp_seconds": {},

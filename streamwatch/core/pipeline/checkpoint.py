@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import msgspec
 
 from streamwatch.core.estimators.kernel.table import TableFull
 from streamwatch.core.estimators.set import EstimatorSet, without
-from streamwatch.core.events import Outcome, fold_of, model_of
+from streamwatch.core.events import SEPARATOR, Outcome, fold_of, model_of
 from streamwatch.core.join.durable.packed import PackedError, reading
 from streamwatch.core.pipeline.journal import (
     COMPARISONS,
@@ -126,7 +127,7 @@ class Checkpoint:
         for position, model in self._left:
             models[model] = _ENCODER.encode(ModelCheckpoint(JournalPosition(number, position), None))
             self._retired[model] = number
-            self._journal.forget(model)
+        self._journal.forget(gone)
         self._left = []
         entry = self._journal.close(number)
         if self._all_new:
@@ -137,16 +138,17 @@ class Checkpoint:
             due.append(COMPARISONS)  # the journal does not say where a comparison ended
         self._all_new = False
         own: dict[str, bytes] = {}
+        self._journal.forget(due)
+        if COMPARISONS in due and self.monitors.comparisons is not None:
+            covered = ModelCheckpoint(JournalPosition(number), self.monitors.comparisons.snapshot())
+            own[PAIRS] = _ENCODER.encode(covered)
         alive = set(self.monitors.models()) if due else set[str]()
-        for model in due:
-            self._journal.forget(model)
-            if model == COMPARISONS and self.monitors.comparisons is not None:
-                covered = ModelCheckpoint(JournalPosition(number), self.monitors.comparisons.snapshot())
-                own[PAIRS] = _ENCODER.encode(covered)
-            elif model in alive:
-                models[model] = _ENCODER.encode(
-                    ModelCheckpoint(JournalPosition(number), self.monitors.snapshot(model))
-                )
+        chosen = [model for model in due if model in alive]
+        snapshots = self.monitors.snapshots(chosen)
+        covering = map(ModelCheckpoint, repeat(JournalPosition(number)), snapshots)
+        models |= zip(chosen, map(_ENCODER.encode, covering), strict=True)
+        if self._retired:
+            for model in chosen:
                 self._retired.pop(model, None)
         floor = self._journal.floor(number)
         for model in [model for model, gone in self._retired.items() if gone < floor]:
@@ -175,7 +177,7 @@ class Checkpoint:
 
         The verdict on a model looks at all of its folds: evaluated once more, they must stand at one place.
         """
-        chosen = {model_of(name) for name in (*due, *gone) if fold_of(name) is not None}
+        chosen = {model_of(name) for name in (*due, *gone) if SEPARATOR in name}
         if not chosen:
             return list(due)
         others = [

@@ -8,7 +8,9 @@ replace their outcomes in it; a start evaluates the outcomes that are left once 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from struct import Struct
 from typing import Annotated, Any, Final
 
@@ -21,19 +23,22 @@ from streamwatch.core.join.durable.packed import (
     Column,
     PackedError,
     pack_columns,
+    pack_scores,
     reading,
     steps_within,
     unpack_columns,
+    unpack_scores,
     values_within,
 )
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, Pairs
-from streamwatch.core.records import joined
+from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, SEGMENTS_FROM, OutcomeBatch, Pairs, moved
+from streamwatch.core.records import Records, joined
+from streamwatch.core.scores import NO_LISTS, ScoreLists, joined_lists
 
 # Encoding of outcomes as one packed value: columns, and the names that numbers in them stand for.
 #
 # 0xC1, length of the names 1, 4 bytes; msgpack never begins so names msgpack: models, classes,
 # `resolved_ms` of the first outcome, `made` of each model's first outcome, texts of segments, packed
-# columns of pairs, whether labels were sampled; the last three only if there are any columns
+# columns of pairs, whether labels were sampled, packed scores; the last four only if there are any columns
 # `packed.pack_columns`; those of segments, of probabilities of labels and of last classes only if there are
 # any
 #
@@ -59,8 +64,6 @@ _ENCODER = msgspec.msgpack.Encoder()
 _ROWS = msgspec.msgpack.Decoder(list[Outcome])
 _WRAP: Final = 2**32
 """Number at which `made` begins again at 0."""
-_OF_PAIRS: Final = 3
-"""Number of columns of `outcomes.Pairs`."""
 
 
 class _Names(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -73,21 +76,26 @@ class _Names(msgspec.Struct, array_like=True, omit_defaults=True):
     segments: list[Name] = []
     pairs: bytes = b""
     sampled: bool = False
+    scores: bytes = b""
 
 
 _NAMES = msgspec.msgpack.Decoder(_Names)
 
 
 def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
-    """Encode outcomes: as columns if they are an `OutcomeBatch` without scores, else one by one."""
-    batches = [part for part in parts if isinstance(part, OutcomeBatch) and not part.scores]
+    """Encode outcomes: as columns if they are an `OutcomeBatch`, else one by one."""
+    batches = [part for part in parts if isinstance(part, OutcomeBatch)]
     if len(batches) < len(parts):
         return _ENCODER.encode([outcome for part in parts for outcome in part])
-    models, classes, segments = _Numbers(), _Numbers(), _Numbers()
+    models, classes, segments = CommonNames(), CommonNames(), CommonNames()
     records = joined([batch.records for batch in batches])
     start = 0
-    for batch in batches:
+    scored, scores = [np.zeros(0, np.int64)], [NO_LISTS]
+    for batch in _with_equal_names(batches, records):
         some = records[start : start + len(batch)]
+        positions, own = batch.own_scores()
+        scored.append(start + positions)
+        scores.append(replace(own, classes=classes.of(own.classes, batch.classes)))
         start += len(batch)
         some["model"] = models.of(some["model"], batch.models)
         for name in _CLASSES:
@@ -98,9 +106,10 @@ def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
     made, steps = steps_within(records["model"], records["made"])
     pairs = _packed_pairs(batches, models, classes)
     resolved_ms, first_ms = records["resolved_ms"], int(records["resolved_ms"][0])
-    named = [list(models.numbers), list(classes.numbers), first_ms, made.tolist()]
+    named = [models.names, classes.names, first_ms, made.tolist()]
     sampled = bool(records["sampling"].any())
-    further = [list(segments.numbers), pairs, sampled]
+    packed = pack_scores(np.concatenate(scored), joined_lists(scores))
+    further = [segments.names, pairs, sampled, packed]
     while further and not further[-1]:
         further.pop()
     named += further
@@ -113,7 +122,7 @@ def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
         after_event,
         records["waited_ms"] - records["delay_ms"] - after_event,
     ]
-    if segments.numbers:
+    if segments.names:
         columns.append(records["scores"].astype(np.int64))
     if sampled:
         columns.append(records["sampling"].astype(np.int64))
@@ -170,7 +179,20 @@ def read(value: bytes) -> OutcomeBatch | list[Outcome]:
     if last_class is not None:
         records["last_class"] = _last_classes(last_class, len(classes))
     pairs = _unpacked_pairs(named, len(records)) if named.pairs else None
-    return OutcomeBatch(records, models, classes, {}, segments, pairs=pairs)
+    scores = _unpacked_scores(named, records)
+    return OutcomeBatch(records, models, classes, scores, segments, pairs)
+
+
+def _unpacked_scores(named: _Names, records: Records) -> ScoreLists:
+    """Unpack scores, and give their numbers to the outcomes; raises PackedError for an unknown class."""
+    if not named.scores:
+        return NO_LISTS
+    scored, scores = unpack_scores(named.scores, len(records))
+    if not _within(scores.classes, 0, len(named.classes)):
+        raise PackedError(f"expected numbers of {len(named.classes)} classes, got {scores.classes.max()}")
+    beside = np.maximum(records["scores"][scored] - SEGMENTS_FROM, -1)
+    records["scores"][scored] = np.arange(len(scored))
+    return replace(scores, beside=beside)
 
 
 def _sampling(column: Column) -> Column:
@@ -187,14 +209,13 @@ def _last_classes(column: Column, classes: int) -> Column:
     return column
 
 
-def _packed_pairs(batches: Sequence[OutcomeBatch], models: _Numbers, classes: _Numbers) -> bytes:
+def _packed_pairs(batches: Sequence[OutcomeBatch], models: CommonNames, classes: CommonNames) -> bytes:
     """Pack the pairs of consecutive batches with numbers here; empty without any."""
     found: list[Pairs] = []
     start = 0
     for batch in batches:
         if batch.pairs is not None:
-            own = np.empty_like(batch.pairs)
-            own[:, 0] = batch.pairs[:, 0] + start
+            own = moved(batch.pairs, start)
             own[:, 1] = models.of(batch.pairs[:, 1], batch.models)
             own[:, 2] = classes.of(batch.pairs[:, 2], batch.classes)
             found.append(own)
@@ -208,13 +229,15 @@ def _packed_pairs(batches: Sequence[OutcomeBatch], models: _Numbers, classes: _N
 
 def _unpacked_pairs(named: _Names, outcomes: int) -> Pairs:
     """Unpack what `_packed_pairs` gave; raises PackedError if a number is out of range."""
-    columns = np.stack(unpack_columns(named.pairs, _OF_PAIRS), axis=1).astype(np.int64)
+    columns = np.stack(unpack_columns(named.pairs, PAIR_COLUMNS), axis=1).astype(np.int64)
     if not _within(columns[:, 0], 0, outcomes):
         raise PackedError(f"expected pairs in the order of {outcomes} outcomes, got others")
     columns[:, 0] = np.cumsum(columns[:, 0])
     for number, most in enumerate((outcomes, len(named.models), len(named.classes))):
         if not _within(columns[:, number], 0, most):
             raise PackedError(f"expected pairs with numbers below {most}, got {columns[:, number].max()}")
+    if not _within(columns[:, 3], -_WRAP // 2, _WRAP // 2):
+        raise PackedError("expected pairs with 32 bits of a number of predictions, got more")
     return columns.astype(np.int32)
 
 
@@ -222,26 +245,89 @@ def models_of(outcomes: Sequence[Outcome]) -> list[str]:
     """Names of the models of outcomes, in the order in which they first appear."""
     if not isinstance(outcomes, OutcomeBatch):
         return list({outcome.model: None for outcome in outcomes})
-    column = outcomes.records["model"]
-    first = np.full(len(outcomes.models), len(column))
-    np.minimum.at(first, column, np.arange(len(column)))
-    numbers = np.flatnonzero(first < len(column))
-    ordered: list[int] = numbers[np.argsort(first[numbers])].tolist()
-    return [outcomes.models[number] for number in ordered]
+    return [outcomes.models[number] for number in _in_order(outcomes.records["model"], len(outcomes.models))]
 
 
-class _Numbers:
-    """Numbers of the names that occur, in the order in which they are asked for."""
+def _in_order(column: NDArray[np.int32], numbers: int) -> list[int]:
+    """Numbers in a column, all below `numbers`, in the order in which they first appear."""
+    first = np.full(numbers, -1)
+    first[column[::-1]] = np.arange(len(column))[::-1]  # the earliest is written last
+    found = np.flatnonzero(first >= 0)
+    return found[np.argsort(first[found])].tolist()
+
+
+class CommonNames:
+    """Numbers of names that several batches number differently, in the order in which they are asked for."""
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
+        self.names: list[str] = []
+        """Names by number; grows in place, so a number never stands for another name."""
+        self._numbers: dict[str, int] = {}
 
     def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
         """Numbers here of numbers there; -1 stays what it is."""
+        found = np.flatnonzero(np.bincount(column + 1, minlength=1)[1:])
+        wanted = [names[number] for number in found.tolist()]
+        fresh = [name for name in dict.fromkeys(wanted) if name not in self._numbers]
+        self._numbers.update(zip(fresh, range(len(self.names), len(self.names) + len(fresh)), strict=True))
+        self.names += fresh
         here = np.full(len(names) + 1, -1, np.int32)
-        for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
-            here[number] = self.numbers.setdefault(names[number], len(self.numbers))
+        here[found] = [self._numbers[name] for name in wanted]
         return here[column]
+
+
+class CommonBatches:
+    """Gives outcomes of several entries common numbers, so that each name is looked up once by estimators."""
+
+    def __init__(self) -> None:
+        self._models, self._classes, self._segments = CommonNames(), CommonNames(), CommonNames()
+
+    def of(self, outcomes: OutcomeBatch) -> OutcomeBatch:
+        """Number the names of outcomes, in place."""
+        records, models, classes = outcomes.records, self._models, self._classes
+        records["model"] = models.of(records["model"], outcomes.models)
+        for name in _CLASSES:
+            records[name] = classes.of(records[name], outcomes.classes)
+        records["last_class"] = classes.of(records["last_class"] - 1, outcomes.classes) + 1
+        pairs = outcomes.pairs
+        if pairs is not None:
+            pairs = pairs.copy()
+            pairs[:, 1] = models.of(pairs[:, 1], outcomes.models)
+            pairs[:, 2] = classes.of(pairs[:, 2], outcomes.classes)
+        scored, scores = outcomes.own_scores()
+        scores = replace(scores, classes=classes.of(scores.classes, outcomes.classes))
+        numbers = outcomes.segment_numbers()
+        if numbers is not None:
+            own = self._segments.of(numbers, outcomes.segments)
+            unscored = np.ones(len(records), np.bool_)
+            unscored[scored] = False
+            records["scores"][unscored] = np.where(own < 0, -1, own + SEGMENTS_FROM)[unscored]
+            scores = replace(scores, beside=own[scored])
+        records["scores"][scored] = np.arange(len(scored))
+        return OutcomeBatch(records, models.names, classes.names, scores, self._segments.names, pairs=pairs)
+
+
+def _with_equal_names(batches: Sequence[OutcomeBatch], records: NDArray[np.void]) -> Sequence[OutcomeBatch]:
+    """Put consecutive batches together whose numbers mean the same, without their pairs.
+
+    `records` are those of all batches, one after the other.
+    """
+    found: list[OutcomeBatch] = []
+    start = end = 0
+    for batch in batches:
+        end += len(batch)
+        if found and found[-1].models is batch.models and found[-1].classes is batch.classes:
+            alike = found[-1].segments is batch.segments or not (batch.segments or found[-1].segments)
+            if alike and not (len(batch.scores) or len(found[-1].scores)):
+                found.pop()
+            else:
+                start = end - len(batch)
+        else:
+            start = end - len(batch)
+        found.append(
+            OutcomeBatch(records[start:end], batch.models, batch.classes, batch.scores, batch.segments)
+        )
+    return found
 
 
 def _within(column: NDArray[Any], least: int, most: int) -> bool:
@@ -302,7 +388,7 @@ class Journal:
         if not parts:
             return b""
         paired = any(map(has_pairs, parts))
-        models = {model: None for part in parts for model in models_of(part)}
+        models = dict.fromkeys(chain.from_iterable(map(models_of, parts)))
         self._note(number, list(models), sum(map(len, parts)), paired=paired)
         return written(parts)
 
@@ -311,16 +397,17 @@ class Journal:
         self._note(number, models_of(outcomes), len(outcomes), paired=paired)
 
     def _note(self, number: int, models: Sequence[str], outcomes: int, *, paired: bool) -> None:
-        for model in models:
-            self._since.setdefault(model, number)
+        self._since |= dict.fromkeys([model for model in models if model not in self._since], number)
         if paired:
             self._since.setdefault(COMPARISONS, number)
         self._sizes.append((number, outcomes))
         self._total += outcomes
 
-    def forget(self, model: str) -> None:
-        """Note that a model needs none of the present entries: it has a new snapshot, or has retired."""
-        self._since.pop(model, None)
+    def forget(self, models: Collection[str]) -> None:
+        """Note that models need none of the present entries: they have new snapshots, or have retired."""
+        if models:
+            gone = set(models)
+            self._since = {model: first for model, first in self._since.items() if model not in gone}
 
     def overdue(self) -> list[str]:
         """Models to be snapshot so that the journal gets shorter, those that need its oldest entries first.
@@ -346,11 +433,14 @@ def unfolded_pairs(
     journal: Sequence[tuple[int, bytes]], behind: JournalPosition
 ) -> Iterator[tuple[int, Sequence[Outcome]]]:
     """Yield number and paired outcomes of every entry that the comparisons' snapshot does not cover."""
+    common = CommonBatches()
     for number, value in journal:
         if number > behind.commit:
             entry = _entry(number, value)
-            in_columns = isinstance(entry, OutcomeBatch)
-            yield number, entry.paired() if in_columns else [outcome for outcome in entry if outcome.pairs]
+            if isinstance(entry, OutcomeBatch):
+                yield number, common.of(entry.paired())
+            else:
+                yield number, [outcome for outcome in entry if outcome.pairs]
 
 
 def _entry(number: int, value: bytes) -> Sequence[Outcome]:
@@ -369,6 +459,7 @@ def unfolded(
     journal: Sequence[tuple[int, bytes]], behind: Mapping[str, JournalPosition]
 ) -> Iterator[tuple[int, Sequence[Outcome]]]:
     """Yield every entry's number, with its outcomes that are newer than the snapshots of their models."""
+    common = CommonBatches()
     nowhere = JournalPosition(-1, -1)
     for number, value in journal:
         entry = _entry(number, value)
@@ -380,7 +471,7 @@ def unfolded(
         if isinstance(entry, OutcomeBatch):
             wanted = np.array([first.get(model, -1) for model in entry.models], np.int64)
             chosen = np.arange(len(entry)) >= wanted[entry.records["model"]]
-            yield number, entry if chosen.all() else entry.only(chosen)
+            yield number, common.of(entry if chosen.all() else entry.only(chosen))
         else:
             yield (
                 number,

@@ -34,9 +34,10 @@ from streamwatch.core.join.models import joined_folds
 from streamwatch.core.join.rows import Digests
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch, joined_pairs
+from streamwatch.core.outcomes import OutcomeBatch, joined_pairs
 from streamwatch.core.predictions.registers import PredictionRegisters
 from streamwatch.core.records import RecordBatch, joined
+from streamwatch.core.scores import joined_lists
 from streamwatch.core.specs import JoinSpec
 
 # State of a pipeline as commits contain it.
@@ -96,27 +97,13 @@ def joined_outcomes(parts: Sequence[OutcomeBatch]) -> Sequence[Outcome]:
     """
     if len(parts) <= 1:
         return parts[0] if parts else ()
-    scores: dict[int, dict[str, float]] = {}
-    segments: dict[int, int] = {}
-    records = joined([part.records for part in parts])
-    start = 0
+    records, start, before = joined([part.records for part in parts]), 0, 0
     for part in parts:
-        carried = records["scores"][start : start + len(part)]
+        records["scores"][start + part.scored] += before
         start += len(part)
-        if not part.scores:
-            continue
-        scored = np.flatnonzero((carried >= 0) & (carried < SEGMENTS_FROM))
-        numbers: list[int] = carried[scored].tolist()
-        fresh = range(len(scores), len(scores) + len(numbers))
-        carried[scored] = fresh
-        for number, before in zip(fresh, numbers, strict=True):
-            scores[number] = part.scores[before]
-            if before in part.scored_segments:
-                segments[number] = part.scored_segments[before]
-    last = parts[-1]
-    return OutcomeBatch(
-        records, last.models, last.classes, scores, last.segments, segments, joined_pairs(parts)
-    )
+        before += len(part.scores)
+    last, scores = parts[-1], joined_lists([part.scores for part in parts])
+    return OutcomeBatch(records, last.models, last.classes, scores, last.segments, joined_pairs(parts))
 
 
 # Evaluation of outcomes, as pipelines need it.

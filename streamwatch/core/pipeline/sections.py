@@ -12,6 +12,7 @@ from streamwatch.core.estimators import registers
 from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.events import Name, model_of
 from streamwatch.core.join.durable.packed import reading
+from streamwatch.core.metrics.layered import Layered
 from streamwatch.core.specs import (
     AdwinSpec,
     ComparisonSpec,
@@ -234,17 +235,20 @@ _DECODER = msgspec.msgpack.Decoder(_Beginnings)
 
 def details_with_beginnings(
     details: Mapping[str, Mapping[str, object]], beginnings: Beginnings
-) -> dict[str, Mapping[str, object]]:
+) -> Mapping[str, Mapping[str, object]]:
     """Add epochs to what the API shows of models beside numbers, and what began after the model.
 
     Models without any details have none of these.
     """
-    return {model: {**shown, **_fields(model, shown, beginnings)} for model, shown in details.items()}
+    epochs, parts = dict(beginnings.epochs), dict(beginnings.parts)
+    return Layered(details, (), lambda model, shown: {**shown, **_fields(model, shown, epochs, parts)})
 
 
-def _fields(model: str, shown: Mapping[str, object], beginnings: Beginnings) -> dict[str, object]:
+def _fields(
+    model: str, shown: Mapping[str, object], epochs: Mapping[str, Epoch], parts: Mapping[str, int]
+) -> dict[str, object]:
     fields: dict[str, object] = {}
-    if (epoch := beginnings.epochs.get(model)) is not None:
+    if (epoch := epochs.get(model)) is not None:
         fields["evaluation_since_timestamp_seconds"] = epoch.since_ms / 1000.0
         fields["evaluation_changed"] = ", ".join(epoch.changed)
         fields["evaluation_outcomes_before"] = epoch.outcomes
@@ -252,7 +256,7 @@ def _fields(model: str, shown: Mapping[str, object], beginnings: Beginnings) -> 
     first = shown.get("first_seen_timestamp_seconds")
     begun = {
         part: since_ms / 1000.0
-        for part, since_ms in sorted(beginnings.parts.items())
+        for part, since_ms in sorted(parts.items())
         if isinstance(first, float) and first < since_ms / 1000.0
     }
     if begun:

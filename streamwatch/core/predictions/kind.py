@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Name, Outcome, Prediction, sampling_of
+from streamwatch.core.jit import entry
 from streamwatch.core.metrics.series import Family
+from streamwatch.core.scores import ScoreLists
 
 # Predictions as columns, in the order in which the join accepted them.
 
@@ -68,18 +70,58 @@ def batch_of(events: Sequence[Prediction]) -> PredictionBatch:
     return PredictionBatch(records, list(models), list(classes))
 
 
-def score_of(predicted_class: str, scores: Mapping[str, float] | None) -> float:
-    """Score of the predicted class divided by the sum of all; NaN without one, or if a score is invalid.
+def score_of(name: str, scores: Mapping[str, float] | None) -> float:
+    """Score of a class divided by the sum of all; NaN without one, or if a score is invalid.
 
     Scores that are negative or not finite, and those with sum 0, are invalid.
     """
-    score = None if not scores else scores.get(predicted_class)
+    score = None if not scores else scores.get(name)
     if scores is None or score is None:
         return math.nan
-    total = sum(scores.values())
+    total = 0.0
+    for each in scores.values():  # one after the other, as `shares_of`; `sum` rounds otherwise
+        total += each
     if not 0.0 < total < math.inf or min(scores.values()) < 0.0:  # a NaN makes the sum NaN
         return math.nan
     return min(1.0, score / total)
+
+
+def scores_of_classes(
+    lists: ScoreLists, numbers: NDArray[np.integer], classes: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """Score of one class of each of the predictions with these numbers, as `score_of` gives it."""
+    found = np.empty(len(numbers))
+    if not len(numbers):
+        return found
+    wanted = np.ascontiguousarray(numbers, np.int64), np.ascontiguousarray(classes, np.int64)
+    shares_of(lists.ends, lists.classes, lists.values, *wanted, found)
+    return found
+
+
+@entry
+def shares_of(ends: Any, classes: Any, values: Any, numbers: Any, wanted: Any, found: Any) -> None:
+    """Write the score of a class of each prediction, as `score_of` gives it.
+
+    Parameters
+    ----------
+    ends, classes, values
+        Attributes of `ScoreLists`.
+    numbers, wanted
+        int64 (n,): numbers of predictions, and of a class each.
+    found
+        float64 (n,), output.
+    """
+    for i in range(numbers.shape[0]):
+        number = numbers[i]
+        score, total, least = math.nan, 0.0, 0.0
+        for k in range(ends[number - 1] if number > 0 else 0, ends[number]):
+            total += values[k]
+            least = min(least, values[k])
+            if classes[k] == wanted[i]:
+                score = values[k]
+        found[i] = math.nan
+        if 0.0 < total < math.inf and least == 0.0 and score >= 0.0:  # false for NaN
+            found[i] = min(1.0, score / total)
 
 
 # Active hint: what changed among a model's predictions, as notifications report it.

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+import numpy as np
+
 from streamwatch.core import predictions as kinds
 from streamwatch.core.events import Outcome, Prediction
+from streamwatch.core.metrics.layered import Layered
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, PredictionRegister, batch_of
+from streamwatch.core.predictions.kind import (
+    ActiveHint,
+    PredictionBatch,
+    PredictionRegister,
+    batch_of,
+    scores_of_classes,
+)
+from streamwatch.core.scores import lists_of
 from streamwatch.core.specs import RegisterSpec
 
 
@@ -97,10 +107,9 @@ class PredictionRegisters:
 
 def details_with_predictions(
     details: Mapping[str, Mapping[str, object]], found: Mapping[str, Mapping[str, object]]
-) -> dict[str, Mapping[str, object]]:
+) -> Mapping[str, Mapping[str, object]]:
     """Add the details from predictions to models' details, also for models without outcomes."""
-    names = (*details, *(name for name in found if name not in details))
-    return {name: {**details.get(name, {}), **found.get(name, {})} for name in names}
+    return Layered(details, found, lambda model, shown: {**shown, **found.get(model, {})})
 
 
 # Compilation of the prediction registers' functions before they are needed, or their loading.
@@ -112,3 +121,5 @@ def warm_up_predictions(specs: Sequence[RegisterSpec]) -> None:
     scores = {"a": 0.9, "b": 0.1}
     registers.observe_events([Prediction("0", "warm-up", "a", 0, scores=scores)])
     registers.learn([Outcome("warm-up", "a", "a", 0, 0, scores=scores)])
+    zero = np.zeros(1, np.int64)
+    scores_of_classes(lists_of([{0: 1.0}], [-1]), zero, zero)

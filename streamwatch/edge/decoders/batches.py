@@ -16,6 +16,7 @@ from streamwatch.edge.decoders.mapping import AnyLocation, Constant, InTopic, To
 from streamwatch.edge.decoders.scanner.plan import plan_of, score_rules
 from streamwatch.edge.decoders.scanner.reader import ColumnReader
 from streamwatch.edge.keys import IdKeys
+from streamwatch.folds import Scheme
 
 FEWEST_AT_ONCE: Final = 512
 """Records left by the scanner that are decoded before it reads the others again; doubled each time."""
@@ -34,6 +35,8 @@ class Batches:
         What ids are known as, if not as they are.
     vocabulary
         Numbers names; one of its own if None.
+    folds
+        Which fold tests which id, if any may predict.
     """
 
     def __init__(
@@ -44,13 +47,24 @@ class Batches:
         locations: Mapping[str, AnyLocation | None],
         keys: IdKeys | None,
         vocabulary: Vocabulary | None,
+        folds: Scheme | None,
     ) -> None:
         self._vocabulary = vocabulary or Vocabulary()
         keys = keys or IdKeys()
         numbers = self._fixed_numbers(topic, mapping, locations)
         rules = score_rules(mapping, self._vocabulary.classes.fixed_number)
         prefix = keys.prefix.encode()
-        plan = plan_of(side, locations, numbers, mapping.timestamp_unit, mapping.kind, prefix, rules)
+        plan = plan_of(
+            side,
+            locations,
+            numbers,
+            mapping.timestamp_unit,
+            mapping.kind,
+            prefix,
+            rules,
+            reads_folds=folds is not None and folds.prequential,
+            least_probability=mapping.min_label_probability,
+        )
         self._reader = None
         if plan is not None:
             self._reader = ColumnReader(plan, self._vocabulary, mapping.classes, keep_texts=not keys.digest)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
 from streamwatch.edge.decoders.field_locations import FRAMED, INCOMPLETE
 from streamwatch.edge.decoders.fields import NAME, canonical_text, is_name, number_of, probability
-from streamwatch.edge.decoders.mapping import ClassOfLargest, ClassOfScore, Places
+from streamwatch.edge.decoders.mapping import ClassOfLargest, ClassOfScore, KeyOf, Places, Trimmed
 
 # Models and classes repeat, so what was once found valid is remembered, in tables of bounded size.
 
@@ -97,7 +98,7 @@ def class_rule(rule: Places | ClassOfScore | ClassOfLargest, classes: Names) -> 
         case ClassOfLargest(_, names):
             _check_names(names)
             return ByLargest(classes, names)
-        case str() | tuple():
+        case str() | tuple() | Trimmed() | KeyOf():
             return classes.judged
 
 
@@ -109,28 +110,46 @@ def by_class(raw: Any, classes: Sequence[str]) -> dict[str, Any] | None:
     return dict(zip(classes, values, strict=True)) if len(values) == len(classes) else None
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreAndThreshold:
+    """A score, and the threshold that its record has for it."""
+
+    score: Any
+    threshold: Any
+
+
 class ByThreshold:
     """The class `above` for a number of at least `threshold`, else `below`.
 
-    A number that is a `probability` must be in [0, 1], and is the score of `above`.
+    A number that is a `probability` must be in [0, 1], and is the score of `above`. Where records have the
+    threshold (it is a place), contents are `ScoreAndThreshold`.
     """
 
-    def __init__(self, threshold: float, above: str, below: str, *, probability: bool = False) -> None:
-        self._threshold, self._above, self._below = threshold, above, below
+    def __init__(self, threshold: float | str, above: str, below: str, *, probability: bool = False) -> None:
+        self._threshold = None if isinstance(threshold, str) else threshold
+        self._above, self._below = above, below
         self._probability = probability
 
     def __call__(self, raw: Any, missing: str) -> tuple[str, str]:
         """Judge one content."""
         if raw is None:
             return "", missing
+        threshold = self._threshold
+        if isinstance(raw, ScoreAndThreshold):
+            if raw.threshold is None:
+                return "", "missing_threshold"
+            threshold, raw = number_of(raw.threshold), raw.score
         number = number_of(raw)
         if number is None or (self._probability and probability(number) is None):
             return "", "invalid_score"
-        return self._above if number >= self._threshold else self._below, ""
+        if threshold is None:
+            return "", "invalid_threshold"
+        return self._above if number >= threshold else self._below, ""
 
     def scores(self, raw: Any) -> dict[str, float] | None:
         """Scores of both classes by a content that was judged; None where it is no probability."""
-        score = probability(number_of(raw)) if self._probability else None
+        number = raw.score if isinstance(raw, ScoreAndThreshold) else raw
+        score = probability(number_of(number)) if self._probability else None
         return None if score is None else {self._above: score, self._below: 1.0 - score}
 
 

@@ -8,10 +8,12 @@ from typing import Any, Final
 from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.fields import NAME, canonical_text, is_name
 from streamwatch.edge.decoders.mapping import (
+    Affixes,
     AnyLocation,
     Constant,
     FieldLocation,
     InArray,
+    InFields,
     InHeader,
     InKey,
     InTopic,
@@ -20,6 +22,7 @@ from streamwatch.edge.decoders.mapping import (
     Places,
     TopicMapping,
     parse_places,
+    parts_of,
     places_of,
 )
 from streamwatch.edge.decoders.paths import SCALAR, SCORES, Path, Row, ValuePaths
@@ -74,7 +77,7 @@ class FieldLocations:
                     fixed[slot] = text
                 case InKey() | InHeader():
                     self.outside[i] = location
-                case InArray() | Joined():
+                case InArray() | InFields() | Joined():
                     raise ValueError(f"{slot}: expected one place without arrays, got {location}")
                 case None:
                     pass
@@ -129,7 +132,7 @@ def located_joined(slot: str, places: Places | None) -> AnyLocation | None:
         location = None if places is None else parse_places(places)
     except ValueError as error:
         raise ValueError(f"{slot}: {error}") from None
-    for each in location.parts if isinstance(location, Joined) else (location,):
+    for each in parts_of(location):
         if isinstance(each, Constant) and not is_name(each.text):
             raise ValueError(f"{slot}: a constant must be {NAME}, got {places!r}")
     return location
@@ -163,7 +166,8 @@ def _text(content: bytes | None) -> object:
         return UNREADABLE
 
 
-# One text of the contents of several places, such as a model's name and its version.
+# One text of the contents of several places, such as a model's name and its version; or of one, without what
+# it begins or ends with.
 #
 # The texts follow one another with `/` between them: `fraud/7`. Different contents never give the same
 # text: in a text `%` is written `%25` and `/` is written `%2F`, and an optional place without a content
@@ -173,7 +177,9 @@ def _text(content: bytes | None) -> object:
 BETWEEN: Final = "/"
 
 
-def joined_text(contents: Sequence[Any], optional: Sequence[bool]) -> object:
+def joined_text(
+    contents: Sequence[Any], optional: Sequence[bool], affixes: Sequence[Affixes] | None = None
+) -> object:
     """Join the contents of places, each written as a single one would be.
 
     Parameters
@@ -183,6 +189,8 @@ def joined_text(contents: Sequence[Any], optional: Sequence[bool]) -> object:
     optional
         Of each place, whether there may be nothing. Empty text then is nothing, too, as records with a schema
         have it for a field that was not set.
+    affixes
+        Of each place, what its text loses; None where none loses anything.
 
     Returns
     -------
@@ -201,7 +209,10 @@ def joined_text(contents: Sequence[Any], optional: Sequence[bool]) -> object:
         text = canonical_text(content)
         if text is None:
             return UNREADABLE
-        texts.append(escaped(text))
+        texts.append(text if affixes is None else affixes[len(texts)].off(text))
+    if len(texts) == 1:
+        return texts[0] or None
+    texts = list(map(escaped, texts))
     if not any(texts):
         return None
     return INCOMPLETE if is_missing else BETWEEN.join(texts).rstrip(BETWEEN)
@@ -220,4 +231,7 @@ def fixed_text(places: Places | None) -> str | None:
     if not isinstance(location, Joined):
         return location.text if isinstance(location, Constant) else None
     texts = [part.text for part in location.parts if isinstance(part, Constant)]
-    return None if len(texts) < len(location.parts) else BETWEEN.join(map(escaped, texts))
+    if len(texts) < len(location.parts):
+        return None
+    text = joined_text(texts, location.optional, location.affixes)
+    return text if isinstance(text, str) else None

@@ -3,34 +3,72 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
-# The notation of places: `value.a.b`, `value.a[].b`, `key`, `key.a`, `header:x`, `topic`, `=text`.
+# The notation of places: `value.a.b`, `value.a[].b`, `value.a.*`, `value`, `key`, `key.a`, `header:x`,
+# `topic`, `=text`.
 #
-# A field of a mapping has one place, or several whose texts make one: `[value.model, value.version]`.
+# A field of a mapping has one place, or several whose texts make one: `[value.model, value.version]`; a text
+# may lose a beginning and an end, and may be the name of a field in place of its content.
 
 
-Step: TypeAlias = str | int
-"""A field's name, or an index."""
-Places: TypeAlias = str | tuple[str, ...]
-"""One place, or those whose texts are joined; in the latter a place that may be empty ends in `?`."""
+class Named(NamedTuple):
+    """Step to the one object of an array whose field has this text, as in `[key=model]`."""
+
+    field: str
+    text: str
+
+
+Step: TypeAlias = str | int | Named
+"""A field's name, an index, or an element by one of its fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """A place whose text loses a beginning and an end: `txn-17` → `17`. A text without them stays whole."""
+
+    place: str
+    strip_prefix: str = ""
+    strip_suffix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOf:
+    """The names of fields, each of which is an event: of an object (`value.scores`), or as `*` says."""
+
+    key_of: str
+
+    @property
+    def contents(self) -> str:
+        """The place of the fields' contents, with its `*`."""
+        return self.key_of if "*" in self.key_of else f"{self.key_of}.{ANY}"
+
+
+Part: TypeAlias = str | Trimmed | KeyOf
+Places: TypeAlias = Part | tuple[Part, ...]
+"""What makes one text: a place, or those whose texts are joined; in the latter a place that may be empty ends
+in `?`."""
 OPTIONAL: Final = "?"
 """End of a place, among several, that need not have a content. A field called so is written in quotes."""
+ANY: Final = "*"
+"""Sign for any text in the name of a field, or for any name. A field called so is written in quotes."""
 
 PLACE: Final = (
-    r'^(key(\.("([^"]|"")+"|[^.\[\]"][^.\[\]]*))*|topic|header:.+|=.+'
-    r'|value(\.("([^"]|"")+"|[^.\[\]"][^.\[\]]*)|\[[0-9]*\])+)$'
+    r'^(key(\.("([^"]|"")+"|[^.\[\]"*][^.\[\]*]*))*|topic|header:.+|=.+'
+    r'|value(\.("([^"]|"")+"|[^.\[\]"][^.\[\]]*)|\[([0-9]*|[^\[\]="]+=[^\[\]"]+)\])*)$'
 )
-"""The notation as a regular expression, for JSON Schema; `[]` at most once is not said by it."""
-_STEP = re.compile(r'\.(?:"((?:[^"]|"")+)"|([^.\[\]"][^.\[\]]*))|\[([0-9]{0,9})\]')
+"""The notation as a regular expression, for JSON Schema; `[]` or `*` at most once is not said by it."""
+_STEP = re.compile(
+    r'\.(?:"((?:[^"]|"")+)"|([^.\[\]"][^.\[\]]*))|\[(?:([0-9]{0,9})|([^\[\]="]+)=([^\[\]"]+))\]'
+)
 _NEGATIVE = re.compile(r"\[-\d+\]")
 
 
 @dataclass(frozen=True, slots=True)
 class InValue:
-    """Names of fields, each in the object before it, from the value on."""
+    """Names of fields, each in the object before it, from the value on; none for the value itself."""
 
     path: tuple[str, ...]
 
@@ -50,6 +88,26 @@ class InArray:
 
     path: tuple[Step, ...]
     each: tuple[Step, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InFields:
+    """Each field of an object whose name begins and ends so.
+
+    Attributes
+    ----------
+    path
+        Names of fields, and indices from 0, from the value to the object.
+    prefix, suffix
+        What stands before and behind `*` in the name.
+    each
+        The place in each of the fields' contents. None: the text that `*` stands for in its name.
+    """
+
+    path: tuple[Step, ...]
+    prefix: str
+    suffix: str
+    each: tuple[Step, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +137,23 @@ class Constant:
     text: str
 
 
-FieldLocation: TypeAlias = InValue | InArray | InKey | InHeader | InTopic | Constant
+FieldLocation: TypeAlias = InValue | InArray | InFields | InKey | InHeader | InTopic | Constant
+
+
+class Affixes(NamedTuple):
+    """Beginning and end that a text loses, where it has them."""
+
+    prefix: str = ""
+    suffix: str = ""
+
+    def off(self, text: str) -> str:
+        """The text without them."""
+        return text.removeprefix(self.prefix).removesuffix(self.suffix)
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Several places, whose texts make one (see `joined_text`).
+    """Places, whose texts make one (see `joined_text`): several, or one whose text loses something.
 
     Attributes
     ----------
@@ -92,10 +161,13 @@ class Joined:
         The places, in the order of their texts.
     optional
         Of each, whether it may have no content.
+    affixes
+        Of each, what its text loses.
     """
 
     parts: tuple[FieldLocation, ...]
     optional: tuple[bool, ...]
+    affixes: tuple[Affixes, ...]
 
 
 AnyLocation: TypeAlias = FieldLocation | Joined
@@ -109,15 +181,50 @@ def parse_places(places: Places) -> AnyLocation:
     ValueError
         A place is not in the notation.
     """
-    if isinstance(places, str):
-        return parse_field_location(places)
-    texts = [place.removesuffix(OPTIONAL) for place in places]
-    return Joined(
-        tuple(map(parse_field_location, texts)), tuple(place.endswith(OPTIONAL) for place in places)
-    )
+    match places:
+        case str():
+            return parse_field_location(places)
+        case KeyOf():
+            return _names_of(places)
+        case Trimmed():
+            return Joined(*_columns([(parse_field_location(places.place), False, _affixes(places))]))
+        case tuple():
+            return Joined(*_columns([_part(each) for each in places]))
 
 
-def parse_field_location(text: str) -> FieldLocation:
+def _columns(
+    parts: Sequence[tuple[FieldLocation, bool, Affixes]],
+) -> tuple[tuple[FieldLocation, ...], tuple[bool, ...], tuple[Affixes, ...]]:
+    locations, optional, affixes = zip(*parts, strict=True)
+    return locations, optional, affixes
+
+
+def _part(part: Part) -> tuple[FieldLocation, bool, Affixes]:
+    """One of several places: what it is, whether it may have no content, and what its text loses."""
+    if isinstance(part, KeyOf):
+        return _names_of(part), False, Affixes()
+    place = part if isinstance(part, str) else part.place
+    affixes = Affixes() if isinstance(part, str) else _affixes(part)
+    return parse_field_location(place.removesuffix(OPTIONAL)), place.endswith(OPTIONAL), affixes
+
+
+def _affixes(part: Trimmed) -> Affixes:
+    return Affixes(part.strip_prefix, part.strip_suffix)
+
+
+def _names_of(part: KeyOf) -> InFields:
+    """The location of fields' names."""
+    is_in_value = part.key_of.startswith("value")
+    location = parse_field_location(part.contents) if is_in_value else None
+    if not isinstance(location, InFields) or location.each:
+        raise ValueError(
+            f"key_of: expected an object, such as value.scores, or value.pred_* for fields that are called "
+            f"so, got {part.key_of!r}"
+        )
+    return replace(location, each=None)
+
+
+def parse_field_location(text: str) -> FieldLocation:  # noqa: PLR0911 - a form each
     """Read the notation of one place.
 
     Raises
@@ -133,24 +240,47 @@ def parse_field_location(text: str) -> FieldLocation:
         return Constant(text[1:])
     if text.startswith("header:") and len(text) > len("header:"):
         return InHeader(text[len("header:") :])
+    if text == "value":
+        return InValue(())
     steps = _steps(text.removeprefix("value")) if text.startswith("value") else []
     if not steps:
         raise ValueError(f"{_expected(text)}, got {text!r}")
-    if steps.count("[]") > 1:
-        raise ValueError(f"expected [] at most once (one event per element of one array), got {text!r}")
+    several = [at for at, step in enumerate(steps) if step == "[]" or isinstance(step, _Pattern)]
+    if len(several) > 1:
+        raise ValueError(
+            f"expected [] or * at most once (an event per element of one array, or per field of one object), "
+            f"got {text!r}"
+        )
     path = [step.name if isinstance(step, _Name) else step for step in steps]
-    if "[]" in steps:
-        at = steps.index("[]")
-        return InArray(tuple(path[:at]), tuple(path[at + 1 :]))
+    for at in several:
+        before, after = _plain(path[:at]), _plain(path[at + 1 :])
+        sign = steps[at]
+        if isinstance(sign, _Pattern):
+            return InFields(before, sign.prefix, sign.suffix, after)
+        return InArray(before, after)
     names = tuple(step for step in path if isinstance(step, str))
-    return InValue(names) if len(names) == len(path) else InArray(tuple(path))
+    return InValue(names) if len(names) == len(path) else InArray(_plain(path))
+
+
+def _plain(path: Sequence[_Pattern | Step]) -> tuple[Step, ...]:
+    return tuple(step for step in path if not isinstance(step, _Pattern))
 
 
 def notation(places: Places | None) -> str:
     """Write one place, or several, as settings have them; `null` without any."""
-    if places is None:
-        return "null"
-    return places if isinstance(places, str) else f"[{', '.join(places)}]"
+    match places:
+        case None:
+            return "null"
+        case str():
+            return places
+        case KeyOf(key_of):
+            return f"{{key_of: {key_of}}}"
+        case Trimmed(place, prefix, suffix):
+            lost = {"strip_prefix": prefix, "strip_suffix": suffix}
+            told = "".join(f", {key}: {text}" for key, text in lost.items() if text)
+            return f"{{place: {place}{told}}}"
+        case tuple():
+            return f"[{', '.join(map(notation, places))}]"
 
 
 def _in_key(text: str) -> InKey:
@@ -164,8 +294,15 @@ def _in_key(text: str) -> InKey:
 
 
 def is_each(location: FieldLocation | None) -> bool:
-    """Tell whether a place lies in each element of an array."""
-    return isinstance(location, InArray) and location.each is not None
+    """Tell whether a place lies in each element of an array, or in each field of an object."""
+    return isinstance(location, InFields) or (isinstance(location, InArray) and location.each is not None)
+
+
+def parts_of(location: AnyLocation | None) -> tuple[FieldLocation, ...]:
+    """The places that a location is made of: one, several, or none."""
+    if location is None:
+        return ()
+    return location.parts if isinstance(location, Joined) else (location,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,19 +312,35 @@ class _Name:
     name: str
 
 
-def _steps(text: str) -> list[_Name | int | Literal["[]"]]:
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """Names of fields: `*` with what stands before and behind it."""
+
+    prefix: str
+    suffix: str
+
+
+def _steps(text: str) -> list[_Name | _Pattern | Named | int | Literal["[]"]]:
     """The steps of a path, as far as it is one; nothing if it is none."""
-    steps: list[_Name | int | Literal["[]"]] = []
+    steps: list[_Name | _Pattern | Named | int | Literal["[]"]] = []
     at = 0
     while at < len(text):
         found = _STEP.match(text, at)
         if found is None:
             return []
-        quoted, name, index = found.groups()
-        if index is not None:
+        quoted, name, index, field_, text_ = found.groups()
+        if field_ is not None:
+            steps.append(Named(field_, text_))
+        elif index is not None:
             steps.append(int(index) if index else "[]")
+        elif quoted is not None:
+            steps.append(_Name(quoted.replace('""', '"')))
+        elif ANY not in name:
+            steps.append(_Name(name))
+        elif name.count(ANY) == 1:
+            steps.append(_Pattern(*name.split(ANY)))
         else:
-            steps.append(_Name(quoted.replace('""', '"') if quoted is not None else name))
+            return []
         at = found.end()
     return steps
 
@@ -200,29 +353,38 @@ def _expected(text: str) -> str:
             "expected value.list[0].field for one element, value.list[].field for one event per element, or "
             'value."name" for a name with dots or brackets'
         )
-    return "expected value.some.field, key, header:name, topic or a constant =text"
+    if text.startswith("value") and text.count(ANY) > 1:
+        return 'expected one * in a name, or value."name" for a name that has one'
+    return "expected value.some.field, value, key, header:name, topic or a constant =text"
 
 
 __all__ = [
+    "Affixes",
     "AnyLocation",
     "ClassOfLargest",
     "ClassOfScore",
     "Constant",
     "FieldLocation",
     "InArray",
+    "InFields",
     "InHeader",
     "InKey",
     "InTopic",
     "InValue",
     "Joined",
+    "KeyOf",
     "KindRule",
+    "Named",
+    "Part",
     "Places",
     "ScoreArray",
     "SidedMapping",
     "TimestampUnit",
     "TopicMapping",
+    "Trimmed",
     "parse_field_location",
     "parse_places",
+    "parts_of",
     "places_of",
 ]
 
@@ -243,7 +405,8 @@ class ClassOfScore:
     """A class by a threshold: `above` where the number at `score` is at least `threshold`, else `below`."""
 
     score: str
-    threshold: float
+    threshold: float | str
+    """A number, or the place of one."""
     above: str
     below: str
     probability: bool = False
@@ -314,6 +477,27 @@ class SidedMapping:
     mapping: TopicMapping
 
 
+def threshold_of(mapping: TopicMapping, slot: str) -> str | None:
+    """Give the place of the threshold by which a field's class is made; None without one."""
+    found: object = getattr(mapping, slot)
+    return found.threshold if isinstance(found, ClassOfScore) and isinstance(found.threshold, str) else None
+
+
+def all_places(mapping: TopicMapping) -> list[Places]:
+    """Every place that a mapping names, each once or more."""
+    found = [*(places_of(mapping, slot) for slot in SLOTS), *mapping.segments.values(), *mapping.when]
+    found += [threshold_of(mapping, slot) for slot in ("prediction", "label")]
+    found += [None if mapping.kind is None else mapping.kind.field]
+    return [place for place in found if place is not None]
+
+
+SLOTS: Final = (
+    *("id", "model", "prediction", "label", "timestamp", "scores", "fold"),
+    *("label_probability", "label_requested"),
+)
+"""Fields of a mapping that name a place."""
+
+
 def places_of(mapping: TopicMapping, slot: str) -> Places | None:
     """Give the place, or places, that a mapping names for a field, whatever is made of the content."""
     found: object = getattr(mapping, slot)
@@ -324,7 +508,7 @@ def places_of(mapping: TopicMapping, slot: str) -> Places | None:
             return largest
         case ScoreArray(array):
             return array
-        case str() | tuple() | None:
+        case str() | tuple() | Trimmed() | KeyOf() | None:
             return cast("Places | None", found)
         case _:
             raise TypeError(f"{slot}: expected a place, got {found!r}")
@@ -352,10 +536,14 @@ REASONS: Mapping[str, str] = {
     "invalid_timestamp": "its timestamp is not one in the configured unit, or outside 1970 to 9999",
     "invalid_scores": "its scores are not an object of class → probability, or too many",
     "invalid_score": "its score, of which a threshold makes the class, is no finite number or probability",
+    "missing_threshold": "has no threshold of its score where the mapping looks for it",
+    "invalid_threshold": "the threshold of its score is no finite number",
     "invalid_class_scores": "its scores, of which the largest makes the class, are no finite numbers",
-    "missing_elements": "has no array, or an empty one, where the mapping looks for one event per element",
+    "missing_elements": "has nothing, or nothing in it, where the mapping looks for one event per element or "
+    "field",
     "element_counts_differ": "arrays that the mapping reads element by element differ in length",
     "too_many_elements": "has more elements than are read of one record",
+    "invalid_text": "has a text that is not written as the topic's `decode` says",
     "not_in_envelope": "has not the form of the envelope that the settings name for its topic",
     "fold_without_scheme": "is a prediction of one fold, and the settings have no folds.scheme",
     "invalid_fold": "its fold is not a whole number from 0 to folds.k - 1",

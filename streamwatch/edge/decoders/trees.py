@@ -7,7 +7,7 @@ mapping is read by the decoder of its format, several times as fast, with the sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import msgspec
@@ -16,8 +16,9 @@ import numpy as np
 from streamwatch.core.events import Decoded, Event, EventGroup, Side
 from streamwatch.core.ports import Record
 from streamwatch.core.records import RecordBatch, batch_of
-from streamwatch.edge.decoders.class_rules import judged
+from streamwatch.edge.decoders.class_rules import ScoreAndThreshold, judged
 from streamwatch.edge.decoders.envelopes import EnvelopeKind, UnwrappedRecord
+from streamwatch.edge.decoders.explaining import explained
 from streamwatch.edge.decoders.field_locations import joined_text, located, located_joined, text_outside
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.judging import LABEL_SLOTS, PREDICTION_SLOTS, SAMPLING_SLOTS, Judge
@@ -26,19 +27,27 @@ from streamwatch.edge.decoders.mapping import (
     Constant,
     FieldLocation,
     InArray,
+    InFields,
     InHeader,
     InKey,
     InTopic,
     InValue,
     Joined,
+    Named,
     Places,
     SidedMapping,
     Step,
     TopicMapping,
+    all_places,
+    is_each,
+    notation,
     parse_places,
+    parts_of,
     places_of,
+    threshold_of,
 )
 from streamwatch.edge.decoders.paths import Row
+from streamwatch.edge.decoders.texts import TextRule, Texts
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
@@ -62,6 +71,8 @@ def walk(here: Any, steps: Sequence[Step]) -> Any:
     for step in steps:
         if isinstance(step, str):
             here = cast("dict[str, Any]", here).get(step) if isinstance(here, dict) else None
+        elif isinstance(step, Named):
+            here = _element_of(here, step)
         elif isinstance(here, list) and step < len(cast("list[Any]", here)):
             here = cast("list[Any]", here)[step]
         else:
@@ -69,16 +80,27 @@ def walk(here: Any, steps: Sequence[Step]) -> Any:
     return here
 
 
-def lookup(location: FieldLocation | None, topic: str) -> Lookup:
+def _element_of(array: Any, named: Named) -> Any:
+    """The first object of an array whose field has a text; None without one."""
+    if not isinstance(array, list):
+        return None
+    objects = (cast("dict[str, Any]", each) for each in cast("list[Any]", array) if isinstance(each, dict))
+    return next((each for each in objects if canonical_text(each.get(named.field)) == named.text), None)
+
+
+def lookup(location: FieldLocation | None, topic: str) -> Lookup:  # noqa: PLR0911 - a form each
     """A function from a record to the content of a place, which is None if there is nothing.
 
-    Of a place in each element of an array it gives the array.
+    Of a place in each element of an array it gives the array; of one in each field of an object, an array of
+    their names or contents.
     """
     match location:
         case None:
             return _nothing
         case InValue(path) | InArray(path):
             return lambda content: walk(content.tree, path)
+        case InFields():
+            return lambda content: _fields(walk(content.tree, location.path), location)
         case InTopic():
             return lambda _: topic
         case Constant(text):
@@ -87,6 +109,22 @@ def lookup(location: FieldLocation | None, topic: str) -> Lookup:
             return lambda content: walk(key_tree(content.record), path)
         case InKey() | InHeader():
             return lambda content: text_outside(content.record, location)
+
+
+def _fields(found: Any, location: InFields) -> list[Any] | str | None:
+    """Names or contents of an object's fields; None without any, a text in place of what is no object."""
+    if found is None:
+        return None
+    if not isinstance(found, dict):
+        return "no object"
+    start, end = location.prefix, location.suffix
+    least, most = len(start), len(end)
+    fields = [
+        (name[least : len(name) - most], content)
+        for name, content in cast("dict[str, Any]", found).items()
+        if len(name) > least + most and name.startswith(start) and name.endswith(end)
+    ]
+    return [name if location.each is None else content for name, content in fields] or None
 
 
 def key_tree(record: Record) -> Any:
@@ -141,6 +179,8 @@ class MappedPart:
         keys: IdKeys | None,
         folds: Scheme | None,
     ) -> None:
+        self._mapping = mapping
+        self._side: Literal["prediction", "label"] = side
         self._is_prediction = side == "prediction"
         self._slots = PREDICTION_SLOTS if self._is_prediction else LABEL_SLOTS
         self.judge = Judge(mapping, keys, folds)
@@ -156,15 +196,21 @@ class MappedPart:
             locations |= {f"segments.{name}": located("segments", place) for name, place in places}
         # A part is a place by itself: of a slot its only one, or one of several.
         self._parts = {slot: _named_parts(slot, location) for slot, location in locations.items()}
+        self._made: dict[str, Make] = {
+            slot: _joining(location) for slot, location in locations.items() if isinstance(location, Joined)
+        }
+        if (threshold := threshold_of(mapping, side)) is not None:
+            self._parts[side] |= {THRESHOLD: (located("threshold", threshold), False)}
+            self._made[side] = _with_threshold
         singles = {name: part for parts in self._parts.values() for name, (part, _) in parts.items()}
-        self._joined = {slot for slot, location in locations.items() if isinstance(location, Joined)}
         self._lookups = {part: lookup(location, topic) for part, location in singles.items()}
         self._optional = side if mapping.optional else None
         self._each: dict[str, tuple[Step, ...]] = {
-            part: location.each
+            part: location.each or ()
             for part, location in singles.items()
-            if isinstance(location, InArray) and location.each is not None
+            if is_each(location) and isinstance(location, InArray | InFields)
         }
+        self._names_events = _check_fields(mapping, side, singles)
         self._needed = {
             name
             for slot in _NEEDED & self._parts.keys()
@@ -197,6 +243,12 @@ class MappedPart:
         withdraws = withdraws and self._is_prediction
         return self.judge.null(content.record, record_ms, id_, self.model(content), withdraws=withdraws)
 
+    def explain(self, reason: str, content: Content) -> str:
+        """Say where the mapping looked for what a record lacks; nothing of what is the other side's."""
+        if reason.startswith(f"missing_{'label' if self._is_prediction else 'prediction'}"):
+            return ""
+        return explained(reason, self._mapping, self._side, content.tree, content.record)
+
     def events(self, content: Content, record_ms: int) -> Iterable[Event]:
         """The events of one record; none if the class is optional and not there."""
         contents = {part: find(content) for part, find in self._lookups.items()}
@@ -206,7 +258,7 @@ class MappedPart:
             return (self._judged(self._row(contents), content.record, record_ms),)
         reason, count = self._counted(contents)
         id_: str | None = None
-        if not reason and not self._is_each("id"):
+        if not reason and not self._names_events:
             id_, reason = judged(self._content("id", contents), "missing_id", "invalid_id")
         if reason:
             return (self.judge.invalid(content.record, reason, self.model(content)),)
@@ -229,14 +281,14 @@ class MappedPart:
 
     def _content(self, slot: str, contents: Mapping[str, Any]) -> Any:
         """The content of a slot, from those of its parts."""
-        if slot not in self._joined:
+        make = self._made.get(slot)
+        if make is None:
             return contents[slot]
-        parts = self._parts[slot]
-        return joined_text([contents[part] for part in parts], [may_miss for _, may_miss in parts.values()])
+        return make([contents[part] for part in self._parts[slot]])
 
     def _row(self, contents: Mapping[str, Any], id_: str | None = None) -> Row:
         """Contents of the slots; `id_` is that of an element without one of its own, known by its place."""
-        if id_ is None and not self._joined:
+        if id_ is None and not self._made:
             return tuple(contents.values())
         row = {slot: self._content(slot, contents) for slot in self._parts}
         return tuple((row if id_ is None else row | {"id": id_}).values())
@@ -266,7 +318,50 @@ class MappedPart:
         return ("too_many_elements", 0) if count > MAX_ELEMENTS else ("", count)
 
 
-def _named_parts(slot: str, location: AnyLocation | None) -> Mapping[str, tuple[FieldLocation | None, bool]]:
+Make: TypeAlias = Callable[[Sequence[Any]], Any]
+"""From the contents of a slot's parts to its own."""
+THRESHOLD: Final = "threshold"
+"""Name of the part that is the threshold of a score."""
+
+
+def _joining(location: Joined) -> Make:
+    affixes = location.affixes if any(map(any, location.affixes)) else None
+    return lambda contents: joined_text(contents, location.optional, affixes)
+
+
+def _with_threshold(contents: Sequence[Any]) -> ScoreAndThreshold | None:
+    score, threshold = contents
+    return None if score is None else ScoreAndThreshold(score, threshold)
+
+
+def _check_fields(mapping: TopicMapping, side: str, singles: Mapping[str, FieldLocation | None]) -> bool:
+    """Tell whether elements are events of ids or models of their own: else the id has a number behind it.
+
+    Raises
+    ------
+    ValueError
+        Fields of an object are events, and it is not said of which models or ids, or of which classes.
+    """
+    parts = {part: location for part, location in singles.items() if isinstance(location, InFields)}
+    if not parts:
+        return any(part.partition("/")[0] == "id" and is_each(location) for part, location in singles.items())
+    objects = {(each.path, each.prefix, each.suffix) for each in parts.values()}
+    if len(objects) > 1 or any(isinstance(each, InArray) and is_each(each) for each in singles.values()):
+        raise ValueError("expected the fields of one object to be events, got several objects or arrays")
+    if not any(part.partition("/")[0] == side for part in parts):
+        raise ValueError(
+            f"{side}: expected a place in the fields that key_of names, such as value.scores.*, "
+            f"got {notation(places_of(mapping, side))}"
+        )
+    if not any(part.partition("/")[0] in {"id", "model"} for part in parts):
+        raise ValueError(
+            f"model: expected {{key_of: …}} where each field of an object is a {side}, "
+            f"got {notation(mapping.model)}"
+        )
+    return True
+
+
+def _named_parts(slot: str, location: AnyLocation | None) -> dict[str, tuple[FieldLocation | None, bool]]:
     """Places of a slot by a name for each, and whether there may be nothing; one is called like its slot."""
     if not isinstance(location, Joined):
         return {slot: (location, False)}
@@ -287,38 +382,23 @@ ReadValue: TypeAlias = Callable[[bytes], "Any | UnreadableValue"]
 
 def needs_trees(mapping: TopicMapping) -> bool:
     """Tell whether a mapping asks for more than one field by name for each of its own."""
-    several = isinstance(mapping.id, tuple) or isinstance(mapping.model, tuple)
-    plain = (mapping.prediction, mapping.label, mapping.scores)
-    made_of_scores = not all(place is None or isinstance(place, str) for place in plain)
-    beside = bool(mapping.segments) or mapping.label_probability is not None
-    return several or made_of_scores or beside or needs_whole_values(mapping)
+    made = (mapping.id, mapping.model, mapping.prediction, mapping.label, mapping.scores)
+    plain = all(place is None or isinstance(place, str) for place in made)
+    beside = bool(mapping.segments) or mapping.label_probability is not None or bool(mapping.when)
+    return not plain or beside or mapping.optional or any(map(_is_deep, all_places(mapping)))
 
 
-def needs_whole_values(mapping: TopicMapping) -> bool:
-    """Tell whether a mapping asks for more than fields by name, and what is made of their contents."""
-    if mapping.when or mapping.optional or isinstance(mapping.prediction, tuple):
-        return True
-    if isinstance(mapping.label, tuple):
-        return True
-    kind = None if mapping.kind is None else mapping.kind.field
-    return any(_is_deep(places_of(mapping, slot)) for slot in _SLOTS) or _is_deep(kind)
-
-
-_SLOTS: Final = (
-    *("id", "model", "prediction", "label", "timestamp", "scores", "fold"),
-    *("label_probability", "label_requested"),
-)
-
-
-def _is_deep(places: Places | None) -> bool:
-    """Tell whether a place lies in an array, or in a field of the key."""
+def _is_deep(places: Places) -> bool:
+    """Tell whether a place is no field by name: in an array, in any field, in the key, or the whole value."""
     try:
-        location = None if places is None else parse_places(places)
+        location = parse_places(places)
     except ValueError:
         return False  # whichever decoder is built says what is wrong, and with which field
     return any(
-        isinstance(each, InArray) or (isinstance(each, InKey) and bool(each.path))
-        for each in (location.parts if isinstance(location, Joined) else (location,))
+        isinstance(each, InArray | InFields)
+        or (isinstance(each, InKey) and bool(each.path))
+        or each == InValue(())
+        for each in parts_of(location)
     )
 
 
@@ -340,6 +420,8 @@ class TreeDecoder:
         What valid ids are known as from here on, if not as they are.
     folds
         Which fold tests which id.
+    texts
+        Texts in values that hold more.
 
     Raises
     ------
@@ -355,11 +437,13 @@ class TreeDecoder:
         envelope: EnvelopeKind | None = None,
         keys: IdKeys | None = None,
         folds: Scheme | None = None,
+        texts: Sequence[TextRule] = (),
     ) -> None:
         ordered = sorted(mappings, key=lambda each: each.side != "prediction")
         self._parts = [MappedPart(topic, each.side, each.mapping, keys, folds) for each in ordered]
         self._read = read
         self._open = None if envelope is None else envelope.open
+        self._texts = Texts(texts) if texts else None
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
         """Decode records into rows that all name objects, with their own timestamps."""
@@ -373,7 +457,7 @@ class TreeDecoder:
 
     def decode(self, record: Record, record_ms: int) -> Decoded:
         """Decode one record: the event if it holds one, or `EventGroup`."""
-        opened = self._opened(record)
+        opened = self._opened(record, self._read)
         if opened is None:
             return EventGroup((), record_ms)
         if isinstance(opened, str):
@@ -383,14 +467,40 @@ class TreeDecoder:
             return _together(self._nulls(content, record_ms), record_ms)
         return self._mapped(content, record_ms)
 
-    def _opened(self, record: Record) -> UnwrappedRecord | str | None:
+    def explain(self, record: Record, reason: str, read: ReadValue | None = None) -> str:
+        """Say where the record was looked at and which fields are there.
+
+        Parameters
+        ----------
+        record
+            The record, and …
+        reason
+            … why it is invalid.
+        read
+            Reads the whole of values, where the decoder's own reader does not.
+        """
+        opened = self._opened(record, read or self._read)
+        if not isinstance(opened, UnwrappedRecord):
+            return ""
+        content = Content(record, opened.tree)
+        parts = [part for part in self._parts if part.applies(content) is not False]
+        told = dict.fromkeys(part.explain(reason, content) for part in parts)
+        return "; ".join(each for each in told if each)
+
+    def _opened(self, record: Record, read: ReadValue) -> UnwrappedRecord | str | None:
         """What is left to be mapped of a record, the reason why it is invalid, or None if it is skipped."""
         if record.value is None:
             return record.fault or UnwrappedRecord(None, deleted=True)
-        tree = self._read(record.value)
+        tree = read(record.value)
         if isinstance(tree, UnreadableValue):
             return tree.reason
-        return UnwrappedRecord(tree) if self._open is None else self._open(tree, record)
+        opened = UnwrappedRecord(tree) if self._open is None else self._open(tree, record)
+        if self._texts is None or not isinstance(opened, UnwrappedRecord):
+            return opened
+        try:
+            return replace(opened, tree=self._texts.read(opened.tree))
+        except ValueError:
+            return "invalid_text"
 
     def _mapped(self, content: Content, record_ms: int) -> Decoded:
         events: list[Event] = []

@@ -17,8 +17,14 @@ from typing import Any
 import msgspec
 from yarl import URL
 
-from streamwatch.core.alerting.notification import IncidentAlarm, Notification, Severity, ToldHint
-from streamwatch.core.alerting.rules import EARLY_HINT
+from streamwatch.core.alerting.notification import (
+    IncidentAlarm,
+    Notification,
+    Severity,
+    ToldComparison,
+    ToldHint,
+)
+from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT
 from streamwatch.edge.receivers.kind import (
     Configured,
     EndpointSpec,
@@ -51,20 +57,27 @@ class Alertmanager:
             return _written([self._digest(notification)])
         if notification.hint is not None:
             return _written([self._hint(notification, notification.hint, now_ms)])
+        if notification.comparison is not None:
+            return _written([self._comparison(notification, notification.comparison, now_ms)])
         # An alarm that ended before may have begun again in a later incident: its end is told once.
         news = notification.news
         parts = (part for part in notification.parts if part.is_open or part.alarm.detector in news)
         return _written([self._alert(notification, part, now_ms) for part in self._wanted(parts)])
 
     def reminder(self, open_incidents: Sequence[Notification], now_ms: int) -> HttpRequestBody:
-        """All open alarms and hints again."""
+        """All open alarms, hints and verdicts on challengers again."""
         alarms = [
             self._alert(incident, part, now_ms)
             for incident in open_incidents
             for part in self._wanted(part for part in incident.parts if part.is_open)
         ]
         hints = [self._hint(each, each.hint, now_ms) for each in open_incidents if each.hint is not None]
-        return _written(alarms + hints)
+        compared = [
+            self._comparison(each, each.comparison, now_ms)
+            for each in open_incidents
+            if each.comparison is not None
+        ]
+        return _written(alarms + hints + compared)
 
     def _wanted(self, parts: Iterable[IncidentAlarm]) -> Iterable[IncidentAlarm]:
         return (part for part in parts if self.severities is None or part.severity in self.severities)
@@ -75,6 +88,7 @@ class Alertmanager:
             notification,
             {
                 "labels": {
+                    **notification.labels,
                     **self.labels,
                     "alertname": name,
                     "severity": part.severity,
@@ -94,6 +108,7 @@ class Alertmanager:
             notification,
             {
                 "labels": {
+                    **notification.labels,
                     **self.labels,
                     "alertname": "StreamwatchEarlyHint",
                     "severity": notification.severity,
@@ -102,6 +117,27 @@ class Alertmanager:
                 },
                 "annotations": _annotations(notification, self.external_url) | figures,
                 **self._span(active.given_ms, hint.ended_at_ms, now_ms),
+            },
+        )
+
+    def _comparison(self, notification: Notification, told: ToldComparison, now_ms: int) -> dict[str, Any]:
+        figures = {"verdict": "better" if told.verdict > 0 else "worse", "basis": told.basis}
+        if told.status:
+            figures["status"] = told.status
+        return self._written_alert(
+            notification,
+            {
+                "labels": {
+                    **notification.labels,
+                    **self.labels,
+                    "alertname": "StreamwatchComparison",
+                    "severity": notification.severity,
+                    "model": told.challenger,
+                    "champion": told.champion,
+                    "detector": COMPARISON,
+                },
+                "annotations": _annotations(notification, self.external_url) | figures,
+                **self._span(told.since_ms, told.ended_at_ms, now_ms),
             },
         )
 
@@ -136,11 +172,14 @@ class Alertmanager:
 
 
 def _annotations(notification: Notification, external_url: str) -> dict[str, str]:
-    return {
+    annotations = {
         "summary": title(notification),
         "description": description(notification, external_url),
         "incident": notification.incident,
     }
+    if notification.runbook_url:
+        annotations["runbook_url"] = notification.runbook_url
+    return annotations
 
 
 def _figures(part: IncidentAlarm) -> dict[str, str]:
@@ -204,4 +243,5 @@ KIND = ReceiverKind(
         OwnKey("repeat_interval", "duration", "how often open alarms are sent again.", default=60_000),
     ),
     configure,
+    groups=True,
 )

@@ -121,9 +121,20 @@ class HttpReceiver:
         return self._spec.repeat_interval_seconds if self._reminder else None
 
     def wants(self, notification: Notification) -> bool:
-        """Tell whether a receiver is sent notifications of a severity that the incident has."""
-        severities = self._spec.severities
-        return severities is None or not severities.isdisjoint(notification.severities)
+        """Tell whether a receiver is sent a notification: by its kind, its severities, the model's labels."""
+        spec = self._spec
+        if notification.comparison is not None:
+            wanted = spec.comparisons
+        else:
+            wanted = spec.retraining if notification.kind == "retraining" else spec.alarms
+        if not wanted and notification.gathered is None:
+            return False
+        if spec.severities is not None and spec.severities.isdisjoint(notification.severities):
+            return False
+        if not notification.model:
+            return True
+        labels = notification.labels
+        return all(labels.get(name) == value for name, value in spec.matchers.items())
 
     async def open(self) -> None:
         """Make a session in the running loop."""

@@ -43,6 +43,14 @@ class EndpointSpec:
     timeout_seconds: float = 10.0
     severities: frozenset[Severity] | None = None
     """Severities it is told; None: all."""
+    matchers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Labels that a model must have for it to be told of it."""
+    alarms: bool = True
+    """Whether it is told of alarms and hints."""
+    retraining: bool = False
+    """Whether it is told of models to be retrained."""
+    comparisons: bool = False
+    """Whether it is told of verdicts on challengers."""
     repeat_interval_seconds: float | None = None
     """Seconds between repetitions of open incidents; None: never."""
     ca_file: str | None = None
@@ -98,3 +106,5 @@ class ReceiverKind(NamedTuple):
     configure: Callable[[EndpointSpec, ReceiverOptions], Configured]
     default_url: str = ""
     """Where the section names no URL; empty where it has to."""
+    groups: bool = False
+    """Whether the receiver groups notifications by itself, so that each is sent to it at once."""

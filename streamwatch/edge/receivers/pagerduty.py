@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.core.alerting.rules import EARLY_HINT
+from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT
 from streamwatch.edge.receivers.kind import (
     Configured,
     EndpointSpec,
@@ -40,7 +40,7 @@ class PagerDuty:
         event: dict[str, Any] = {
             "routing_key": self.routing_key,
             "event_action": "resolve" if notification.kind == "resolved" else "trigger",
-            "dedup_key": notification.incident,
+            "dedup_key": notification.id if notification.kind == "retraining" else notification.incident,
             "payload": self._payload(notification),
             "client": "streamwatch",
         }
@@ -63,6 +63,10 @@ class PagerDuty:
                 "notification": notification.id,
             },
         }
+        if notification.labels:
+            payload["custom_details"]["labels"] = notification.labels
+        if notification.runbook_url:
+            payload["custom_details"]["runbook_url"] = notification.runbook_url
         if notification.parts:
             payload["component"] = notification.model
             payload["group"] = ", ".join(notification.detectors)
@@ -71,14 +75,24 @@ class PagerDuty:
             payload["component"] = notification.model
             payload["group"] = EARLY_HINT
             payload["custom_details"]["hint"] = notification.hint.as_told
+        if notification.comparison is not None:
+            payload["component"] = notification.model
+            payload["group"] = COMPARISON
+            payload["custom_details"]["comparison"] = notification.comparison
         return payload
 
 
 def _class_of(notification: Notification) -> str:
     if notification.digest is not None:
         return "drift digest"
+    if notification.gathered is not None:
+        return "digest"
+    if notification.kind == "retraining":
+        return "retraining"
     if notification.hint is not None:
         return "early hint"
+    if notification.comparison is not None:
+        return "comparison"
     drifts = any(part.alarm.judgement is None for part in notification.parts)
     return "drift" if drifts else "verdict"
 

@@ -20,13 +20,13 @@ from streamwatch.edge.receivers.kind import (
     ReceiverKind,
     ReceiverOptions,
 )
-from streamwatch.edge.receivers.texts import class_of, description, iso, link, share, title
+from streamwatch.edge.receivers.texts import class_of, description, iso, labelled, link, share, title
 from streamwatch.edge.receivers.texts import figures as hint_figures
 
 _HEADER = 150
 _SECTION = 3_000
 """Characters Slack takes in a header and in a section."""
-_SIGNS = {"firing": "🔴", "updated": "🟠", "resolved": "🟢", "digest": "📋"}
+_SIGNS = {"firing": "🔴", "updated": "🟠", "resolved": "🟢", "digest": "📋", "retraining": "🔁"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,8 @@ class Slack:
         sign = _SIGNS[notification.kind]
         if notification.hint is not None and notification.kind == "firing":
             sign = "🟡"  # no alarm
+        if notification.comparison is not None:
+            sign = "⚪" if notification.kind == "resolved" else "🏆"
         headline = f"{sign} {title(notification)}"
         blocks: list[dict[str, Any]] = [
             {
@@ -72,6 +74,14 @@ class Slack:
                 figures[f"Share of {class_of(hint.as_told)}"] = hint_figures(hint.as_told)
             fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
             blocks.append({"type": "section", "fields": fields})
+        if (told := notification.comparison) is not None:
+            figures = {"Challenger": told.challenger, "Champion": told.champion}
+            figures["Verdict"] = f"by {told.basis}{f', {told.status}' * bool(told.status)}"
+            fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
+            blocks.append({"type": "section", "fields": fields})
+        if notification.labels or notification.runbook_url:
+            told = [labelled(notification.labels), notification.runbook_url]
+            blocks.append({"type": "context", "elements": [_markdown(" · ".join(filter(None, told)))]})
         footer = f"{notification.incident} · {iso(notification.issued_ms)}"
         blocks.append({"type": "context", "elements": [_markdown(footer)]})
         if self.external_url:

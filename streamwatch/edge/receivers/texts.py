@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from streamwatch.core.alerting.alternation import HOUR_MS, Alternation
-from streamwatch.core.alerting.notification import IncidentAlarm, Notification, ToldHint
+from streamwatch.core.alerting.notification import (
+    Gathered,
+    IncidentAlarm,
+    Notification,
+    ToldComparison,
+    ToldHint,
+)
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
+from streamwatch.core.estimators.notifying.false_alarms import said
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.predictions.early_hints.view import OTHERS
@@ -132,6 +140,50 @@ def hint_sentences(hint: ToldHint) -> str:
     )
 
 
+# Texts of comparisons: which model is better, since when, and how sure that is.
+
+
+_ENDED = {
+    "verdict_changed": "the models' latest common labels do not show it any more",
+    "retracted": "it was early, and was not confirmed once all labels were in",
+    "no_longer_compared": "the two are no longer compared",
+}
+
+
+def comparison_title(told: ToldComparison) -> str:
+    """One line, for a phone."""
+    if told.reason is not None:
+        return f"No longer shown that {told.challenger} is {_side(told)} than {told.champion}"
+    since = f"{iso_minutes(told.since_ms)}{f' ({told.status})' * bool(told.status)}"
+    return f"Challenger {told.challenger} is {_side(told)} than champion {told.champion} since {since}"
+
+
+def comparison_sentences(told: ToldComparison) -> str:
+    """A few sentences: which model is better, what that rests on, and what can be done about it."""
+    if told.reason is not None:
+        return (
+            f"That {told.challenger} is {_side(told)} than {told.champion} since {iso(told.since_ms)} is "
+            f"no longer said: {_ENDED[told.reason]}."
+        )
+    if told.basis == "labels":
+        rests = "It is by the order of labels, which labels that come late in a biased way can falsify."
+    elif told.status == "confirmed":
+        rests = "It is by cohorts of prediction time, and confirmed: all labels of these predictions are in."
+    else:
+        rests = (
+            "It is by cohorts of prediction time, and early: it is confirmed or retracted once all labels of "
+            "these predictions are in."
+        )
+    return (
+        f"On ids that both have predicted, {told.challenger} is {_side(told)} than {told.champion} since "
+        f"{iso(told.since_ms)}, as of {iso(told.said_ms)}. {rests}"
+    )
+
+
+def _side(told: ToldComparison) -> str:
+    return "better" if told.verdict > 0 else "worse"
+
+
 def figures(hint: ActiveHint) -> str:
     """From what to what: shares in percent, scores as they are."""
     if hint.predicted_class is not None:
@@ -159,6 +211,8 @@ REASONS = {
     "accepted_as_new_level": "the error did not come back, and this level now counts as normal",
     "verdict_changed": "the verdict has changed",
     "retracted": "an early verdict was not confirmed once all labels were in",
+    "labels_changed": "the mix of labels that arrived has changed; predictions of that time err as those "
+    "before them, as far as their cohorts show",
     "model_retired": "the model has been idle for a long time and is no longer watched",
 }
 
@@ -221,10 +275,54 @@ def title(notification: Notification) -> str:
     if digest is not None:
         n = digest.alarms
         return f"{test}{n} older drift alarm{'s' if n != 1 else ''} found while catching up"
+    if notification.gathered is not None:
+        return f"{test}{gathered_title(notification.gathered)}"
     if notification.hint is not None:
         return f"{test}{hint_title(notification.hint)}"
+    if notification.comparison is not None:
+        update = "Update: " if notification.kind == "updated" else ""
+        return f"{test}{update}{comparison_title(notification.comparison)}"
+    if notification.kind == "retraining":
+        since = iso_minutes(notification.started_at_ms)
+        return f"{test}Retraining of {notification.model} is due: {_state(notification)} since {since}"
     update = "Update: " if notification.kind == "updated" else ""
     return f"{test}{update}{_state(notification)}"
+
+
+def gathered_title(gathered: Gathered) -> str:
+    """One line for a digest of notifications: how many models, and how many alarms began and are over."""
+    models = f"{gathered.models} model{'s' if gathered.models != 1 else ''}"
+    told = ", ".join(
+        f"{number} {words}"
+        for number, words in (
+            (gathered.firing, "began"),
+            (gathered.notifications - gathered.firing - gathered.resolved, "have news"),
+            (gathered.resolved, "are over" if gathered.resolved != 1 else "is over"),
+        )
+        if number
+    )
+    return f"{models}: {gathered.notifications} notifications at once ({told})"
+
+
+def gathered_lines(gathered: Gathered) -> list[str]:
+    """A line for each notification that a digest lists, the labels of its model in brackets."""
+    return [
+        f"{title(each)}{f' ({labels})' if (labels := labelled(each.labels)) else ''}"
+        for each in gathered.listed
+    ]
+
+
+def labelled(labels: Mapping[str, str]) -> str:
+    """Labels as a text, as in `team=payments, tier=gold`."""
+    return ", ".join(f"{name}={value}" for name, value in labels.items())
+
+
+def gathered_sentences(gathered: Gathered) -> str:
+    """All lines of a digest of notifications, and how many more there were."""
+    lines = "\n".join(f"• {line}" for line in gathered_lines(gathered))
+    more = gathered.notifications - len(gathered.listed)
+    beyond = f"\nand {more} more; the page and the API have all." if more > 0 else ""
+    return f"{lines}{beyond}\n"
 
 
 def description(notification: Notification, external_url: str = "") -> str:
@@ -247,8 +345,12 @@ def look_first(notification: Notification, external_url: str = "") -> str:
         return ""
     if notification.hint is not None:
         what = LOOK_AT
+    elif notification.comparison is not None:
+        what = "the lead and its interval"
     elif notification.digest is not None:
         what = "the models with most alarms, which the page lists first"
+    elif notification.gathered is not None:
+        what = "what these models have in common: a topic, a source of labels, a release"
     elif (shift := notification.shift) is not None and shift.looks_like == "classes":
         what = "the share of each class"
     elif any(_misleads(part) for part in notification.parts):
@@ -258,7 +360,8 @@ def look_first(notification: Notification, external_url: str = "") -> str:
     else:
         what = "the accuracy and its baselines, and the recall of each class"
     page = link(external_url, notification)
-    return f"Look first at {what}: {page}" if page else f"Look first at {what}, on the model's page."
+    where = "the page of comparisons" if notification.comparison is not None else "the model's page"
+    return f"Look first at {what}: {page}" if page else f"Look first at {what}, on {where}."
 
 
 def _found(notification: Notification) -> str:
@@ -269,8 +372,17 @@ def _found(notification: Notification) -> str:
             f"{digest.alarms} alarms of {digest.series} model and detector pairs, "
             f"{iso(digest.first_at_ms)} to {iso(digest.last_at_ms)}: {most}."
         )
+    if notification.gathered is not None:
+        return gathered_sentences(notification.gathered)
     if notification.hint is not None:
         return hint_sentences(notification.hint)
+    if notification.comparison is not None:
+        return comparison_sentences(notification.comparison)
+    if notification.kind == "retraining":
+        return (
+            f"{notification.model} has been worse since {iso(notification.started_at_ms)}, for as long as "
+            f"alerts.retraining_after says. {' '.join(map(_sentence, notification.parts))}"
+        )
     fresh = [part for part in notification.parts if part.alarm.detector in notification.news]
     others = [part for part in notification.parts if part.is_open and part not in fresh]
     sentences = [_sentence(part) for part in fresh]
@@ -284,12 +396,14 @@ def _found(notification: Notification) -> str:
 
 
 def link(external_url: str, notification: Notification) -> str:
-    """Address of the model's page, or of the page of all for a digest; empty without `external_url`."""
+    """Address of the model's page, or that of comparisons, or of all for a digest; empty without a URL."""
     if not external_url or not notification.model:
         return external_url
     parts = urlsplit(external_url)
-    place = f"/model/{quote(notification.model, safe='')}"
-    return urlunsplit(parts._replace(path=parts.path or "/", fragment=place))
+    page = (
+        f"/model/{quote(notification.model, safe='')}" if notification.comparison is None else "/comparisons"
+    )
+    return urlunsplit(parts._replace(path=parts.path or "/", fragment=page))
 
 
 def _state(notification: Notification) -> str:
@@ -315,7 +429,10 @@ def _state(notification: Notification) -> str:
         newest = max(drifts, key=lambda part: part.alarm.outcome)
         verb = "errs less" if newest.alarm.after < newest.before else "errs more"
         found_by = ", ".join(part.alarm.detector for part in drifts)
-        sentences.append(f"{verb}: {share(newest.before)} → {share(newest.alarm.after)} ({found_by})")
+        unconfirmed = ", unconfirmed" * all(part.is_unconfirmed for part in drifts)
+        sentences.append(
+            f"{verb}: {share(newest.before)} → {share(newest.alarm.after)} ({found_by}{unconfirmed})"
+        )
     return f"{model} {'; '.join(sentences)}"
 
 
@@ -349,8 +466,35 @@ def _sentence(part: IncidentAlarm) -> str:
         f"{alarm.detector} found that the error of {alarm.model} went from {share(alarm.before)} to "
         f"{share(alarm.after)} (outcome {alarm.outcome} at {iso(alarm.event_ms)}; "
         f"statistic {alarm.statistic:.6g}, threshold {alarm.threshold:.6g}).{in_prediction_time(alarm)}"
-        f"{among_predictions(alarm)}{_again(part)}"
+        f"{among_predictions(alarm)}{_confirmed(part)}{_again(part)}{_false_ones(part)}"
     )
+
+
+def _false_ones(part: IncidentAlarm) -> str:
+    """Say how many false alarms are to be expected of the detector; empty where unknown."""
+    if part.false_monthly is None:
+        return ""
+    return (
+        f" At this model's rate of outcomes and dependence of errors, {part.alarm.detector} is expected to "
+        f"raise a false alarm {said(part.false_monthly)}."
+    )
+
+
+def _confirmed(part: IncidentAlarm) -> str:
+    """Say whether cohorts of predictions show what labels show; empty where that is not asked."""
+    if (found := part.confirmation) is not None:
+        return (
+            f" This is confirmed: of predictions made since {iso_minutes(found.since_ms)}, "
+            f"{share(found.after)} are wrong, of those before {share(found.before)}, however late their "
+            "labels come."
+        )
+    if part.is_unconfirmed and part.expected_ms is not None:
+        return (
+            " This is unconfirmed: labels come late, and more or less traffic can look like it. It will be "
+            "confirmed, or resolved, when enough labels of predictions of that time are in, from about "
+            f"{iso_minutes(part.expected_ms)} on."
+        )
+    return ""
 
 
 def _quick(judgement: Judgement) -> str:
@@ -358,8 +502,8 @@ def _quick(judgement: Judgement) -> str:
     if not judgement.quick_labels_only:
         return ""
     return (
-        " Only quick labels were in, because the model was watched for less than join.horizon: slower ones "
-        "may change the verdict."
+        " Only quick labels were in, because the model was watched for less than join.horizon and many "
+        "predictions still waited: slower labels may change the verdict."
     )
 
 

@@ -17,7 +17,13 @@ from typing import Any
 
 import msgspec
 
-from streamwatch.core.alerting.notification import IncidentAlarm, Notification, ToldHint
+from streamwatch.core.alerting.notification import (
+    Gathered,
+    IncidentAlarm,
+    Notification,
+    ToldComparison,
+    ToldHint,
+)
 from streamwatch.edge.receivers.kind import (
     Configured,
     EndpointSpec,
@@ -79,9 +85,11 @@ class Webhook:
 def body_of(notification: Notification, external_url: str) -> bytes:
     """JSON of `type`, `timestamp` and `data`, short enough.
 
-    `type` is `drift.firing`, `drift.updated`, `drift.resolved` or `drift.digest`, and of an early hint
-    `hint.firing` or `hint.resolved`. The lists of a digest are
-    halved until it fits; of an incident with very many detectors the oldest lose their `newest` alarm.
+    `type` is `drift.firing`, `drift.updated`, `drift.resolved` or `drift.digest`, of an early hint
+    `hint.firing` or `hint.resolved`, of a challenger `comparison.firing`, `comparison.updated` or
+    `comparison.resolved`, of several notifications at once `notifications.digest`, and of a model that is to
+    be retrained `model.retraining_due`. The lists of a digest are halved until it fits; of an
+    incident with very many detectors the oldest lose their `newest` alarm.
     """
     data: dict[str, Any] = {
         "id": notification.id,
@@ -93,10 +101,16 @@ def body_of(notification: Notification, external_url: str) -> bytes:
         "started_at": iso(notification.started_at_ms),
         "ended_at": None if notification.ended_at_ms is None else iso(notification.ended_at_ms),
     }
+    if notification.model:
+        data |= {"labels": notification.labels, "runbook_url": notification.runbook_url}
     if external_url:
         data["url"] = link(external_url, notification)
     if (hint := notification.hint) is not None:
         data |= {"model": hint.model, "hint": _hint(hint)}
+    elif (told := notification.comparison) is not None:
+        data |= {"model": told.challenger, "comparison": _comparison(told)}
+    elif (gathered := notification.gathered) is not None:
+        data["digest"] = _gathered(gathered)
     elif notification.digest is None:
         data |= {"model": notification.model, "news": notification.news}
         data["alarms"] = [_part(part) for part in notification.parts]
@@ -104,11 +118,11 @@ def body_of(notification: Notification, external_url: str) -> bytes:
         data["segment"] = notification.segment
     if notification.digest is not None:
         data["digest"] = msgspec.structs.asdict(notification.digest)
-    of = "drift" if notification.hint is None else "hint"
-    envelope = {"type": f"{of}.{notification.kind}", "timestamp": iso(notification.issued_ms), "data": data}
+    envelope = {"type": _type(notification), "timestamp": iso(notification.issued_ms), "data": data}
     body = msgspec.json.encode(envelope)
     while len(body) >= MAX_BYTES and "digest" in data:
-        data["digest"] |= {name: data["digest"][name][: len(data["digest"][name]) // 2] for name in _LISTS}
+        lists = {name: each for name, each in data["digest"].items() if name in _LISTS}
+        data["digest"] |= {name: each[: len(each) // 2] for name, each in lists.items()}
         body = msgspec.json.encode(envelope)
     shortened = iter(data.get("alarms", ()))
     while len(body) >= MAX_BYTES and (part := next(shortened, None)) is not None:
@@ -124,6 +138,38 @@ def _cut(notification: Notification, external_url: str) -> str:
     return text[: max(0, 2_000 - len(look))] + look
 
 
+def _type(notification: Notification) -> str:
+    if notification.gathered is not None:
+        return "notifications.digest"
+    if notification.kind == "retraining":
+        return "model.retraining_due"
+    if notification.comparison is not None:
+        return f"comparison.{notification.kind}"
+    return f"{'drift' if notification.hint is None else 'hint'}.{notification.kind}"
+
+
+def _gathered(gathered: Gathered) -> dict[str, Any]:
+    """A digest of notifications: those that are listed as they would be told of in a line each."""
+    return {
+        "notifications": gathered.notifications,
+        "models": gathered.models,
+        "firing": gathered.firing,
+        "resolved": gathered.resolved,
+        "listed": [
+            {
+                "id": each.id,
+                "type": _type(each),
+                "incident": each.incident,
+                "model": each.model,
+                "severity": each.severity,
+                "title": title(each),
+                "labels": each.labels,
+            }
+            for each in gathered.listed
+        ],
+    }
+
+
 def _hint(hint: ToldHint) -> dict[str, Any]:
     """What changed among predictions; `predicted_class` is null where their mean score did."""
     text = hint.as_told
@@ -137,8 +183,22 @@ def _hint(hint: ToldHint) -> dict[str, Any]:
     }
 
 
+def _comparison(told: ToldComparison) -> dict[str, Any]:
+    """Verdict on a challenger; `status` is null in the order of labels."""
+    return {
+        "champion": told.champion,
+        "challenger": told.challenger,
+        "verdict": "better" if told.verdict > 0 else "worse",
+        "since": iso(told.since_ms),
+        "basis": told.basis,
+        "status": told.status or None,
+        "reason": told.reason,
+    }
+
+
 def _part(part: IncidentAlarm) -> dict[str, Any]:
     """One alarm of an incident; `newest` is the detector's newest alarm, or the verdict that ended it."""
+    expected = {} if part.false_monthly is None else {"false_alarms_expected_monthly": part.false_monthly}
     return {
         "detector": part.alarm.detector,
         "severity": part.severity,
@@ -149,10 +209,15 @@ def _part(part: IncidentAlarm) -> dict[str, Any]:
         "before": part.before,
         "newest": part.alarm,
         "alternation": part.alternation,
+        "confirmation_expected_at": None
+        if part.expected_ms is None or not part.is_unconfirmed
+        else iso(part.expected_ms),
+        "confirmation": part.confirmation,
+        **expected,
     }
 
 
-_LISTS = ("tallies", "earliest")
+_LISTS = ("tallies", "earliest", "listed")
 
 
 def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:

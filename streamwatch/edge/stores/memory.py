@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import CommitBatch, RecoveredState
-from streamwatch.edge.stores.kind import StoreKind
+from streamwatch.edge.stores.kind import StateRefused, StoreKind
 
 
 class MemoryStore:
@@ -35,6 +36,10 @@ class MemoryStore:
 
     def flush(self) -> None:
         """Nothing to do."""
+
+    def copy_to(self, directory: Path) -> None:
+        """Refuse: there is nothing on disk."""
+        raise StateRefused(f"a state in memory cannot be copied to {directory}")
 
     def families(self) -> Sequence[Family]:
         """Nothing that the join does not tell."""

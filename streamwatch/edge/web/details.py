@@ -44,8 +44,9 @@ class Caveats(TypedDict, total=False):
     first_horizon_ends_timestamp_seconds: Annotated[
         float,
         about(
-            "When the first prediction is one join.horizon old; absent once it is. Until then only quick "
-            "labels are in, and slower ones may change the numbers"
+            "When the first prediction is one join.horizon old; absent once it is, and as soon as observed "
+            "delays show that hardly any label takes longer. Until then only quick labels are in, and slower "
+            "ones may change the numbers"
         ),
     ]
     first_horizon_predictions: Annotated[
@@ -111,7 +112,25 @@ class OpenAlarm(TypedDict, total=False):
     after: Annotated[float, about("Mean loss after")]
     opponent: Annotated[str, about("Of a verdict: whom the model is worse than")]
     basis: Annotated[Literal["cohorts", "labels"], about("Of a verdict")]
-    status: Literal["early", "confirmed", "retracted", ""]
+    status: Annotated[
+        Literal["early", "confirmed", "retracted", "unconfirmed", ""],
+        about("Of a verdict by cohorts, and of a detector's alarm that cohorts of predictions confirm"),
+    ]
+    confirmation_expected_seconds: Annotated[
+        float, about("Of an unconfirmed alarm: event time from which on it may be confirmed")
+    ]
+    predictions: Annotated[ConfirmedChange, about("Of a confirmed alarm of a detector")]
+    false_alarms_expected_monthly: Annotated[
+        float, about("False alarms that the detector is expected to raise in 30 days; absent where unknown")
+    ]
+
+
+class ConfirmedChange(TypedDict):
+    """Change of the error among predictions, as their cohorts show it."""
+
+    since_timestamp_seconds: float
+    before: Share
+    after: Share
 
 
 class Incident(TypedDict):
@@ -317,6 +336,20 @@ class CohortVerdict(TypedDict, total=False):
     lower: Annotated[Lead, about("Its bounds, valid at all times; none before 20 cohorts")]
     upper: Lead
     dispersion: Dispersion
+    e_value: Annotated[
+        float,
+        about(
+            "Expected to be at most 1 at any time fixed in advance while the model has never been worse; "
+            "lists of models that are worse are made of it"
+        ),
+    ]
+    five_points_shown_after_seconds: Annotated[
+        float,
+        about(
+            "Of an open verdict: about how long until it is held if the lead is .05 or −.05, at the recent "
+            "rate of predictions"
+        ),
+    ]
 
 
 class Headline(TypedDict, total=False):
@@ -547,6 +580,8 @@ class Details(Caveats, total=False):
     scores_as_classes: ScoresAsClasses
     nothing_joins: NothingJoins
     open_incidents: list[Incident]
+    labels: Annotated[dict[str, str], about("Labels that models.rules of the settings give to the model")]
+    runbook_url: Annotated[str, about("Page that says what to do about the model, by models.rules")]
     confusion: Confusion
     probabilities: Probabilities
     folds: Annotated[

@@ -63,6 +63,25 @@ class Model(Struct, frozen=True):
     details: Details
 
 
+class WorseModel(Struct, frozen=True):
+    """A model that is worse than an opponent."""
+
+    model: str
+    opponent: Annotated[str, about("persistent_at_prediction or majority")]
+    e_value: Annotated[float, about("Expected to be at most 1 while the model has never been worse")]
+    verdict: Annotated[Verdict, about("The verdict by cohorts now, which may be another one")]
+
+
+class Worse(Struct, frozen=True):
+    """Models that are worse than no change or the majority, most evidence first."""
+
+    published_timestamp_seconds: Published
+    share: Annotated[Share, about("Largest expected share of pairs listed falsely, as asked for")]
+    pairs: Annotated[Count, about("Pairs of a model and an opponent that are judged, listed or not")]
+    rule: Annotated[str, about("What is promised of the list")]
+    worse: list[WorseModel]
+
+
 # Alarms.
 
 
@@ -77,7 +96,10 @@ class Judgement(Struct, frozen=True):
     ]
     quick_labels_only: Annotated[
         bool,
-        about("Whether the model had been watched for less than join.horizon: slower labels were missing"),
+        about(
+            "Whether the model had been watched for less than join.horizon, and delays did not show that "
+            "hardly any label takes longer: slower labels may have been missing"
+        ),
     ]
     basis: Annotated[
         Literal["cohorts", "labels"],
@@ -119,7 +141,7 @@ class Alarms(Struct, frozen=True):
     alarms: list[Alarm]
 
 
-# The overview, and what changes of it.
+# The overview, and what is told while it changes.
 
 
 class Row(Caveats, total=False):
@@ -167,7 +189,13 @@ class Row(Caveats, total=False):
     lower: Annotated[Share, about("Hoeffding bound: the true accuracy is at least this")]
     upper: Annotated[Share, about("Hoeffding bound: the true accuracy is at most this")]
     effective_sample_size: Number
-    persistent: Annotated[Share, about("Accuracy of no change: predicting the previous label")]
+    no_change: Annotated[
+        Share,
+        about(
+            "Accuracy of no change: predicting the last label known at the prediction where the verdict is "
+            "by cohorts (`verdict_opponent` is there), else the previous label"
+        ),
+    ]
     majority: Annotated[Share, about("Accuracy of always guessing the most frequent class")]
     kappa_plus: Number
     alarms: Number
@@ -179,9 +207,16 @@ class Row(Caveats, total=False):
     warning: Annotated[
         str, about("What is silently wrong: classes or ids that never agree, labels that stopped")
     ]
+    warning_page: Annotated[str, about("Page of the documentation that says what to do about the first")]
     waiting: Annotated[str, about("Why a model that predicts has no outcome yet")]
+    last_prediction_timestamp_seconds: Annotated[float, about("Event time of the latest prediction")]
+    last_label_timestamp_seconds: Annotated[float, about("Event time of the latest label")]
     invalid: Annotated[Number, about("Records of the model that were invalid; absent without any")]
     incidents: Annotated[Ordinal, about("Open incidents; absent without any")]
+    labels: Annotated[
+        str,
+        about("Labels that models.rules of the settings give: team=payments, tier=gold; absent without any"),
+    ]
     incident_severity: Annotated[Severity, about("Of the latest")]
     incident_since_timestamp_seconds: Annotated[float, about("Event time of its beginning")]
     verdict_before: Annotated[Verdict, about("Before the last change, if that is among the recent alarms")]
@@ -214,17 +249,92 @@ class Overview(Struct, frozen=True):
     alarms: Annotated[list[Alarm], about("The latest, newest first")]
 
 
-class Changes(Struct, frozen=True):
-    """Changes of the overview since the event before."""
+class News(Struct, frozen=True):
+    """Notice of a report to those who keep listening; they ask for numbers."""
 
-    published_timestamp_seconds: float
-    forgetting: Forgetting
-    models: Annotated[dict[str, Row], about("Rows that changed, whole")]
-    gone: list[str]
+    published_timestamp_seconds: Published
+    models: Annotated[Count, about("Models of which anything is known")]
     alarms: Annotated[list[Alarm], about("Raised since the event before, newest first")]
 
 
+# The list of models: what the page shows of the overview.
+
+
+class Counts(Struct, frozen=True):
+    """Models by verdict, and how many of them need a look."""
+
+    models: Count
+    better: Count
+    open: Count
+    worse: Count
+    incidents: Annotated[Count, about("Models with an open incident")]
+    warnings: Annotated[Count, about("Models with a warning")]
+
+
+class Warned(Struct, frozen=True):
+    """A model with a warning."""
+
+    model: str
+    warning: str
+    page: Annotated[str, about("Page of the documentation that says what to do")]
+
+
+class Group(Struct, frozen=True):
+    """Models whose names begin alike, counted by what about them needs a look first."""
+
+    prefix: str
+    models: Count
+    worse: Count
+    incident: Count
+    warning: Count
+    open: Count
+    better: Count
+
+
+class Line(TypedDict):
+    """Shares at each of the timestamps, rounded; null where undefined."""
+
+    accuracy: list[float | None]
+    no_change: list[float | None]
+    majority: list[float | None]
+
+
+class Lines(Struct, frozen=True):
+    """The last hours of the models listed, as kept in memory since the start."""
+
+    timestamps: list[float]
+    models: dict[str, Line]
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """Models found, in the order asked for."""
+
+    published_timestamp_seconds: Published
+    forgetting: Forgetting
+    counts: Annotated[Counts, about("Of all models, whatever is asked for")]
+    warned: Annotated[list[Warned], about("The first models with a warning, by name")]
+    found: Annotated[Count, about("Models that match")]
+    first: Annotated[Count, about("Place of the first row among them")]
+    names: Annotated[list[str], about("Order of the rows")]
+    rows: dict[str, Row]
+    groups: list[Group] | UnsetType = UNSET
+    lines: Lines | UnsetType = UNSET
+
+
 # Models compared on the same ids.
+
+
+class LabelOrder(TypedDict, total=False):
+    """Verdict on a challenger in the order of labels, where the one by cohorts is told."""
+
+    verdict: Required[Verdict]
+    evidence: Required[dict[str, Amount]]
+    verdict_since_timestamp_seconds: float
+    verdict_since_pair: Ordinal
+    lead: Lead
+    lead_lower: Lead
+    lead_upper: Lead
+    lead_dispersion: Number
 
 
 class Comparison(TypedDict, total=False):
@@ -234,6 +344,24 @@ class Comparison(TypedDict, total=False):
     challenger: Required[str]
     pairs: Required[Annotated[Number, about("Ids on which both met the same label")]]
     last_pair_timestamp_seconds: Required[float]
+    basis: Required[
+        Annotated[
+            Literal["cohorts", "labels"],
+            about(
+                "What verdict, evidence and lead are from: cohorts of prediction time, or the order of labels"
+            ),
+        ]
+    ]
+    provisional: Annotated[
+        bool, about("Present, and true, until there is a verdict by cohorts, where there will be one")
+    ]
+    labels: Annotated[LabelOrder, about("The same in the order of labels, beside a verdict by cohorts")]
+    status: Annotated[
+        Literal["early", "confirmed"],
+        about("Of a verdict by cohorts that is held: whether all labels of its predictions are in"),
+    ]
+    retracted: Annotated[Number, about("Early verdicts that settled predictions did not confirm")]
+    age_seconds: Annotated[Number, about("Age at which predictions are judged, by cohorts")]
     verdict: Required[Annotated[Verdict, about("As `rule` beside the comparisons says")]]
     evidence: Required[
         Annotated[dict[str, Amount], about("For better and for worse: 0 none, 1 a verdict, then 0 again")]
@@ -247,7 +375,9 @@ class Comparison(TypedDict, total=False):
             ),
         ]
     ]
-    verdict_since_timestamp_seconds: Annotated[float, about("Event time since which")]
+    verdict_since_timestamp_seconds: Annotated[
+        float, about("Event time since which; by cohorts, prediction time")
+    ]
     verdict_since_pair: Annotated[Ordinal, about("Pair since which")]
     lead: Annotated[
         Lead,
@@ -269,6 +399,14 @@ class Comparisons(Struct, frozen=True):
     forgetting: Forgetting
     rule: Annotated[str, about("When a verdict is better, worse or open")]
     comparisons: Annotated[list[Comparison], about("By champion, the challenger that leads most first")]
+
+
+class ComparisonVerdict(Struct, frozen=True):
+    """One comparison of two models."""
+
+    published_timestamp_seconds: Published
+    rule: Annotated[str, about("When a verdict is better, worse or open")]
+    comparison: Comparison
 
 
 class ComparedPoints(TypedDict):
@@ -410,11 +548,12 @@ class Alive(Struct, frozen=True):
     status: Literal["alive"]
 
 
-class Ready(Struct, frozen=True):
+class Ready(Struct, frozen=True, omit_defaults=True):
     """Readiness of the daemon, and the reasons against it."""
 
     ready: bool
     reasons: list[str]
+    role: Annotated[str | None, about("Part of this process as one of several replicas")] = None
 
 
 class Error(Struct, frozen=True):
@@ -425,7 +564,8 @@ class Error(Struct, frozen=True):
 
 
 SENT: tuple[type, ...] = (
-    *(Overview, Changes, Models, Model, Alarms, Comparisons, ComparisonHistory, Folds, History, Past),
+    *(Overview, Listing, News, Models, Model, Worse, Alarms, Comparisons, ComparisonVerdict),
+    *(ComparisonHistory, Folds, History, Past),
     *(Listed, Health, Index, Alive, Ready, Error),
 )
 """Documents that routes send."""

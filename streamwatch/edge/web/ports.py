@@ -15,6 +15,11 @@ class Health(Protocol):
         """Reasons why the daemon is not ready, in words; empty when state is open and all are assigned."""
         ...
 
+    @property
+    def role(self) -> str | None:
+        """Part of this process as one of several replicas; None where it is alone."""
+        ...
+
     def families(self) -> Sequence[Family]:
         """Facts that are true right now and wait for no commit (build_info, kafka_up, caught_up …)."""
         ...

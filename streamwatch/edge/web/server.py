@@ -292,7 +292,7 @@ class HttpServer:
     async def _readyz(self, request: web.Request) -> web.Response:
         del request
         reasons = list(self._health.unready())
-        return json_answer(503 if reasons else 200, Ready(not reasons, reasons))
+        return json_answer(503 if reasons else 200, Ready(not reasons, reasons, self._health.role))
 
     async def _export(self, exporter: Exporter, request: web.Request) -> web.StreamResponse:
         if self._waiting >= MAX_WAITING:

@@ -131,7 +131,7 @@ def _plain_mapping(topic: RecordedTopic) -> TopicMapping | None:
     spec = topic.spec
     if topic.spec.side == "both" or len(topic.mappings) != 1 or spec.folds is not None:
         return None
-    if spec.envelope is not None:
+    if spec.envelope is not None or spec.texts:
         return None
     mapping = topic.mappings[0].mapping
     if mapping.label_probability is not None:
@@ -143,7 +143,7 @@ def _plain_mapping(topic: RecordedTopic) -> TopicMapping | None:
 
 def _column(place: str) -> str | None:
     parsed = parse_field_location(place) if place else None
-    return ".".join(parsed.path) if isinstance(parsed, InValue) else None
+    return ".".join(parsed.path) or None if isinstance(parsed, InValue) else None
 
 
 def _is_told(header: Sequence[str], column: str) -> bool:

@@ -99,7 +99,7 @@ class OutcomeNames:
     def known(self) -> Known:
         """Names met so far, for a compiled reader."""
         models, predicted, true = (self._tokens[role].table for role in (MODEL, PREDICTION, LABEL))
-        return Known(Tables(models, predicted, true, _NO_TOKENS.table), self._model)
+        return Known(Tables(models, _NO_TOKENS.table, predicted, true, _NO_TOKENS.table), self._model)
 
     def note(self, row: np.void, both: Both, tokens: Mapping[int, bytes]) -> bool:
         """Write the numbers of an outcome's names; whether one was not known as it is written."""
@@ -293,7 +293,7 @@ class OutcomeRows:
         outcomes["event_ms"] = np.where(own_ms < 0, stamps_ms, own_ms)[is_outcome]
         outcomes["resolved_ms"] = times_ms[is_outcome]
         outcomes["waited_ms"] = np.maximum(0, outcomes["resolved_ms"] - outcomes["event_ms"])
-        batch = OutcomeBatch(outcomes, self._names.models, self._names.classes, {})
+        batch = OutcomeBatch(outcomes, self._names.models, self._names.classes)
         return Part(rows["line"][places], times_ms, is_outcome, batch, events), taken
 
     def _record(self, row: np.void) -> LineRecord:

@@ -16,7 +16,7 @@ from streamwatch.history.outcome_rows.scan import ROW, believed_times, scan_line
 def warm_up_rows() -> None:
     """Compile what reads rows, or load what was compiled before."""
     table, none = Tokens().table, np.zeros(0, np.int64)
-    tables = Tables(table, table, table, table)
+    tables = Tables(*[table] * 5)
     nothing, rows = padded(b""), np.zeros(1, ROW)
     scan_rows(nothing, 0, 0, 0, True, none, tables, -1, 0, 1, rows)
     fields = fields_of(ContentTree())

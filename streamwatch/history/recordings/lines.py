@@ -9,15 +9,19 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from streamwatch.core.events import Decoded, Invalid, Label, Prediction, Side, is_decodable
-from streamwatch.core.ports import Decoder
+from streamwatch.core.events import Decoded, EventGroup, Invalid, Label, Prediction, Side, is_decodable
+from streamwatch.core.ports import Decoder, Explains
 from streamwatch.edge.decoders.field_locations import fixed_text
 from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
-from streamwatch.edge.decoders.mapping import SidedMapping, places_of
+from streamwatch.edge.decoders.mapping import KeyOf, SidedMapping, places_of
 from streamwatch.edge.decoders.trees import sided
 from streamwatch.history.recordings.file import RecordingError
 
 SAMPLE_CHARACTERS: Final = 80
+NEITHER: Final = "neither_prediction_nor_label"
+"""Reason of a line that has neither class."""
+_EXPLAINED: Final = 2
+"""Mappings of which it is told where they looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,8 @@ class BadLine:
     reason: str
     sample: str = ""
     source: str = ""
+    why: str = ""
+    """Where was looked and which fields are there, without a content; empty where that says nothing."""
 
 
 @dataclass(slots=True)
@@ -38,6 +44,11 @@ class UnusableLines:
     first: list[BadLine] = field(default_factory=list[BadLine])
     kept: int = 5
     """Of them, at most."""
+
+    @property
+    def full(self) -> bool:
+        """Tell whether further lines are only counted."""
+        return len(self.first) >= self.kept
 
     def add(self, line: BadLine) -> None:
         """Count a line, and remember it if it is among the first."""
@@ -268,6 +279,7 @@ _PERHAPS_A_LABEL: Final = frozenset(
         "missing_model_part",
         "missing_prediction",
         "missing_prediction_part",
+        "missing_elements",
         "unknown_kind",
     }
 )
@@ -297,7 +309,9 @@ class Fitting:
                 replace(topic.spec, mapping=replace(topic.spec.mapping, model="=any")), FormatOptions()
             )
             for topic in topics.values()
-            if topic.spec.side != "label" and not topic.spec.mappings
+            if topic.spec.side != "label"
+            and not topic.spec.mappings
+            and not isinstance(topic.spec.mapping.model, KeyOf)
         ]
 
     def decode(self, records: Sequence[LineRecord], topic: str | None) -> list[Fitted]:
@@ -311,6 +325,18 @@ class Fitting:
             for record, found, other in zip(records, predictions, labels, strict=True)
         ]
 
+    def explain(self, record: LineRecord, reason: str, topic: str | None) -> str:
+        """Say where a line was looked at that is of no use, and which fields it has, without a content."""
+        topics = [*self._predictions, *self._labels] if topic is None else [self._topics[topic]]
+        reasons = ("missing_prediction", "missing_label") if reason == NEITHER else (reason,)
+        said = [
+            each.decoder.explain(record, one)
+            for each in topics
+            if isinstance(each.decoder, Explains)
+            for one in reasons
+        ]
+        return "; ".join(list(dict.fromkeys(filter(None, said)))[:_EXPLAINED])
+
     def _chosen(
         self,
         record: LineRecord,
@@ -322,10 +348,14 @@ class Fitting:
         """One of what the prediction topics and the label topics make of a line, or both."""
         if type(event) is Invalid:
             return self._if_no_prediction(record, event, other)
-        if type(event) is not Prediction or type(other) is not Label or by is None or other_by is None:
+        several = type(event) is EventGroup and all(type(each) is Prediction for each in event.events)
+        if not (several or type(event) is Prediction) or type(other) is not Label:
             return event
-        if id(other_by) in self._constant_labels:
+        if by is None or other_by is None or id(other_by) in self._constant_labels:
             return event
+        if isinstance(event, EventGroup):  # of several models; the label is of each
+            return EventGroup((*event.events, other), event.record_ms, event.tied)
+        assert isinstance(event, Prediction)  # noqa: S101 - it is no group
         return other if id(by) in self._constant_predictions else Both(event, other)
 
     def _if_no_prediction(self, record: LineRecord, refused: Invalid, other: Decoded) -> Decoded:
@@ -336,7 +366,7 @@ class Fitting:
         if type(other) is not Invalid or other.reason != "missing_label":
             return other
         if reason != "unknown_kind":
-            refused.reason = "neither_prediction_nor_label"
+            refused.reason = NEITHER
         return refused
 
     def _lacks_a_model(self, record: LineRecord) -> bool:

@@ -195,7 +195,9 @@ class PartitionReader:
         """Count what of a line is invalid."""
         for event in each_of(found):
             if isinstance(event, Invalid):
-                self._bad.add(BadLine(record.number, event.reason, sample_of(record.value), source))
+                known = self._topic or (record.topic if record.topic in self._topics else None)
+                why = "" if self._bad.full else self._fitting.explain(record, event.reason, known)
+                self._bad.add(BadLine(record.number, event.reason, sample_of(record.value), source, why))
 
     def rest(self, recording: Recording, partition: Partition, side: Side, last_ms: int) -> RecordedPartition:
         """Take a file from some line on, as the partition that it was; `last_ms` dates the line before."""

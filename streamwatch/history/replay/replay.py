@@ -299,7 +299,7 @@ class Player:
         self._pipeline.join.add_pairs(self._pairs.counters)
         self._result.families = self._pipeline.families() + progress_families(self._progress)
         details = details_with(self._monitors.details(), self._pipeline.mismatches())
-        details = details_with_caveats(details, self._pipeline.caveats())
+        details = details_with_caveats(details, self._pipeline.caveats(), self._result.families)
         self._result.details = details_with_predictions(details, self._pipeline.predictions.details())
         self._result.pending = sum(
             int(value)

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from streamwatch.core.events import Alarm
 from streamwatch.core.metrics.series import Histogram, detail_at
+from streamwatch.edge.decoders.mapping import REASONS
 from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
 from streamwatch.edge.web.routes.json_api import by_model, shown_details
 from streamwatch.history.answers import answers
@@ -90,10 +91,17 @@ def leftovers(result: ReplayResult) -> list[str]:
     if result.bad:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.bad.most_common())
         parts.append(f"{result.bad.total():,} lines could not be used: {reasons}.")
-        parts += [f"  {_where(bad, result)}: {bad.reason}" for bad in result.first_bad]
+        parts += [f"  {_where(bad, result)}: {_reason(bad)}" for bad in result.first_bad]
         if result.bad.total() > len(result.first_bad):
             parts.append("  …")
     return parts
+
+
+def _reason(bad: BadLine) -> str:
+    """Say why a line is of no use, in words, and where was looked."""
+    words = REASONS.get(bad.reason)
+    said = bad.reason if words is None else f"{bad.reason}: {words}"
+    return f"{said} ({bad.why})" if bad.why else said
 
 
 def unusable(result: ReplayResult) -> str | None:
@@ -105,7 +113,10 @@ def unusable(result: ReplayResult) -> str | None:
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.bad.most_common())
     example = next((bad for bad in result.first_bad if bad.reason == result.bad.most_common(1)[0][0]), None)
     text = f"none of {result.lines:,} lines could be used: {reasons}"
-    return text if example is None else f"{text}\n{_where(example, result)}: {example.sample}"
+    if example is None:
+        return text
+    told = f"{text}\n{_where(example, result)}: {example.sample}"
+    return f"{told}\n{example.why}" if example.why else told
 
 
 def to_json(result: ReplayResult) -> bytes:
@@ -122,7 +133,8 @@ def to_json(result: ReplayResult) -> bytes:
             "pending": result.pending,
             "invalid": dict(result.bad),
             "first_invalid": [
-                {"source": bad.source, "line": bad.number, "reason": bad.reason} for bad in result.first_bad
+                {"source": bad.source, "line": bad.number, "reason": bad.reason, "why": bad.why}
+                for bad in result.first_bad
             ],
             "models": {
                 name: {

@@ -20,6 +20,8 @@ class Text:
     """One paragraph."""
 
     text: str
+    answers: bool = False
+    """Whether it is what the page is read for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,15 @@ class Listing:
     text: str
 
 
-Block: TypeAlias = Heading | Text | Grid | Picture | Listing
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Parts that are there for who asks: folded away where the page can fold."""
+
+    title: str
+    blocks: tuple[Grid | Text | Listing, ...]
+
+
+Block: TypeAlias = Heading | Text | Grid | Picture | Listing | Fold
 
 
 @dataclass(frozen=True, slots=True)

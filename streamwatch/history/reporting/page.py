@@ -1,4 +1,4 @@
-"""The page of a report: what is told, in which order."""
+"""The page of a report: the answer first, then the chart, the evidence, and what is raw, folded."""
 
 from __future__ import annotations
 
@@ -7,8 +7,19 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from streamwatch.history.answers import UNKNOWN, count, headline_of, leaf, moment, verdict_of
-from streamwatch.history.reporting.blocks import Block, Grid, Heading, Listing, Page, Text
+from streamwatch.history.answers import (
+    UNKNOWN,
+    answers,
+    count,
+    counted_verdicts,
+    headline_of,
+    leaf,
+    moment,
+    no_change_of,
+    verdict_of,
+    worst_first,
+)
+from streamwatch.history.reporting.blocks import Block, Fold, Grid, Heading, Listing, Page, Picture, Text
 from streamwatch.history.reporting.sources import Document, Source
 from streamwatch.history.reporting.writing import curves, reliability
 
@@ -33,6 +44,8 @@ def span(seconds: float) -> str:
 # What a report tells of one model.
 
 
+MOST_NAMED: Final = 10
+"""Models that are worse which the first paragraph names."""
 MOST_ALARMS: Final = 50
 """Alarms of a model that are listed."""
 _PROBABILITIES: Final = {
@@ -43,21 +56,43 @@ _PROBABILITIES: Final = {
 }
 
 
-def model_blocks(name: str, source: Source) -> Iterator[Block]:
-    """Verdicts, curves, alarms, calibration, delays and segments of one model."""
+def chart_of(name: str, source: Source) -> Picture | None:
+    """Accuracy of a model beside its baselines, with its alarms; None where nothing can be drawn."""
+    history = source.histories.get(name)
+    alarms = [alarm for alarm in source.alarms if alarm["model"] == name]
+    return None if history is None else curves(name, history, alarms, no_change_of(source.models[name]))
+
+
+def what_happened(name: str, source: Source) -> str:
+    """Say how much was evaluated, and the last drift alarm, in a sentence or two."""
+    metrics = source.models[name]["metrics"]
+    said = f"{count(leaf(metrics, 'outcomes_total'))} predictions were evaluated with their labels."
+    drifts = [a for a in source.alarms if a["model"] == name and a.get("judgement") is None]
+    if not drifts:
+        return f"{said} No drift alarm was raised."
+    last, when = drifts[0], moment(drifts[0].get("timestamp_seconds"))
+    at = f"at its outcome {count(last['outcome'])}" + ("" if when == UNKNOWN else f", {when}")
+    times = "one drift alarm was raised" if len(drifts) == 1 else f"{len(drifts):,} drift alarms were raised"
+    errors = ""
+    if isinstance(last.get("before"), int | float) and isinstance(last.get("after"), int | float):
+        errors = f" Its error was {percent(last['before'])} before and {percent(last['after'])} after."
+    return f"{said} {times.capitalize()}, the last {at}.{errors}"
+
+
+def percent(value: float) -> str:
+    """A share with one decimal, as in a sentence."""
+    return f"{100 * value:.1f} %"
+
+
+def evidence_blocks(name: str, source: Source) -> Iterator[Block]:
+    """Verdicts, estimates, alarms, calibration, delays and segments of one model."""
     document = source.models[name]
     metrics, details = document["metrics"], document["details"]
     alarms = [alarm for alarm in source.alarms if alarm["model"] == name]
-    yield Heading(2, f"Model {name}")
     yield Heading(3, "Verdicts")
     if leaf(details, "headline", "basis") == "cohorts":
         yield Text(f"By cohorts of prediction time: {headline_of(document)}.")
     yield _verdicts(metrics)
-    history = source.histories.get(name)
-    drawn = None if history is None else curves(name, history, alarms)
-    if drawn is not None:
-        yield Heading(3, "Curves")
-        yield drawn
     yield Heading(3, "Estimates")
     yield _estimates(metrics)
     yield Heading(3, "Drift alarms and changes of verdicts")
@@ -180,35 +215,88 @@ def _segment(segment: str, found: Document) -> Grid:
 _VERDICTS: Final = "better, worse, or open where neither is shown"
 
 
+_CHEAP: Final = (
+    "the majority, the most frequent class. A model that is not better than both could be replaced."
+)
+_MEANING: Final = {
+    "persistent": f"No change means to predict the previous label; {_CHEAP}",
+    "persistent_at_prediction": "No change means to predict the last label known when the prediction was "
+    f"made; {_CHEAP}",
+}
+
+
 def page(source: Source) -> Page:
-    """Everything that is known of a source, as blocks."""
-    return Page(f"Models of {source.name}", tuple(_blocks(source)))
+    """The answer, the chart, then the evidence; what is raw comes last and is folded."""
+    names = list(source.models)
+    if not names:
+        title = "Report: no model has been seen"
+    else:
+        title = f"Report on model {names[0]}" if len(names) == 1 else f"Report on {len(names)} models"
+    return Page(title, tuple(_blocks(source)))
 
 
 def _blocks(source: Source) -> Iterator[Block]:
-    made = datetime.fromtimestamp(source.made_ms / 1000, tz=UTC).isoformat(sep=" ", timespec="seconds")
-    published = f", of the daemon's report of {moment(source.now_s)}" if source.now_s is not None else ""
-    yield Text(f"Made {made}{published}.")
-    for note in source.notes:
+    names = list(source.models)
+    if len(names) == 1:
+        yield from _of_one(names[0], source)
+    elif names:
+        yield from _of_several(source)
+    for note in source.remarks:
         yield Text(note)
-    yield Heading(2, "Models")
-    if not source.models:
-        yield Text("No model has been seen.")
-    else:
-        yield _overview(source)
-    for name in source.models:
-        yield from model_blocks(name, source)
     if source.comparisons:
         yield Heading(2, "Comparisons on the same ids")
         yield from _comparisons(source)
-    yield Heading(2, "Stream")
-    yield _stream(source)
-    yield Heading(2, "Settings")
+    yield from _raw(source)
+
+
+def _of_one(name: str, source: Source) -> Iterator[Block]:
+    [said] = answers(source.models)
+    yield Text(
+        f"{said}. {what_happened(name, source)} {_MEANING[no_change_of(source.models[name])]}", answers=True
+    )
+    if (drawn := chart_of(name, source)) is not None:
+        yield drawn
+    yield Heading(2, "Evidence")
+    yield from evidence_blocks(name, source)
+
+
+def _of_several(source: Source) -> Iterator[Block]:
+    found = counted_verdicts(source.models)
+    parts = [
+        f"{_models(found['worse'])} worse than no change or the majority",
+        f"{_models(found['better'])} better",
+        f"of {len(found['open'])} neither is shown so far",
+    ]
+    worst = f" Worse: {', '.join(found['worse'][:MOST_NAMED])}." if found["worse"] else ""
+    basis = {no_change_of(document) for document in source.models.values()}
+    meaning = _MEANING[basis.pop()] if len(basis) == 1 else _MEANING["persistent"]
+    yield Text(f"Of {len(source.models)} models {'; '.join(parts)}.{worst} {meaning}", answers=True)
+    yield _overview(source)
+    for said, name in zip(answers(source.models), worst_first(source.models), strict=True):
+        yield Heading(2, f"Model {name}")
+        yield Text(f"{said}. {what_happened(name, source)}")
+        if (drawn := chart_of(name, source)) is not None:
+            yield drawn
+        yield from evidence_blocks(name, source)
+
+
+def _models(names: list[str]) -> str:
+    return f"{len(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+def _raw(source: Source) -> Iterator[Block]:
+    """Origin, counters, settings and versions, folded."""
+    made = datetime.fromtimestamp(source.made_ms / 1000, tz=UTC).isoformat(sep=" ", timespec="seconds")
+    published = f", of the daemon's report of {moment(source.now_s)}" if source.now_s is not None else ""
+    origin = [Text(f"Made {made} of {source.name}{published}.")]
+    yield Fold("Where this comes from", (*origin, *(Text(note) for note in source.notes)))
+    yield Fold("Counters of the stream", (_stream(source),))
     if source.settings is None:
-        yield Text("The API does not tell settings; give the file with --config to have them here.")
+        settings = Text("The API does not tell settings; give the file with --config to have them here.")
+        yield Fold("Settings", (settings,))
     else:
-        yield Listing("Settings", source.settings)
-    yield Grid("Versions", ("part", "version"), tuple(source.versions.items()))
+        yield Fold("Settings", (Listing("Settings", source.settings),))
+    yield Fold("Versions", (Grid("Versions", ("part", "version"), tuple(source.versions.items())),))
 
 
 def _overview(source: Source) -> Grid:
@@ -223,15 +311,14 @@ def _overview(source: Source) -> Grid:
                 count(leaf(metrics, "outcomes_total")),
                 headline_of(document),
                 ratio(leaf(metrics, "accuracy_ratio", forgetting)),
-                ratio(leaf(metrics, "baseline_accuracy_ratio", "persistent", forgetting)),
+                ratio(leaf(metrics, "baseline_accuracy_ratio", no_change_of(document), forgetting)),
                 ratio(leaf(metrics, "baseline_accuracy_ratio", "majority", forgetting)),
-                ratio(leaf(metrics, "kappa_persistent", forgetting)),
                 count(sum(alarm.get("judgement") is None for alarm in own)),
                 count(sum(alarm.get("judgement") is not None for alarm in own)),
             )
         )
     headings = ("model", "outcomes", "better than no change?", "accuracy", "no change")
-    headings += ("always the majority", "κ_per", "drift alarms", "verdict changes")
+    headings += ("always the majority", "drift alarms", "verdict changes")
     shown = {str(each["forgetting"]) for each in source.histories.values() if each.get("forgetting")}
     under = f" under {' and '.join(sorted(shown))}" if shown else ""
     return Grid(f"All models; accuracies{under}", headings, tuple(rows))

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http.client import HTTPException
+from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
@@ -19,7 +20,7 @@ from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.routes.comparisons import comparisons_of
 from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import alarm_document, by_model
-from streamwatch.history.replay.replay import ReplaySpec, replay
+from streamwatch.history.replay.replay import ReplayResult, ReplaySpec, replay
 from streamwatch.history.replay.tables import leftovers, unusable
 
 # What a report is made of: documents shaped as those of the API, of a replay or of a running daemon.
@@ -52,6 +53,8 @@ class Source:
     """Numbers of no model."""
     notes: Sequence[str]
     """What was read, and what could not be."""
+    remarks: Sequence[str]
+    """Remarks that the reader must have beside the answer: models left out, a daemon that is not ready."""
     settings: str | None
     """YAML; None where they are not known."""
     now_s: float | None = None
@@ -108,7 +111,8 @@ def from_daemon(
         alarms=ask(base, "/api/v1/alarms?limit=1000", token)["alarms"],
         comparisons=ask(base, "/api/v1/comparisons", token)["comparisons"],
         stream=health["stream"],
-        notes=notes,
+        notes=(),
+        remarks=notes,
         settings=settings,
         now_s=listed["published_timestamp_seconds"],
     )
@@ -218,7 +222,17 @@ def from_replay(
         If no line can be used.
     """
     curves = Curves()
-    result = replay(replace(spec, look=curves.look), console)
+    return of_result(replay(replace(spec, look=curves.look), console), curves, versions, settings)
+
+
+def of_result(result: ReplayResult, curves: Curves, versions: Mapping[str, str], settings: str) -> Source:
+    """Tell everything of a replay at which `curves` looked.
+
+    Raises
+    ------
+    ReportError
+        If no line could be used.
+    """
     why = unusable(result)
     if why is not None:
         raise ReportError(why)
@@ -228,7 +242,7 @@ def from_replay(
         for name, metrics in sorted(trees.items())
     }
     return Source(
-        name=result.source,
+        name=", ".join(PurePath(name).name for name in result.source.split(", ")),
         made_ms=time.time_ns() // 1_000_000,
         versions=versions,
         models=models,
@@ -239,5 +253,6 @@ def from_replay(
         comparisons=comparisons_of(result.families),
         stream=stream,
         notes=leftovers(result),
+        remarks=(),
         settings=settings,
     )

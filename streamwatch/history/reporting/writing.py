@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.edge.extras import command_for
-from streamwatch.history.reporting.blocks import Block, Grid, Heading, Listing, Page, Picture, Text
+from streamwatch.history.reporting.blocks import Block, Fold, Grid, Heading, Listing, Page, Picture, Text
 from streamwatch.history.reporting.sources import Document, ReportError
 
 _STYLE = """
@@ -29,6 +29,8 @@ caption { text-align: left; font-weight: 600; }
 th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #b0b0b0; }
 th:first-child, td:first-child { text-align: left; }
 img { max-width: 100%; height: auto; background: #ffffff; }
+summary { cursor: pointer; margin-top: 1.5rem; font-weight: 600; overflow-wrap: anywhere; }
+.answer { font-size: 1.2rem; }
 pre { overflow-x: auto; padding: .6rem; border: 1px solid #767676; }
 @media (prefers-color-scheme: dark) { body { color: #ececec; background: #141414; } }
 """
@@ -48,18 +50,21 @@ def html(page: Page) -> str:
             f"<style>{_STYLE}</style></head>",
             "<body><main>",
             f"<h1>{escape(page.title)}</h1>",
-            *(_html(block, number) for number, block in enumerate(page.blocks)),
+            *(_html(block, str(number)) for number, block in enumerate(page.blocks)),
             "</main></body></html>\n",
         ]
     )
 
 
-def _html(block: Block, number: int) -> str:
+def _html(block: Block, number: str) -> str:
     match block:
+        case Fold(title, blocks):
+            inner = "\n".join(_html(each, f"{number}-{place}") for place, each in enumerate(blocks))
+            return f"<details><summary>{escape(title)}</summary>\n{inner}\n</details>"
         case Heading(level, text):
             return f"<h{level}>{escape(text)}</h{level}>"
-        case Text(text):
-            return f"<p>{escape(text)}</p>"
+        case Text(text, answers):
+            return f"<p{' class=answer' if answers else ''}>{escape(text)}</p>"
         case Picture(_, says, png):
             data = b64encode(png).decode("ascii")
             return f'<p><img src="data:image/png;base64,{data}" alt="{escape(says)}"></p>'
@@ -90,6 +95,9 @@ def markdown(page: Page, folder: str) -> tuple[str, dict[str, bytes]]:
 
 def _markdown(block: Block, folder: str) -> str:
     match block:
+        case Fold(title, blocks):
+            inner = "\n\n".join(_markdown(each, folder) for each in blocks)
+            return f"<details>\n<summary>{escape(title)}</summary>\n\n{inner}\n\n</details>"
         case Heading(level, text):
             return f"{'#' * level} {_plain(text)}"
         case Text(text):
@@ -126,10 +134,12 @@ MOST_ALARMS: Final = 60
 """Alarms that are drawn; more would be a wall."""
 
 
-def curves(model: str, history: Document, alarms: Sequence[Document]) -> Picture | None:
+def curves(
+    model: str, history: Document, alarms: Sequence[Document], no_change: str = "persistent"
+) -> Picture | None:
     """Draw accuracy with its bounds beside the baselines, and the lead over no change with its limits.
 
-    None where there are not two points to draw.
+    None where there are not two points to draw. `no_change` names the baseline that the verdict is about.
 
     Raises
     ------
@@ -149,7 +159,7 @@ def curves(model: str, history: Document, alarms: Sequence[Document]) -> Picture
         upper.fill_between(at, low, high, color=BLUE, alpha=0.2, linewidth=0, label="bounds")
     _line(upper, at, _under(series.get("accuracy_ratio"), forgetting), f"accuracy, {forgetting}", BLUE)
     baselines = series.get("baseline_accuracy_ratio", {})
-    _line(upper, at, _under(baselines.get("persistent"), forgetting), "no change", RED)
+    _line(upper, at, _under(baselines.get(no_change), forgetting), "no change", RED)
     _line(upper, at, _under(baselines.get("majority"), forgetting), "always the majority", GREEN)
     upper.set_ylabel("accuracy")
     below, above = (_column(_one(series.get(name))) for name in ("lead_lower", "lead_upper"))

@@ -3,7 +3,7 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,14 +15,14 @@ from streamwatch.papers.moa_runs import lines_of, refuse_without
 # river's detectors, at its defaults; nothing where river is not installed.
 
 
-def river_detectors() -> tuple[Candidate, ...]:
-    """Detectors that river has for losses of 0 and 1, but KSWIN: it takes 0.2 ms an outcome."""
+def river_kinds() -> dict[str, Callable[..., Any]]:
+    """Makers of river's detectors for losses of 0 and 1, but KSWIN: it takes 0.2 ms an outcome."""
     try:
         from river import drift  # noqa: PLC0415 - what a user may have beside streamwatch
         from river.drift import binary  # noqa: PLC0415
     except ImportError:
-        return ()
-    made: dict[str, Callable[[], Any]] = {
+        return {}
+    return {
         "PageHinkley": drift.PageHinkley,
         "ADWIN": drift.ADWIN,
         "DDM": binary.DDM,
@@ -31,7 +31,16 @@ def river_detectors() -> tuple[Candidate, ...]:
         "HDDMW": binary.HDDMW,
         "FHDDM": binary.FHDDM,
     }
-    return tuple(Candidate(name, "river", _alarms(make)) for name, make in made.items())
+
+
+def river_detectors() -> tuple[Candidate, ...]:
+    """Those detectors at their defaults."""
+    return tuple(river_detector(name, make) for name, make in river_kinds().items())
+
+
+def river_detector(name: str, make: Callable[[], Any]) -> Candidate:
+    """A detector of river's as it is made."""
+    return Candidate(name, "river", _alarms(make))
 
 
 def _alarms(make: Callable[[], Any]) -> Callable[[Losses], Alarms]:
@@ -72,8 +81,15 @@ _CLASSES: Final = (
 )
 
 
-def moa_detectors(jars: Path) -> tuple[Candidate, ...]:
+def moa_detectors(jars: Path, classes: Sequence[str] = _CLASSES) -> tuple[Candidate, ...]:
     """MOA's detectors; one run of Java asks all of them.
+
+    Parameters
+    ----------
+    jars
+        Folder with MOA's jar files.
+    classes
+        Class, or Class:option=value,option=value, of each; at MOA's defaults but for what stands there.
 
     Raises
     ------
@@ -81,15 +97,16 @@ def moa_detectors(jars: Path) -> tuple[Candidate, ...]:
         If the folder has no jar file of MOA's.
     """
     refuse_without(jars)
-    moa = _Moa(jars)
-    return tuple(Candidate(name, "MOA", partial(moa.alarms, index)) for index, name in enumerate(_CLASSES))
+    moa = _Moa(jars, classes)
+    return tuple(Candidate(name, "MOA", partial(moa.alarms, index)) for index, name in enumerate(classes))
 
 
 class _Moa:
     """Asks all detectors at once, and remembers what they said of the last few losses."""
 
-    def __init__(self, jars: Path) -> None:
+    def __init__(self, jars: Path, classes: Sequence[str]) -> None:
         self._jars = jars
+        self._classes = tuple(classes)
         self._said: list[tuple[Losses, list[Alarms]]] = []
 
     def alarms(self, index: int, losses: Losses) -> Alarms:
@@ -103,9 +120,9 @@ class _Moa:
     def _asked(self, losses: Losses) -> list[Alarms]:
         # An empty line begins the next run; the first line of the answer names the detectors.
         written = b"\n\n".join(b"\n".join(b"1" if loss else b"0" for loss in run) for run in losses.tolist())
-        lines = lines_of(self._jars, MOA_DETECTORS, _CLASSES, written + b"\n", 1 + losses.size)[1:]
+        lines = lines_of(self._jars, MOA_DETECTORS, self._classes, written + b"\n", 1 + losses.size)[1:]
         runs, length = losses.shape
-        found: list[Alarms] = [[[] for _ in range(runs)] for _ in _CLASSES]
+        found: list[Alarms] = [[[] for _ in range(runs)] for _ in self._classes]
         for at, line in enumerate(lines):
             if _ALARM in line:
                 for index, code in enumerate(line.split(b";")):

@@ -37,6 +37,13 @@ SCENARIOS = (
     BASE,
     Scenario("fat", "fat (1 kB)", value_bytes=1_000, messages=500_000),
     Scenario("hundred", "100 models an id", models=100),
+    Scenario(
+        "many",
+        "500 models an id, 20 classes, 64 partitions",
+        models=500,
+        partitions=64,
+        payload="twenty classes",
+    ),
     Scenario("late", "labels an hour later: all waits first", delay_seconds=3_600.0),
     Scenario("one", "1 partition", partitions=1),
     Scenario("thirty-two", "32 partitions", partitions=32),

@@ -40,7 +40,9 @@ def markdown(document: dict[str, Any]) -> str:
         cells += [
             f"{lowest[p] / lowest['bare']:.2f}×" if p in lowest else "–" for p in COLUMNS if p != "bare"
         ]
-        lines.append(f"| {scenario['title']} | " + " | ".join(cells) + " |")
+        later = scenario.get("measured")  # a row that was measured again, in a run of its own
+        when = f" (again {later['date']}, load {later['load']})" if later else ""
+        lines.append(f"| {scenario['title']}{when} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -15,7 +15,7 @@ from streamwatch.edge.keys import digest_ids
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.settings import Settings
 from tests.bench.end_to_end.daemon import SETTINGS, settings
-from tests.bench.peers.payloads import PAYLOAD, PAYLOADS, payload_of, records_of
+from tests.bench.peers.payloads import CLASSES, PAYLOAD, PAYLOADS, one_of_many, payload_of, records_of
 from tests.bench.peers.scenarios import SCENARIOS
 
 MODELS, INSTANCES = 3, 40
@@ -54,15 +54,20 @@ def test_a_payload_says_what_the_plain_one_says(name: str, monkeypatch: pytest.M
     def model(each: Any) -> str:
         return fold_name("fraud-v1", models.index(each["model"])) if name == "folds" else each["model"]
 
+    def named(each: Any, given: str) -> str:
+        return one_of_many(each["id"], given) if name == "twenty classes" else given
+
     assert [(each.id, each.model, each.predicted_class, each.timestamp_ms) for each in predictions] == [
-        (digest(each["id"]), model(each), each["prediction"], each["timestamp"])
+        (digest(each["id"]), model(each), named(each, each["prediction"]), each["timestamp"])
         for side, each in documents
         if side == "prediction"
     ]
     assert all(type(each) is Prediction for each in predictions)
     assert all(type(each) is Label for each in labels)
     assert [(each.id, each.true_class, each.timestamp_ms) for each in labels] == [
-        (digest(each["id"]), each["label"], each["timestamp"]) for side, each in documents if side == "label"
+        (digest(each["id"]), named(each, each["label"]), each["timestamp"])
+        for side, each in documents
+        if side == "label"
     ]
     if name == "array":
         assert records == INSTANCES + len(labels)
@@ -71,6 +76,14 @@ def test_a_payload_says_what_the_plain_one_says(name: str, monkeypatch: pytest.M
     if name.endswith("scores"):
         classes = {"three scores": 3, "hundred scores": 100}[name]
         assert all(len(each.scores) == classes for each in predictions)
+
+
+def test_twenty_classes_all_occur_and_hits_stay_hits() -> None:
+    ids = [f"run-{number}" for number in range(2_000)]
+    few = StreamSpec().classes
+    assert len({one_of_many(each, name) for each in ids for name in few}) == CLASSES
+    for each in ids[:100]:
+        assert len({one_of_many(each, name) for name in few}) == len(few)
 
 
 def digest(id_: str) -> str:

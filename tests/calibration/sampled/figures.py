@@ -11,8 +11,10 @@ from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.predictions.kind import PredictionBatch
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.core.predictions.sampled_labels.register import SampledLabels
+from streamwatch.core.scores import NO_LISTS, ScoreLists
 from tests.calibration.sampled.worlds import BUCKETS, CLASSES, HORIZON_MS, WIDTH_MS, Stream, World, stream_of
 
+WITH_OTHER = [*CLASSES, "other"]
 MODELS = ["m"]
 
 
@@ -66,15 +68,16 @@ def run_of(stream: Stream, *, scored: bool = True, delta: float = 0.05) -> Run:
         register.observe(PredictionBatch(predictions[a:b], MODELS, CLASSES))
         a, b = np.searchsorted(resolved, [start, stop])
         part = outcomes[a:b]
-        given = {}
+        given = NO_LISTS
+        part = part.copy()
         if scored:
-            answers = part["predicted_class"].tolist()
-            values = score_of[a:b].tolist()
-            given = {
-                number: {CLASSES[answer]: value, "other": 1.0 - value}
-                for number, answer, value in zip(part["scores"].tolist(), answers, values, strict=True)
-            }
-        register.learn(OutcomeBatch(part, MODELS, CLASSES, given))
+            other, values = len(CLASSES), score_of[a:b]
+            classes = np.stack([part["predicted_class"], np.full(len(part), other, np.int32)], axis=1)
+            shares = np.stack([values, 1.0 - values], axis=1)
+            ends, segments = 2 * np.arange(1, len(part) + 1), np.full(len(part), -1, np.int32)
+            given = ScoreLists(ends, classes.ravel(), shares.ravel(), segments)
+            part["scores"] = np.arange(len(part))
+        register.learn(OutcomeBatch(part, MODELS, WITH_OTHER, given))
         found = register.estimates()["m"]
         falsely |= found.missing
         differ |= found.too_many

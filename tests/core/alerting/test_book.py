@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamwatch.core.alerting.book import details_with_incidents
 from streamwatch.core.alerting.notification import decode, encode
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
@@ -250,3 +251,15 @@ def test_a_restart_at_any_point_repeats_nothing_and_loses_nothing(steps: list[tu
             restarted.book.restore(state)
             assert restarted.book.state() == state
             assert restarted.book.families() == lasting.book.families()
+
+
+def test_an_alarm_carries_how_many_false_ones_its_detector_raises() -> None:
+    told = Told(falsely={"page_hinkley": 0.2})
+    (notification,) = told.hears(alarm())
+    assert notification.parts[0].false_monthly == 0.2
+    (shown,) = details_with_incidents({"m": {}}, told.book.open_incidents())["m"]["open_incidents"]  # type: ignore[misc]
+    assert shown["alarms"][0]["false_alarms_expected_monthly"] == 0.2
+    (other,) = Told().hears(alarm())
+    assert other.parts[0].false_monthly is None
+    (shown,) = details_with_incidents({"m": {}}, [other])["m"]["open_incidents"]  # type: ignore[misc]
+    assert "false_alarms_expected_monthly" not in shown["alarms"][0]

@@ -61,6 +61,15 @@ class Told:
         del model
         return False
 
+    def confirmation_expected_ms(self, model: str, at_ms: int) -> None:
+        del model, at_ms
+
+    def confirmation(self, model: str, at_ms: int, rise: float) -> None:
+        del model, at_ms, rise
+
+    def false_alarms_monthly(self, alarm: Alarm) -> None:
+        del alarm
+
     def class_shift(self, model: str, level: float) -> None:
         del model, level
 

@@ -161,3 +161,44 @@ def test_a_verdict_that_alternates_is_not_told_of_confirmations(told: Told) -> N
     assert opened.parts[0].alarm == confirmed
     assert opened.parts[0].alternation is not None
     assert opened.parts[0].alternation.changes == 3
+
+
+DAY_MS = 86_400_000
+RETRAINING = AlarmsSpec(otherwise=RULE, retraining_after_ms=DAY_MS)
+
+
+def test_retraining_is_announced_once_when_a_model_has_been_worse_for_long() -> None:
+    told = Told(RETRAINING)
+    (fires,) = told.hears(judged(-1))
+    since_ms = fires.started_at_ms
+    assert told.reviews(since_ms + DAY_MS - 1) == []
+    assert told.book.due(since_ms + DAY_MS, behind=False)
+    (due,) = told.reviews(since_ms + DAY_MS)
+    assert (due.kind, due.incident, due.model) == ("retraining", fires.incident, "m")
+    assert due.started_at_ms == since_ms
+    assert told.reviews(since_ms + 9 * DAY_MS) == []
+    assert not told.book.due(since_ms + 9 * DAY_MS, behind=False)
+
+
+def test_retraining_is_not_announced_again_after_a_restart_but_of_the_next_verdict() -> None:
+    told = Told(RETRAINING)
+    (fires,) = told.hears(judged(-1))
+    (due,) = told.reviews(fires.started_at_ms + DAY_MS)
+    again = Told(RETRAINING)
+    again.book.restore(told.book.state())
+    assert again.reviews(fires.started_at_ms + 2 * DAY_MS) == []
+    again.hears(judged(1, ordinal=2, since=4_000))
+    later = msgspec.structs.replace(judged(-1, ordinal=3, since=90_000), event_ms=NOW_MS + 9 * DAY_MS)
+    again.hears(later)
+    (next_due,) = again.reviews(NOW_MS + 99 * DAY_MS)
+    assert next_due.id != due.id
+
+
+@pytest.mark.parametrize("of", ["a drift", "a model that accuracy misjudges", "a backlog", "no such setting"])
+def test_retraining_is_not_announced_of(of: str) -> None:
+    spec = AlarmsSpec(otherwise=RULE, retraining_after_ms=None if of == "no such setting" else DAY_MS)
+    told = Told(spec, misled={"m"} if of.startswith("a model") else set())
+    told.hears(alarm("m") if of == "a drift" else judged(-1))
+    late = NOW_MS + 2 * DAY_MS
+    found = told.book.review(told, late, behind=of == "a backlog")
+    assert [each for each in found if each.kind == "retraining"] == []

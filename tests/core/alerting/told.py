@@ -11,7 +11,7 @@ from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm
+from streamwatch.core.events import Alarm, Confirmation
 
 HOUR_MS = 3_600_000
 NOW_MS = 1_000 * HOUR_MS
@@ -44,6 +44,13 @@ class Told:
     asked: list[Sequence[str]] = field(default_factory=list)
     misled: set[str] = field(default_factory=set)
     headlines: dict[str, int] = field(default_factory=dict)
+    ages: dict[str, int] = field(default_factory=dict)
+    """By model whose alarms of a rise are confirmed by cohorts, the age of these."""
+    confirmations: dict[str, Confirmation] = field(default_factory=dict)
+    rises: list[tuple[str, int, float]] = field(default_factory=list)
+    """What confirmations were asked for."""
+    falsely: dict[str, float] = field(default_factory=dict)
+    """By detector, false alarms expected in 30 days."""
 
     def __post_init__(self) -> None:
         self.book = AlarmBook(self.spec, self.identity)
@@ -65,6 +72,16 @@ class Told:
 
     def accuracy_misleads(self, model: str) -> bool:
         return model in self.misled
+
+    def confirmation_expected_ms(self, model: str, at_ms: int) -> int | None:
+        return at_ms + self.ages[model] if model in self.ages else None
+
+    def confirmation(self, model: str, at_ms: int, rise: float) -> Confirmation | None:
+        self.rises.append((model, at_ms, rise))
+        return self.confirmations.get(model)
+
+    def false_alarms_monthly(self, alarm: Alarm) -> float | None:
+        return self.falsely.get(alarm.detector)
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
         del level

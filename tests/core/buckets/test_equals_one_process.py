@@ -141,7 +141,8 @@ def test_models_compared_and_models_that_follow_another_are_those_of_one_process
     comparisons = (ComparisonSpec("m", ("n", "o*")), ComparisonSpec("p", ("m",)))
     join = replace(a_join(chance), comparisons=comparisons)
     follows = DriftWeightedSpec(drift_signal="reference", reference=chance.choice("mp"))
-    spec = replace(SPEC, comparisons=comparisons, drift_weighted=(follows,))
+    cohorts = CohortsSpec(join.horizon_ms, outcomes=100, max_classes=6)
+    spec = replace(SPEC, comparisons=comparisons, drift_weighted=(follows,), registers=(cohorts,))
     # What an entry waits for depends on the models known to its bucket.
     one = check(log, join, spec, chance, ended=ended, excused=["pairs_expired_total"])
     assert one.monitors.comparisons is not None

@@ -12,6 +12,7 @@ from streamwatch.core.estimators import index as column_index
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.scores import lists_of
 from streamwatch.core.specs import UtilitySpec
 from tests.layouts import EVERYTHING, TINY
 from tests.tiers import by_tier, few
@@ -35,7 +36,7 @@ class Numbers:
 
 def in_columns(outcomes, models, classes):
     """The same outcomes as the join hands them over."""
-    records, scores = np.zeros(len(outcomes), OUTCOME), {}
+    records, scores = np.zeros(len(outcomes), OUTCOME), []
     for record, outcome in zip(records, outcomes, strict=True):
         record["model"] = models.of(outcome.model)
         record["true_class"] = classes.of(outcome.true_class)
@@ -47,8 +48,9 @@ def in_columns(outcomes, models, classes):
         record["scores"] = -1
         if outcome.scores is not None:
             record["scores"] = len(scores)
-            scores[len(scores)] = outcome.scores
-    return OutcomeBatch(records, models.names, classes.names, scores)
+            scores.append({classes.of(name): score for name, score in outcome.scores.items()})
+    lists = lists_of(scores, [-1] * len(scores))
+    return OutcomeBatch(records, models.names, classes.names, lists)
 
 
 def some_outcomes(chance, spec, now):
@@ -81,9 +83,7 @@ SPECS = {
 
 
 @pytest.mark.parametrize("spec", few(SPECS.values(), 1), ids=few(SPECS, 1))
-@pytest.mark.parametrize("patience", [0, 32], ids=["name by name", "by number"])
-def test_outcomes_in_columns_leave_the_same_state_and_raise_the_same_alarms(spec, patience, monkeypatch):
-    monkeypatch.setattr(column_index, "_PATIENCE", patience)
+def test_outcomes_in_columns_leave_the_same_state_and_raise_the_same_alarms(spec):
     alarms = 0
     for seed in range(ROUNDS):
         chance = Random(seed)

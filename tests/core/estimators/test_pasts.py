@@ -14,7 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.estimators.names import Batch
-from streamwatch.core.estimators.past import FINE, HOUR_S, STRETCH, Pasts, PastView, merged, past_bytes, tiers
+from streamwatch.core.estimators.past import (
+    FINE,
+    HOUR_S,
+    STRETCH,
+    Pasts,
+    PastSnapshot,
+    PastView,
+    merged,
+    merged_by_model,
+    past_bytes,
+    tiers,
+)
 from streamwatch.core.estimators.set import EstimatorSet, decode, encode
 from streamwatch.core.events import Outcome
 from tests.layouts import TINY
@@ -127,9 +138,53 @@ def test_cuts_and_restores_give_the_same_bytes(stream: list[Outcome], cut: int, 
     for part in (stream[: min(cut, other)], stream[min(cut, other) : max(cut, other)]):
         cut_up.observe(batch(part))
     for row in ROWS.values():
-        restored.restore(row, cut_up.snapshot(row))
+        (state,) = cut_up.snapshots(np.array([row]))
+        assert state is not None
+        restored.restore(row, PastSnapshot(*state))
     restored.observe(batch(stream[max(cut, other) :]))
-    assert [restored.snapshot(row) for row in ROWS.values()] == [whole.snapshot(row) for row in ROWS.values()]
+    assert restored.snapshots(np.arange(2)) == whole.snapshots(np.arange(2))
+
+
+@given(streams=st.lists(outcomes, min_size=1, max_size=3))
+@settings(max_examples=examples(0.3))
+def test_several_models_put_together_at_once_are_each_what_it_is_alone(streams: list[list[Outcome]]) -> None:
+    views: list[PastView] = []
+    for stream in streams:
+        pasts = Pasts(2, 2)
+        pasts.observe(batch(stream))
+        views.append(pasts.view(0))
+    settled = np.concatenate([view.settled for view in views])
+    minutes = np.concatenate([view.gathered for view in views])
+    owners = [
+        np.repeat(np.arange(len(views)), [len(part) for part in parts]) for parts in zip(*views, strict=True)
+    ]
+    found, of = merged_by_model(settled, owners[0], minutes, owners[1], 2)
+    for number, view in enumerate(views):
+        assert found[of == number].tobytes() == merged([view], 2).tobytes()
+
+
+def test_outcomes_of_more_minutes_than_are_gathered_are_all_counted() -> None:
+    pasts, days = Pasts(2, 2), 2
+    for start in range(0, 3_000, 600):
+        times = range(start, start + 600)
+        pasts.observe(
+            batch([Outcome(m, "a", "b", 1_000 * (NOON_S + 30 * n), 5) for n in times for m in "mn"])
+        )
+    for model in "mn":
+        hours = {k: v for k, v in seen(pasts, model, days).items() if k[0] == HOUR_S}
+        assert sum(outcomes for outcomes, *_ in hours.values()) == 3_000
+
+
+def test_views_of_all_models_are_those_of_each_and_do_not_change() -> None:
+    pasts = Pasts(2, 2)
+    stream = [Outcome(m, "a", "a", 1_000 * (NOON_S + 60 * n), 5) for n in range(3) for m in "mn"]
+    pasts.observe(batch(stream[:3]))
+    views = pasts.views({"both": [0, 1], "n": [1]})
+    expected = {"both": [pasts.view(0), pasts.view(1)], "n": [pasts.view(1)]}
+    pasts.observe(batch(stream[3:]))
+    assert list(views) == ["both", "n"]
+    for model, own in expected.items():
+        assert [view.gathered.tolist() for view in views[model]] == [each.gathered.tolist() for each in own]
 
 
 def test_counts_do_not_depend_on_the_order_of_times() -> None:
@@ -158,9 +213,9 @@ def test_a_month_of_a_busy_model_stays_within_its_bytes() -> None:
     assert stretches.nbytes <= past_bytes(30)
     hours = stretches[stretches["seconds"] == HOUR_S]
     assert set(hours["outcomes"].tolist()) == {60}
-    state = pasts.snapshot(0)
+    (state,) = pasts.snapshots(np.array([0]))
     assert state is not None
-    assert len(state.stretches) == stretches.nbytes
+    assert len(PastSnapshot(*state).stretches) == stretches.nbytes
 
 
 def test_a_state_of_before_there_was_a_past_begins_one_and_days_may_change() -> None:

@@ -110,7 +110,7 @@ def test_without_a_fading_factor_nothing_is_followed() -> None:
     row = table.add_model()
     loss = phases((100, 0.5))
     table.fold(one_row(100, row), np.zeros(100, np.int32), loss)
-    assert table.recovery_document(row) is None
+    assert table.recovery_documents(np.array([row])) is None
     assert len(table.recoveries(np.array([row]))) == 0
 
 

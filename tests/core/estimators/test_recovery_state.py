@@ -7,12 +7,19 @@ from itertools import pairwise
 import numpy as np
 
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.recovery import read_recoveries
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from tests.core.estimators.drifting import FADED, QUIET, missed, phases, with_alpha
 from tests.core.estimators.kernel.streams import one_row, table_of
 from tests.layouts import DEFAULT
+
+
+def document_of(table: ModelTable) -> dict[str, object]:
+    read = table.recovery_documents(np.array([0]))
+    assert read is not None
+    return read(0)
 
 
 def test_a_state_from_before_there_was_a_section_starts_with_no_drifts() -> None:
@@ -25,7 +32,7 @@ def test_a_state_from_before_there_was_a_section_starts_with_no_drifts() -> None
     assert read_recoveries(new.recoveries(FADED)).begun[0] == 0
     more = phases((3_000, 0.7), (800, 0.05), seed=2)
     new.fold(one_row(len(more)), *missed(more, 2))
-    assert new.recovery_document(0) == {"forgetting": "fading:0.999"}
+    assert document_of(new) == {"forgetting": "fading:0.999"}
 
 
 def test_the_document_says_what_is_under_way_and_what_was_last() -> None:
@@ -33,8 +40,7 @@ def test_the_document_says_what_is_under_way_and_what_was_last() -> None:
     loss = phases((2_000, 0.05), (300, 0.6), (1_500, 0.05), (300, 0.6))
     times = np.arange(len(loss), dtype=np.int64) * 1_000
     table.fold(one_row(len(loss)), *missed(loss), event_ms=times)
-    document = table.recovery_document(0)
-    assert document is not None
+    document = document_of(table)
     now, last = document["under_way"], document["last"]
     assert isinstance(now, dict)
     assert isinstance(last, dict)

@@ -8,12 +8,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators import index as column_index
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import segments_text
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, ScoreColumns
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.scores import lists_of
 from tests.core.estimators.test_column_index import MODELS, Numbers, all_of
 from tests.layouts import DEFAULT, TINY
 from tests.tiers import by_tier, few
@@ -34,16 +34,17 @@ SPECS = {"tiny": beside(TINY), "default": beside(DEFAULT)}
 
 
 def some_batch(chance, now, models, classes):
-    """A batch: some classes have a column, most outcomes have scores, some no score of some classes."""
+    """A batch: most outcomes have scores, of some classes only, in one order or another."""
     count = chance.choice([0, 1, 7, 120])
     known = CLASSES[: chance.choice([2, 3, 8, 20])]
     names = chance.sample(CLASSES, chance.choice([1, 2, 3, 7, 18]))
-    columns = np.array([[chance.random() for _ in names] for _ in range(count + 3)]).reshape(-1, len(names))
-    columns /= columns.sum(axis=1, keepdims=True)
     lacking = chance.choice([0.0, 0.3, 0.95])
-    columns[np.array([[chance.random() < lacking for _ in names] for _ in columns], bool)] = np.nan
-    segments = np.array([chance.randrange(-1, 2) for _ in columns], np.int32)
-    scores = ScoreColumns(names, columns, segments)
+    scores = []
+    for _ in range(count + 3):
+        listed = chance.sample(names, len(names)) if chance.random() < 0.5 else names
+        given = {classes.of(name): chance.random() for name in listed if chance.random() >= lacking}
+        scores.append({number: score / sum(given.values()) for number, score in given.items()})
+    segments = np.array([chance.randrange(-1, 2) for _ in scores], np.int32)
     records = np.zeros(count, OUTCOME)
     some = chance.sample(MODELS, chance.randrange(1, len(MODELS)))
     numbers = chance.sample(range(count + 3), count)
@@ -58,14 +59,12 @@ def some_batch(chance, now, models, classes):
         record["assumed"] = chance.random() < 0.1
         number = numbers[position]
         unscored = -1 if segments[number] < 0 else SEGMENTS_FROM + segments[number]
-        record["scores"] = number if scores.scored[number] and chance.random() < 0.9 else unscored
-    return OutcomeBatch(records, models.names, classes.names, scores, SEGMENTS)
+        record["scores"] = number if scores[number] and chance.random() < 0.9 else unscored
+    return OutcomeBatch(records, models.names, classes.names, lists_of(scores, segments), SEGMENTS)
 
 
 @pytest.mark.parametrize("spec", few(SPECS.values(), 1), ids=few(SPECS, 1))
-@pytest.mark.parametrize("patience", few([2, 0, 32], 1))
-def test_scores_in_columns_leave_the_same_state_and_raise_the_same_alarms(spec, patience, monkeypatch):
-    monkeypatch.setattr(column_index, "_PATIENCE", patience)
+def test_scores_in_columns_leave_the_same_state_and_raise_the_same_alarms(spec):
     given, used = 0, 0.0
     for seed in range(ROUNDS):
         chance = Random(seed)
@@ -97,17 +96,3 @@ def test_scores_in_columns_leave_the_same_state_and_raise_the_same_alarms(spec, 
         used += sum(value for _, value in families.get("scored_outcomes_total", ()))
     assert given > 500
     assert used > 0
-
-
-def test_columns_are_a_mapping_of_the_scores_that_there_are() -> None:
-    nan = float("nan")
-    columns = ScoreColumns(["a", "b"], np.array([[0.25, 0.75], [nan, nan], [nan, 1.0], [0.0, nan]]))
-    expected = {0: {"a": 0.25, "b": 0.75}, 2: {"b": 1.0}, 3: {"a": 0.0}}
-    assert dict(columns) == expected
-    assert len(columns) == 3
-    assert [columns.get(number) for number in (-1, 1, 4)] == [None, None, None]
-    assert columns.scored.tolist() == [True, False, True, True]
-    records = np.zeros(3, OUTCOME)
-    records["scores"] = 3, -1, 0
-    batch = OutcomeBatch(records, ["m"], ["a"], columns)
-    assert [outcome.scores for outcome in batch] == [{"a": 0.0}, None, {"a": 0.25, "b": 0.75}]

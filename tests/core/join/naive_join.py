@@ -52,14 +52,14 @@ class NaiveJoin:
         self.arrivals = 0
         self.dedup = NaiveDedup(spec, self.count)
         self.passed = -1  # the clock when time passed last
-        self.pairs = NaivePairs(spec, self.count, self.dedup)
+        self.pairs = NaivePairs(spec, self.count, self.dedup, self.made)
         self.order = NaiveOrder(spec, self.count)
 
     @property
     def outcomes(self):
         return self.order.outcomes
 
-    def evaluate(self, prediction, true_class, label_ms, resolved_ms, *, assumed=False):
+    def evaluate(self, prediction, true_class, label_ms, resolved_ms, *, label_topic="", assumed=False):
         made_ms = own_time(prediction)
         if label_ms < made_ms and not assumed:
             self.count["negative_delay"] += 1
@@ -81,6 +81,7 @@ class NaiveJoin:
         if not assumed:
             self.known[model] = true_class
             self.active[model]["joined"] += 1
+            self.active[model]["label_topic"] = label_topic or self.active[model]["label_topic"]
             self.count["met on", prediction["topic"]] += prediction["topic"] != ""
         self.order.put(outcome, made_ms, resolved_ms)
 
@@ -156,6 +157,7 @@ class NaiveJoin:
                 self.meet(bare, "over_limit")
             return
         self.note_prediction(event)
+        self.active[event.model]["topic"] = event.topic or self.active[event.model]["topic"]
         self.accepted.append(event)
         self.made[event.model] += 1
         self.count["accepted"] += 1
@@ -171,7 +173,8 @@ class NaiveJoin:
                 self.count["evicted"] += 1
                 self.dedup.add(oldest, "evicted", event.record_ms)
             return
-        self.evaluate(entry, label["class"], own_time(label), event.record_ms)
+        topic = "" if label is shared else label["topic"]  # what is kept for other folds knows it no more
+        self.evaluate(entry, label["class"], own_time(label), event.record_ms, label_topic=topic)
         self.dedup.add(entry, "resolved", event.record_ms, label["class"])
         if early:
             self.early.remove(early)
@@ -209,6 +212,7 @@ class NaiveJoin:
     def note_prediction(self, event):
         self.models[event.model] = max(event.record_ms, self.models.get(event.model, -1))
         new = {"first": event.record_ms, "last_event": -1, "joined": 0, "left": 0}
+        new |= {"topic": None, "label_topic": None}
         active = self.active.setdefault(event.model, new)
         own_ms = event.record_ms if event.timestamp_ms is None else min(event.timestamp_ms, event.record_ms)
         active["last_event"] = max(active["last_event"], own_ms)
@@ -238,7 +242,7 @@ class NaiveJoin:
         results = self.settled_as(label, lambda model: model_of(model) == label["model"])
         for entry in pending:
             self.pending.remove(entry)
-            self.evaluate(entry, label["class"], own_time(label), label["at"])
+            self.evaluate(entry, label["class"], own_time(label), label["at"], label_topic=label["topic"])
             self.dedup.add(entry, "resolved", label["at"], label["class"])
         result = "joined" if pending else next((name for name in ORDER if name in results), None)
         if result is None:
@@ -279,7 +283,7 @@ class NaiveJoin:
         for entry in [p for p in self.pending if p["id"] == label["id"]]:
             results.add("joined")
             self.pending.remove(entry)
-            self.evaluate(entry, label["class"], own_time(label), label["at"])
+            self.evaluate(entry, label["class"], own_time(label), label["at"], label_topic=label["topic"])
             self.dedup.add(entry, "resolved", label["at"], label["class"])
         result = next((name for name in ORDER if name in results), None)
         if result:

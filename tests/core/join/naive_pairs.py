@@ -8,10 +8,11 @@ from streamwatch.core.events import PairedAnswer, fold_of
 
 
 class NaivePairs:
-    def __init__(self, spec, count, dedup):
+    def __init__(self, spec, count, dedup, made):
         self.spec = spec
         self.count = count
         self.dedup = dedup
+        self.made = made
         self.awaited = None  # (generation, models that entries of it wait for); None before the first outcome
         self.runs = Counter()  # a model that was gone when a generation began counts as another
 
@@ -55,7 +56,8 @@ class NaivePairs:
             settled["waits"].discard(me)
             prediction["waits"].discard((settled["model"], self.runs[settled["model"]]))
             if settled["true_class"] == true_class:
-                pairs.append(PairedAnswer(settled["model"], settled["class"]))
+                made = self.made[settled["model"]] % 2**32
+                pairs.append(PairedAnswer(settled["model"], settled["class"], made))
                 self.count["pairs_made"] += 1
             else:
                 self.count["pairs_differ"] += 1

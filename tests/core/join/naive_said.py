@@ -50,6 +50,8 @@ def naive_activity(naive):
             "joined": naive.active[model]["joined"],
             "left": naive.active[model]["left"],
             "before": 0,
+            "topic": naive.active[model]["topic"],
+            "label_topic": naive.active[model]["label_topic"],
         }
         for model, last_ms in naive.models.items()
     }

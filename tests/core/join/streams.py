@@ -202,3 +202,8 @@ def cramped():
         yield
     finally:
         compiled_join.ROOM, names.MIN_NAMES = before
+
+
+def answers(outcome):
+    """Pairs of an outcome, without how many predictions the partners had made."""
+    return outcome.pairs and tuple(pair._replace(made=0) for pair in outcome.pairs)

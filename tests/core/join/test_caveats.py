@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from streamwatch.core.join.caveats import Caveats, details_with_caveats
+import pytest
+
+from streamwatch.core.join.caveats import Caveats, details_with_caveats, labels_are_in
+from streamwatch.core.metrics.series import Family, Histogram
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, predict, tick
 
@@ -12,7 +15,8 @@ BEGAN = 5_000
 def test_until_the_first_prediction_is_one_horizon_old_only_quick_labels_are_in():
     stream = Stream(JoinSpec(horizon_ms=DAY))
     stream.feed(predict("1", at=BEGAN), label("1", at=BEGAN + 1), predict("2", at=BEGAN + DAY - 1))
-    assert stream.pipeline.caveats() == {"m": Caveats(BEGAN + DAY, None, predictions=2, labelled=1)}
+    young = Caveats(BEGAN + DAY, None, predictions=2, labelled=1, waiting=1, watched_ms=DAY - 1)
+    assert stream.pipeline.caveats() == {"m": young}
     stream.feed(tick(BEGAN + DAY))
     assert stream.pipeline.caveats() == {}
 
@@ -20,13 +24,16 @@ def test_until_the_first_prediction_is_one_horizon_old_only_quick_labels_are_in(
 def test_each_model_has_a_first_horizon_of_its_own():
     stream = Stream(JoinSpec(horizon_ms=DAY))
     stream.feed(predict("1", at=0, model="old"), predict("2", at=BEGAN, model="new"), tick(DAY))
-    assert stream.pipeline.caveats() == {"new": Caveats(BEGAN + DAY, None, predictions=1)}
+    assert stream.pipeline.caveats() == {
+        "new": Caveats(BEGAN + DAY, None, predictions=1, waiting=1, watched_ms=DAY - BEGAN)
+    }
 
 
 def test_that_labels_are_assumed_is_said_for_good():
     stream = Stream(JoinSpec(horizon_ms=DAY, assume="legit"))
     stream.feed(predict("1", at=0), predict("2", at=DAY - 1))
-    assert stream.pipeline.caveats() == {"m": Caveats(DAY, "legit", predictions=2)}
+    young = Caveats(DAY, "legit", predictions=2, waiting=2, watched_ms=DAY - 1)
+    assert stream.pipeline.caveats() == {"m": young}
     stream.feed(tick(DAY + BEGAN))
     assert stream.pipeline.caveats() == {"m": Caveats(None, "legit")}
 
@@ -36,7 +43,8 @@ def test_a_restart_knows_when_the_first_prediction_was():
     stream = Stream(spec)
     stream.feed(predict("1", at=BEGAN), tick(2 * BEGAN))
     again = stream.again().pipeline
-    assert again.caveats() == stream.pipeline.caveats() == {"m": Caveats(BEGAN + DAY, None, predictions=1)}
+    young = Caveats(BEGAN + DAY, None, predictions=1, waiting=1, watched_ms=BEGAN)
+    assert again.caveats() == stream.pipeline.caveats() == {"m": young}
 
 
 def test_the_api_shows_them_beside_a_models_other_details():
@@ -73,3 +81,45 @@ def test_that_all_quick_labels_are_of_one_class_is_said():
     assert only([400.0, 24.0], [0.0, 0.0]) == "fraud"
     assert only([400.0, 23.0], [0.0, 1.0]) is None
     assert "first_horizon_only_label" not in details_with_caveats({"m": {}}, young)["m"]
+
+
+BOUNDS = (1.0, 60.0, 3_600.0)
+HOUR = 3_600_000
+
+
+def watched(labelled: int, waiting: int, hours: float = 2.0) -> Caveats:
+    predictions = labelled + waiting
+    return Caveats(14 * DAY, None, predictions, labelled, waiting, round(hours * HOUR))
+
+
+@pytest.mark.parametrize(
+    ("said", "caveat", "counts", "are_in"),
+    [
+        ("labels within a minute, and only the newest wait", watched(990, 10), (500, 990, 990, 990), True),
+        ("a few labels never come", watched(950, 50), (500, 950, 950, 950), True),
+        ("most predictions still wait: slow labels may come", watched(300, 700), (200, 300, 300, 300), False),
+        ("a tenth still waits", watched(890, 110), (500, 890, 890, 890), False),
+        ("labels take as long as the model is watched", watched(990, 10), (0, 10, 990, 990), False),
+        ("watched for a few minutes only", watched(990, 10, hours=0.1), (500, 990, 990, 990), False),
+        ("labels take longer than the last bucket", watched(990, 10), (0, 0, 0, 990), False),
+        ("too few labels", watched(29, 0), (29, 29, 29, 29), False),
+        ("no label", watched(0, 9), (0, 0, 0, 0), False),
+    ],
+)
+def test_observed_delays_tell_whether_only_quick_labels_are_in(said, caveat, counts, are_in):
+    assert labels_are_in(caveat, Histogram(counts, 1.0), BOUNDS) is are_in, said
+
+
+def test_a_model_whose_labels_are_in_has_no_first_horizon_and_others_keep_theirs():
+    quick = Family(
+        "label_delay_seconds",
+        "histogram",
+        "h",
+        ("model",),
+        [(("m",), Histogram((500, 990, 990, 990), 1.0))],
+        BOUNDS,
+    )
+    caveats = {"m": watched(990, 10), "n": watched(990, 10)}
+    told = details_with_caveats({}, caveats, [quick])
+    assert told["m"] == {}
+    assert told["n"]["first_horizon_labelled"] == 990

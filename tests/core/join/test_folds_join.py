@@ -36,6 +36,7 @@ from tests.core.join.join_stream import (
     predict,
     tick,
 )
+from tests.core.join.streams import answers
 from tests.core.join.test_join_model import cases, counted
 from tests.tiers import by_tier, examples
 
@@ -252,7 +253,7 @@ def test_models_that_predict_in_folds_are_not_paired_and_others_beside_them_are(
     stream = Stream(replace(FOLDS, comparisons=(ComparisonSpec("old", ("*",)), ComparisonSpec("m", ("*",)))))
     for name in (fold_name("m", 0), fold_name("m", 1), fold_name("old", 0), fold_name("n", 1), "old", "new"):
         stream.feed(predict("1", "x", 0, name))
-    found = {outcome.model: outcome.pairs for outcome in stream.feed(label_for_all("1", "x", 1))}
+    found = {outcome.model: answers(outcome) for outcome in stream.feed(label_for_all("1", "x", 1))}
     assert {name: pairs for name, pairs in found.items() if pairs} == {"new": (PairedAnswer("old", "x"),)}
     assert len(found) == 6
     stream.until(30 * DAY)
@@ -274,4 +275,5 @@ def test_invalid_records_of_a_model_are_counted_until_its_last_fold_retires_what
 def test_the_caveat_on_a_model_is_that_of_its_first_fold():
     stream = Stream(replace(FOLDS, horizon_ms=DAY))
     stream.feed(fold(1, at=5), fold(0, at=9))
-    assert stream.pipeline.caveats() == {"m": Caveats(5 + DAY, None, predictions=2)}
+    expected = Caveats(5 + DAY, None, predictions=2, waiting=2, watched_ms=4)
+    assert stream.pipeline.caveats() == {"m": expected}

@@ -7,19 +7,20 @@ import numpy as np
 from streamwatch.core.events import segments_text
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.pipeline.pipeline import joined_outcomes
+from streamwatch.core.scores import lists_of
 
 TEXTS = [segments_text({"country": "1"}), segments_text({"country": "2"})]
 
 
 def test_a_number_of_scores_that_stands_for_others_in_the_next_batch_is_told_apart():
     records = np.zeros(2, OUTCOME)
-    records["scores"] = 3, -1
+    records["scores"] = 1, -1
     records["label_at_prediction"] = -1
     parts = [
-        OutcomeBatch(records, ["m"], ["x"], {3: {"x": 0.1}}, TEXTS, {3: 1}),
-        OutcomeBatch(records, ["m"], ["x"], {3: {"x": 0.2}}, TEXTS),
-        OutcomeBatch(records[1:], ["m"], ["x"], {}, TEXTS),
-        OutcomeBatch(records, ["m"], ["x"], {3: {"x": 0.3}}, TEXTS, {3: 0}),
+        OutcomeBatch(records, ["m"], ["x"], lists_of([{0: 0.5}, {0: 0.1}], [0, 1]), TEXTS),
+        OutcomeBatch(records, ["m"], ["x"], lists_of([{0: 0.5}, {0: 0.2}], [0, -1]), TEXTS),
+        OutcomeBatch(records[1:], ["m"], ["x"], segments=TEXTS),
+        OutcomeBatch(records, ["m"], ["x"], lists_of([{0: 0.5}, {0: 0.3}], [1, 0]), TEXTS),
     ]
     expected = [outcome for part in parts for outcome in part]
     assert list(joined_outcomes(parts)) == expected

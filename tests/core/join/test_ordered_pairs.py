@@ -18,7 +18,7 @@ from streamwatch.edge.keys import digest_bytes
 from tests.core.join.durable_streams import DurableJoined, cramped_logs
 from tests.core.join.join_stream import label, label_for_all, predict
 from tests.core.join.naive_join import NaiveJoin
-from tests.core.join.streams import Columns, a_case, cramped
+from tests.core.join.streams import Columns, a_case, answers, cramped
 from tests.core.join.test_join_model import COMPARISONS, counted, naive_counted
 from tests.tiers import by_tier
 
@@ -97,7 +97,7 @@ def test_names_that_only_pairs_of_held_outcomes_need_are_kept():
 
 
 def pairs(outcomes):
-    return [(outcome.model, outcome.pairs) for outcome in outcomes]
+    return [(outcome.model, answers(outcome)) for outcome in outcomes]
 
 
 def some_held(spec=ORDERED):

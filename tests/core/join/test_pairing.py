@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamwatch.core.events import PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, champion_of
 from tests.core.join.join_stream import DAY, Stream, label, label_for_all, predict
+from tests.core.join.streams import answers
 
 COMPARED = (ComparisonSpec("old", ("new*",)),)
 
@@ -14,7 +15,7 @@ def stream(**changed):
 
 
 def pairs(outcomes):
-    return [(outcome.model, outcome.pairs) for outcome in outcomes]
+    return [(outcome.model, answers(outcome)) for outcome in outcomes]
 
 
 def test_the_later_of_two_outcomes_carries_the_answer_of_the_earlier_one():

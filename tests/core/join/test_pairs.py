@@ -15,7 +15,7 @@ from streamwatch.edge.keys import digest_bytes
 from tests.core.join.durable_streams import ColumnShelf
 from tests.core.join.join_stream import Stream, label, label_for_all, predict
 from tests.core.join.naive_join import NaiveJoin
-from tests.core.join.streams import Joined, a_case, agrees_with
+from tests.core.join.streams import Joined, a_case, agrees_with, answers
 
 COMPARED = (ComparisonSpec("old", ("new*",)),)
 DAY = 86_400_000
@@ -67,7 +67,7 @@ def test_partners_are_in_the_order_of_their_names_before_a_restore_and_after_it(
             shelf.commit(stream.pipeline)
             stream.pipeline = shelf.restored(Pipeline(spec, stream.monitors, digest_bytes))
         (outcome,) = stream.feed(label("1", "x", 2, "old"))
-        assert outcome.pairs == tuple(PairedAnswer(name, "y") for name in names)
+        assert answers(outcome) == tuple(PairedAnswer(name, "y") for name in names)
 
 
 @pytest.mark.parametrize("assume", [None, "x"])
@@ -94,4 +94,4 @@ def test_more_champions_than_a_word_has_bits_are_told_apart():
         models = [f"old {number}", f"new {number}", f"new {(number + 1) % 150}", f"new {(number + 64) % 150}"]
         stream.feed(*(predict(str(number), "x", number, model) for model in models))
         found = stream.feed(label_for_all(str(number), "x", number))
-        assert [outcome.pairs for outcome in found] == [None, (PairedAnswer(models[0], "x"),), None, None]
+        assert [answers(outcome) for outcome in found] == [None, (PairedAnswer(models[0], "x"),), None, None]

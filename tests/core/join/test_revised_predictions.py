@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from streamwatch.core.events import Outcome
+from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from tests.core.join.join_stream import Stream, label, label_for_all, null, predict
+from tests.core.join.streams import answers
 
 LAST = JoinSpec(conflicts="last", horizon_ms=10_000)
 BOTH = JoinSpec(conflicts="both", horizon_ms=10_000)
@@ -87,7 +88,7 @@ def test_compared_models_meet_with_their_last_answers():
     stream.feed(predict(model="m", predicted_class="y"))
     outcomes = stream.feed(label_for_all(true_class="y"))
     assert [(each.model, each.predicted_class) for each in outcomes] == [("m", "y"), ("n", "x")]
-    assert outcomes[1].pairs == (("m", "y"),)
+    assert answers(outcomes[1]) == (PairedAnswer("m", "y"),)
 
 
 def test_outcomes_take_the_order_of_the_last_predictions_where_that_is_asked_for():

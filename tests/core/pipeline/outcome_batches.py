@@ -6,11 +6,12 @@ import numpy as np
 
 from streamwatch.core.events import sampling_of
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.scores import lists_of
 
 
 def batch_of(outcomes):
-    """The same outcomes in columns; without scores."""
-    models, classes, pairs = {}, {}, []
+    """The same outcomes in columns."""
+    models, classes, pairs, scores = {}, {}, [], []
     records = np.zeros(len(outcomes), OUTCOME)
     for number, (record, outcome) in enumerate(zip(records, outcomes, strict=True)):
         record["model"] = models.setdefault(outcome.model, len(models))
@@ -22,11 +23,15 @@ def batch_of(outcomes):
         record["waited_ms"] = outcome.waited_ms
         record["sampling"] = sampling_of(outcome.label_probability, outcome.label_requested)
         record["assumed"], record["scores"] = outcome.assumed, -1
+        if outcome.scores is not None:
+            record["scores"] = len(scores)
+            numbered = classes.setdefault
+            scores.append({numbered(name, len(classes)): score for name, score in outcome.scores.items()})
         if outcome.last_class is not None:
             record["last_class"] = 1 + classes.setdefault(outcome.last_class, len(classes))
-        for partner, answer in outcome.pairs or ():
-            pairs.append(
-                (number, models.setdefault(partner, len(models)), classes.setdefault(answer, len(classes)))
-            )
-    paired = np.array(pairs, np.int32).reshape(-1, 3)
-    return OutcomeBatch(records, list(models), list(classes), {}, pairs=paired)
+        for partner, answer, made in outcome.pairs or ():
+            of_partner = models.setdefault(partner, len(models)), classes.setdefault(answer, len(classes))
+            pairs.append((number, *of_partner, made))
+    paired = np.array(pairs, np.int64).reshape(-1, 4).astype(np.int32)
+    lists = lists_of(scores, [-1] * len(scores))
+    return OutcomeBatch(records, list(models), list(classes), lists, pairs=paired)

@@ -24,9 +24,12 @@ outcomes = st.builds(
     st.integers(-(2**40), 2**45),
     st.integers(0, 2**40),
     st.booleans(),
-    st.none(),
+    st.none() | st.dictionaries(names, st.floats(0, 1) | st.just(0.1 + 0.2)),
     st.none() | names,
-    st.none() | st.lists(st.builds(PairedAnswer, names, names), min_size=1, max_size=3).map(tuple),
+    st.none()
+    | st.lists(st.builds(PairedAnswer, names, names, st.integers(0, 2**32 - 1)), min_size=1, max_size=3).map(
+        tuple
+    ),
     st.none(),
     st.none() | names,
     st.integers(0, 2**32 - 1),

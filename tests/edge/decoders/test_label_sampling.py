@@ -111,13 +111,13 @@ def test_the_places_may_be_a_header_and_a_field_within_others() -> None:
     assert (event.label_probability, event.label_requested, event.segments) == (0.25, True, {"country": "DE"})
 
 
-def test_records_without_a_probability_stay_columns() -> None:
+def test_records_are_columns_with_a_probability_and_without() -> None:
     decoder = build(DecoderSpec("predictions", "prediction", MAPPING), FormatOptions())
     assert isinstance(decoder, ScannedTrees)
-    records = fetched([of(PREDICTED), of({**PREDICTED, "pi": 0.5})])
+    records = fetched([of(PREDICTED), of({**PREDICTED, "pi": 0.5}), of({**PREDICTED, "pi": 2})])
     decoder.decode_batch(records)
     batch = decoder.decode_batch(records)
-    assert [side == OBJECT for side in batch.rows["side"].tolist()] == [False, True]
+    assert [side == OBJECT for side in batch.rows["side"].tolist()] == [False, False, True]
 
 
 def test_avro_and_protobuf_give_the_event_that_json_gives() -> None:

@@ -51,7 +51,7 @@ def test_a_place_is_read_and_its_pattern_for_editors_agrees(text: str) -> None:
         ("value.a[0", "expected value.list[0].field for one element"),
         ('value."a', "expected value.list[0].field for one element"),
         ("value.a[0]b", "expected value.list[0].field for one element"),
-        ("value", "expected value.some.field, key, header:name, topic or a constant =text"),
+        ("values", "expected value.some.field, value, key, header:name, topic or a constant =text"),
         ("value.", "expected value.some.field"),
         ("value..a", "expected value.some.field"),
         ("value.a.", "expected value.some.field"),
@@ -68,5 +68,5 @@ def test_what_is_no_place_is_told_with_what_to_write(text: str, complaint: str) 
 
 
 def test_one_record_is_not_read_by_the_elements_of_two_arrays_within_each_other() -> None:
-    with pytest.raises(ValueError, match=re.escape("expected [] at most once")):
+    with pytest.raises(ValueError, match=re.escape("expected [] or * at most once")):
         parse_field_location("value.a[].b[]")

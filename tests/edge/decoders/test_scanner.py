@@ -209,7 +209,7 @@ def test_mappings_that_the_scanner_cannot_read_are_read_one_by_one(side: Side, m
 @pytest.mark.parametrize(
     "scheme", [None, Scheme("cross-validation", 3, prequential=False), Scheme("bootstrap", 3)]
 )
-def test_a_record_with_a_fold_is_never_a_row_and_those_beside_it_are(
+def test_a_record_with_a_fold_is_a_row_where_each_fold_predicts_every_id_and_others_go_to_the_trees(
     place: str, scheme: Scheme | None
 ) -> None:
     decoder = JsonDecoder("predictions", "prediction", TopicMapping(fold=place), folds=scheme)
@@ -230,7 +230,11 @@ def test_a_record_with_a_fold_is_never_a_row_and_those_beside_it_are(
     records = [record(n, fold) for n, fold in enumerate(folds)]
     together(decoder, records)  # the names are learnt
     batch, alone = together(decoder, records)
-    assert [side == OBJECT for side in batch.rows["side"].tolist()] == [fold is not None for fold in folds]
+    rows: list[object] = [None]
+    if scheme is not None and scheme.prequential:
+        rows += [0, "1", 2, *([1.0] if place.startswith("value") else [])]
+    is_row = [any(fold is row for row in rows) for fold in folds]
+    assert [side != OBJECT for side in batch.rows["side"].tolist()] == is_row
     kinds: set[type] = set()
     for event, expected in zip(batch.events(), alone, strict=True):
         event.record_ms = expected.record_ms

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.core.events import Alarm, ErrorChange
+from streamwatch.core.events import Alarm, Confirmation, ErrorChange
 from streamwatch.edge.receivers import KINDS
 from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.pagerduty import PagerDuty
@@ -178,3 +178,57 @@ def test_alertmanager_and_the_webhook_carry_basis_and_status_apart() -> None:
     over = resolved(firing(parts=(part(judged_by_cohorts(0, "retracted")),), news=("verdict",)), "retracted")
     (alert,) = json.loads(Alertmanager().request_body(over, NOW_MS).body)
     assert alert["annotations"]["reason"] == "retracted"
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_an_alarm_says_whether_predictions_show_it_too(kind: str) -> None:
+    expected_ms = NOW_MS + 3_600_000
+    unconfirmed = part(alarm(), expected_ms=expected_ms)
+    said = sent(kind, firing(parts=(unconfirmed,)))
+    assert "This is unconfirmed: labels come late" in said
+    assert "from about 2023-11-14T23:13Z on" in said
+    assert "10.0 % → 31.2 % (page_hinkley, unconfirmed)" in said
+    found = Confirmation(is_confirmed=True, since_ms=NOW_MS - 12_000_000, before=0.1, after=0.3)
+    said = sent(kind, firing(parts=(msgspec.structs.replace(unconfirmed, confirmation=found),)))
+    assert (
+        "This is confirmed: of predictions made since 2023-11-14T18:53Z, 30.0 % are wrong, of those before "
+        "10.0 %, however late their labels come."
+    ) in said
+    assert "unconfirmed" not in said
+    ended = part(alarm(), expected_ms=expected_ms, reason="labels_changed", ended_at_ms=NOW_MS)
+    said = sent(kind, firing(kind="resolved", parts=(ended,)))
+    if kind not in {"alertmanager", "pagerduty"}:
+        assert "the mix of labels that arrived has changed" in said
+    assert "confirmed" not in sent(kind, firing())
+
+
+def test_a_webhook_has_what_cohorts_showed_as_fields() -> None:
+    found = Confirmation(is_confirmed=True, since_ms=NOW_MS, before=0.1, after=0.3)
+    parts = (
+        part(alarm(), expected_ms=NOW_MS),
+        part(alarm(detector="adwin"), expected_ms=NOW_MS, confirmation=found),
+        part(alarm(detector="ddm")),
+    )
+    data = json.loads(FORMS["webhook"].request_body(firing(parts=parts), NOW_MS).body)["data"]
+    assert [(each["confirmation_expected_at"], each["confirmation"]) for each in data["alarms"]] == [
+        ("2023-11-14T22:13:20.000Z", None),
+        (None, {"is_confirmed": True, "since_ms": NOW_MS, "before": 0.1, "after": 0.3}),
+        (None, None),
+    ]
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_an_alarm_says_how_many_false_ones_are_to_be_expected(kind: str) -> None:
+    said = sent(kind, firing(parts=(part(alarm(), false_monthly=0.09),)))
+    assert (
+        "At this model's rate of outcomes and dependence of errors, page_hinkley is expected to raise a "
+        "false alarm about 1 a year."
+    ) in said
+    assert "false alarm" not in sent(kind, firing()).replace("false_alarms_expected_monthly", "")
+
+
+def test_a_webhook_has_the_expected_number_of_false_alarms_as_a_field() -> None:
+    parts = (part(alarm(), false_monthly=2.5), part(alarm(detector="ddm")))
+    data = json.loads(FORMS["webhook"].request_body(firing(parts=parts), NOW_MS).body)["data"]
+    assert [each.get("false_alarms_expected_monthly") for each in data["alarms"]] == [2.5, None]
+    assert "false_alarms_expected_monthly" not in data["alarms"][1]

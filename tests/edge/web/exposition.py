@@ -117,6 +117,8 @@ def families_of(
 
 def _family(metric: Metric | Family, values: dict[str, list[str]], rng: random.Random) -> Family:
     series: list[tuple[str, ...]] = [()]
+    if metric.name == "model_info":  # one series of each model
+        values = {**values, "label_topic": ["labels"], "severity": [""], "topic": ["predictions"]}
     for label in metric.labels:
         series = [(*before, value) for before in series for value in values[label]]
     samples = [(labels, _value(metric, rng)) for labels in series]

@@ -13,6 +13,7 @@ from streamwatch.core.events import Alarm
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import Family, Histogram, Report
 from streamwatch.core.specs import MonitorsSpec
+from streamwatch.core.standby.candidacy import ROLES
 from streamwatch.edge.web.server import HttpServer
 from streamwatch.settings.http import HttpSection
 from streamwatch.telemetry import Telemetry
@@ -22,6 +23,10 @@ FADING = "fading:0.999"
 Samples = list[tuple[tuple[str, ...], float | Histogram]]
 
 
+AT_PREDICTION_LESS = 0.125
+"""By so much the last label known at the prediction is right less often than the previous label."""
+
+
 @dataclass
 class FakeHealth:
     reasons: list[str] = field(default_factory=list)
@@ -29,15 +34,24 @@ class FakeHealth:
         default_factory=lambda: {"kafka_up": 1.0, "caught_up": 1.0, "state_durable": 1.0}
     )
 
+    role: str | None = None
+
     def unready(self) -> Sequence[str]:
         return self.reasons
 
     def families(self) -> Sequence[Family]:
         version = Family("build_info", "gauge", "h", ("version",), [(("0.1.0",), 1)])
+        roles = ROLES if self.role is not None else ()
+        parts = [((role,), float(role == self.role)) for role in roles]
         return [
             version,
+            Family("standby_role", "gauge", "h", ("role",), parts),
             *(Family(name, "gauge", "h", (), [((), value)]) for name, value in self.facts.items()),
         ]
+
+
+AT_PREDICTION_LESS = 0.125
+"""By so much the last label known at the prediction is right less often than the previous label."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +134,7 @@ def families_of(models: dict[str, Model]) -> list[Family]:
             "baseline_accuracy_ratio",
             ("baseline", *f),
             [(("persistent", main, k), m.persistent) for k, m in n]
+            + [(("persistent_at_prediction", main, k), m.persistent - AT_PREDICTION_LESS) for k, m in n]
             + [(("majority", main, k), m.majority) for k, m in n],
         ),
         gauge("detector_statistic", ("detector", "model"), [(("adwin", k), m.accuracy / 9) for k, m in n]),

@@ -26,6 +26,7 @@ CLOSED = (
     "/api/v1/models/m",
     "/api/v1/models/m/history",
     "/api/v1/overview",
+    "/api/v1/list",
     "/api/v1/alarms",
     "/api/v1/health",
     "/api/v1/stream",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 
+import pytest
+
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.metrics.series import Report
@@ -13,6 +15,7 @@ from streamwatch.edge.web.routes.comparisons import ComparisonsExporter
 from streamwatch.edge.web.routes.history import ComparisonHistoryExporter
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from tests.edge.web.exposition import PUBLISHED_MS, realistic
+from tests.edge.web.judged_pairs import judged
 
 SPEC = MonitorsSpec(
     forgetting=(LandmarkSpec(), FadingSpec(0.5)),
@@ -67,6 +70,31 @@ def test_challengers_come_by_lead_and_carry_every_measure() -> None:
     single = told["comparisons"][0]
     assert single["measures"]["landmark"]["mcnemar"] == -1.0
     assert "lead" not in single
+
+
+def test_a_verdict_by_cohorts_takes_the_place_of_the_one_in_the_order_of_labels() -> None:
+    (told,) = asked(ComparisonsExporter(), judged("new", wins=30, losses=10).families())["comparisons"]
+    assert (told["basis"], told["verdict"], told["status"]) == ("cohorts", "better", "confirmed")
+    assert told["lead"] == pytest.approx(0.2, abs=0.02)
+    assert told["lead_lower"] < 0.2 < told["lead_upper"]
+    assert told["verdict_since_timestamp_seconds"] >= 0
+    assert "verdict_since_pair" not in told
+    assert told["age_seconds"] < 60
+    assert told["retracted"] == 0
+    assert "provisional" not in told
+    labels = told["labels"]
+    assert (labels["verdict"], labels["verdict_since_pair"] > 0) == ("better", True)
+    assert set(labels["evidence"]) == {"better", "worse"}
+
+
+def test_before_cohorts_are_judged_the_verdict_is_provisional() -> None:
+    comparisons = judged("new", wins=40, losses=0, pairs=3_000, late=True)
+    (told,) = asked(ComparisonsExporter(), comparisons.families())["comparisons"]
+    assert (told["basis"], told["verdict"], told["provisional"]) == ("labels", "better", True)
+    assert "labels" not in told
+    assert "status" not in told
+    (told,) = asked(ComparisonsExporter(), filled(few=8).families())["comparisons"]
+    assert "provisional" not in told, "without cohorts there is nothing to come"
 
 
 def test_before_any_pair_there_is_nothing_to_tell() -> None:

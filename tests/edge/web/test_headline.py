@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from streamwatch.edge.web.routes.overview import (
     OverviewExporter,
     headline_of,
+    overview,
     sampled_headline_of,
-    warning_of,
+    warnings_of,
 )
-from tests.edge.web.http_faces import Model, report_of, worse
+from streamwatch.edge.web.routes.worse import WorseExporter
+from tests.edge.web.http_faces import AT_PREDICTION_LESS, Model, report_of, worse
 
 JSON = "application/json; charset=utf-8"
 
@@ -69,6 +72,16 @@ def test_another_verdict_is_shown_with_the_smaller_lead(verdict: str) -> None:
     found = headline_of(details(verdict, judged(verdict, 0.1), judged(verdict, 0.05)))
     assert (found["verdict"], found["verdict_opponent"], found["lead"]) == (verdict, "majority", 0.05)
     assert "verdict_status" not in found
+
+
+def test_no_change_is_the_one_that_the_verdict_is_about() -> None:
+    """By cohorts, the last label known at the prediction; in the order of labels, the previous one."""
+    of_cohorts = details("better", judged("better", 0.1), judged("better", 0.05))
+    made = report_of({"cohorts": Model(), "labels": Model()})
+    rows = overview(replace(made, details={"cohorts": of_cohorts})).rows
+    assert rows["labels"]["no_change"] == Model().persistent
+    assert rows["cohorts"]["no_change"] == Model().persistent - AT_PREDICTION_LESS
+    assert "persistent_at_prediction" not in rows["labels"] | rows["cohorts"]
 
 
 def test_it_is_provisional_while_it_is_that_in_the_order_of_labels_and_absent_without_cohorts() -> None:
@@ -145,10 +158,11 @@ def test_what_is_missing_of_sampled_labels_stands_in_the_row() -> None:
     assert "labels_sampled_arrived_ratio" not in sampled_headline_of(
         sampled(*leads, labels_missing=False, arrived_ratio=0.99, share_without_probability=0.0)
     )
-    assert "only 66% of the labels that were asked for have come" in warning_of(missing)
-    assert "labels are not asked for as often" in warning_of(
-        sampled(*leads, arrived_ratio=1.4, probabilities_differ=True)
-    )
+    (said, page), *_ = warnings_of(missing)
+    assert "only 66% of the labels that were asked for have come" in said
+    (differ, same_page), *_ = warnings_of(sampled(*leads, arrived_ratio=1.4, probabilities_differ=True))
+    assert "labels are not asked for as often" in differ
+    assert page == same_page == "docs/sampled-labels.md"
     assert sampled_headline_of({}) == {}
 
 
@@ -160,6 +174,38 @@ def test_a_row_of_a_model_with_sampled_labels_has_nothing_from_unweighted_ones()
     rows = json.loads(exporter.render(replace(made, details={"m": beside}), (), JSON, {}))["models"]
     assert (rows["m"]["verdict"], rows["m"]["accuracy"], rows["m"]["trouble"]) == ("better", 0.9, "better")
     assert (rows["m"]["lower"], rows["m"]["effective_sample_size"]) == (0.88, 1_500.0)
-    unweighted = {"persistent", "majority", "kappa_plus", "verdict_status", "verdict_since_timestamp_seconds"}
+    unweighted = {"no_change", "majority", "kappa_plus", "verdict_status", "verdict_since_timestamp_seconds"}
     assert not unweighted & rows["m"].keys()
     assert unweighted - {"verdict_status"} <= rows["n"].keys()
+
+
+def test_only_models_with_evidence_among_so_many_are_listed_as_worse() -> None:
+    def fleet(values: dict[str, tuple[float, float]]) -> dict[str, dict[str, Any]]:
+        return {
+            model: details("open", judged("open", 0.0, e_value=first), judged("open", 0.0, e_value=second))
+            for model, (first, second) in values.items()
+        }
+
+    even = {f"even-{i}": (0.5, 1.0) for i in range(8)}
+    found = fleet({**even, "worse": (1.0, 500.0), "much-worse": (1e9, 3.0)})
+    found["in-folds"] = {"cohorts": {"opponents": {"majority": judged("worse", -0.1, e_value=1e12)}}}
+    made = replace(report_of({name: Model() for name in found}), details=found)
+
+    def listed(**asked: str) -> dict[str, Any]:
+        return json.loads(WorseExporter().render(made, (), JSON, asked))
+
+    # Of 20 pairs: the largest needs 20/0.05, the second half of it.
+    document = listed()
+    assert (document["share"], document["pairs"]) == (0.05, 20)
+    assert [(each["model"], each["opponent"]) for each in document["worse"]] == [
+        ("much-worse", "persistent_at_prediction"),
+        ("worse", "majority"),
+    ]
+    assert document["worse"][0]["verdict"] == "open"
+    assert [each["model"] for each in listed(share=".01")["worse"]] == ["much-worse"]
+    assert json.loads(WorseExporter().render(None, (), JSON, {}))["worse"] == []
+
+
+@pytest.mark.parametrize("value", ["0", "1", "0.0", "x", "1e-3", ""])
+def test_a_share_of_false_ones_is_a_decimal_between_0_and_1(value: str) -> None:
+    assert re.fullmatch(WorseExporter.query["share"], value) is None

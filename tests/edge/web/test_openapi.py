@@ -15,7 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from streamwatch.assembly.http import build_server
-from streamwatch.core.estimators.names import Batch, Classes
+from streamwatch.core.estimators.names import Batch, Classes, Slice
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.late_labels.register import LateLabels, LateLabelsSpec
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
@@ -55,15 +55,35 @@ def late_labels() -> object:
     register.observe(Batch(outcomes, zeros, *columns))
     classes = Classes(2)
     classes["a"] = 0
-    told = register.details(0, classes)["late_labels"]
+    told = register.details([Slice("m", 0, classes)])(0)["late_labels"]
     assert isinstance(told, dict)
     assert {"settled", "delay_corrected", "naive", "bias", "share_labelled", "change"} < told.keys()
     return told
 
 
 PATHS = sorted(DESCRIBED["paths"])
-EXAMPLES = {"model": "model-1", "champion": "model-1", "file": "main.js"}
-QUERIES = {"since": "1.5", "forgetting": "landmark", "limit": "2", "model": "model-1"}
+EXAMPLES = {"model": "model-1", "champion": "model-1", "challenger": "model-2", "file": "main.js"}
+QUERIES = {
+    "since": "1.5",
+    "forgetting": "landmark",
+    "limit": "2",
+    "model": "model-1",
+    "share": ".5",
+    "sort": "accuracy",
+    "order": "descending",
+    "filter": "MODEL",
+    "prefix": "model-",
+    "label": "team=payments",
+    "group": "0",
+    "first": "0",
+    "rows": "7",
+    "details": "1",
+    "lines": "1",
+}
+
+
+OWNED = {"labels": {"team": "payments"}, "runbook_url": "https://wiki.example.com/model"}
+"""What the settings say of a model."""
 
 
 def said_of_scores() -> object:
@@ -189,7 +209,7 @@ REPORTS = {
     "with trouble": with_open_alarm(
         replace(
             report_of({"model-1": Model()}, 0, [changed_verdict("model-1")]),
-            details={"model-1": {"nothing_joins": {"predictions": 9}}},
+            details={"model-1": {"nothing_joins": {"predictions": 9}, **OWNED}},
         ),
         "model-1",
     ),
@@ -234,7 +254,7 @@ async def test_every_answer_is_as_described(path: str, known: str) -> None:
         if made is not None:
             server.publish(made)
             async with session.get("/api/v1/stream") as stream:  # the observers have seen the report, too
-                await stream.content.readuntil(b"event: overview\n")
+                await stream.content.readuntil(b"event: report\n")
         parameters = DESCRIBED["paths"][path]["get"].get("parameters", [])
         query = urlencode({p["name"]: QUERIES[p["name"]] for p in parameters if p.get("in") == "query"})
         async with session.get(f"{path.format(**EXAMPLES)}?{query}") as answer:
@@ -248,14 +268,34 @@ async def test_every_answer_is_as_described(path: str, known: str) -> None:
                 validate(await answer.json(), schema)
 
 
+async def test_groups_are_as_described() -> None:
+    async with (
+        serving() as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        server.publish(report_of({"a-1": Model(), "a-2": Model(), "b": Model()}))
+        async with session.get("/api/v1/list?group=1") as answer:
+            told = await answer.json()
+        validate(told, {"$ref": "#/components/schemas/Listing"})
+        assert [group["prefix"] for group in told["groups"]] == ["a-", "b"]
+
+
+def test_descriptions_close_every_backtick_they_open_and_say_what_a_wrong_parameter_is() -> None:
+    told = re.findall(r'"(?:description|summary)": "((?:[^"\\\\]|\\\\.)*)"', json.dumps(DESCRIBED))
+    assert len(told) > 100
+    assert [text for text in told if text.count("`") % 2] == []
+    wrong = DESCRIBED["components"]["responses"]["BadRequest"]["description"]
+    assert wrong == "A query parameter has a value that is not allowed"
+
+
 async def test_events_are_as_described() -> None:
     async with serving() as server, aiohttp.ClientSession(server.url, read_bufsize=2**20) as session:
         server.publish(report_of({"a": Model()}, 0, [alarm("a")]))
         async with session.get("/api/v1/stream") as stream:
-            for second, name in ((1, "Overview"), (2, "Changes")):
+            for second in (1, 2):
                 await stream.content.readuntil(b"data: ")
                 data = json.loads(await stream.content.readline())
-                validate(data, {"$ref": f"#/components/schemas/{name}"})
+                validate(data, {"$ref": "#/components/schemas/News"})
                 server.publish(report_of({"b": Model(outcomes=3)}, second, [alarm("a"), alarm("b")]))
 
 
@@ -267,6 +307,8 @@ async def test_events_are_as_described() -> None:
         ("/api/v1/comparisons/nobody/history", "", 404),
         ("/api/v1/comparisons/nobody/history", "since=then", 400),
         ("/api/v1/alarms", "limit=0", 400),
+        ("/api/v1/list", "sort=beauty", 400),
+        ("/api/v1/list", "rows=0", 400),
         ("/api/v1/alarms", "limit=all", 400),
         ("/api/v1/alarms", "model=", 400),
         ("/api/v1/models/model-1/history", "since=yesterday", 400),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
@@ -38,7 +39,25 @@ def test_nothing_else_is_vendored_and_its_licence_is_there() -> None:
 @pytest.mark.parametrize("name", OURS)
 def test_no_other_host_is_asked_for_anything(name: str) -> None:
     urls = set(re.findall(r"""(?:https?:)?//[\w.-]+\.\w+[^\s"']*""", text(name)))
-    assert urls <= {"http://www.w3.org/2000/svg"}
+    linked = (
+        {"https://github.com/streamwatch/streamwatch/blob/main/"} if name == "remedies.js" else set[str]()
+    )
+    assert urls <= {"http://www.w3.org/2000/svg", *linked}
+
+
+def test_every_page_of_the_documentation_that_a_remedy_links_to_is_there() -> None:
+    source = text("remedies.js")
+    named = set(re.findall(r"^  (\w+): \"", source, re.MULTILINE))
+    assert len(named) > 8
+    runbooks = Path(__file__).parents[3] / "deploy" / "runbooks"
+    assert {name for name in named if not (runbooks / f"{name}.md").is_file()} == set()
+    asked = {
+        name
+        for each in OURS
+        if each.endswith(".js")
+        for name in re.findall(r'runbook\("(\w+)"\)', text(each))
+    }
+    assert asked <= named
 
 
 @pytest.mark.parametrize("name", ["index.html", "docs.html"])

@@ -39,7 +39,11 @@ def test_what_was_reported_is_told_in_order_of_time() -> None:
     series = told["series"]
     assert series["accuracy_ratio"] == {"landmark": [0.45, 0.4, 0.35], FADING: [0.9, 0.8, 0.7]}
     assert series["accuracy_bound_ratio"]["hoeffding"] == [0.87, 0.77, 0.67]
-    assert series["baseline_accuracy_ratio"] == {"persistent": [0.8] * 3, "majority": [0.6] * 3}
+    assert series["baseline_accuracy_ratio"] == {
+        "persistent": [0.8] * 3,
+        "persistent_at_prediction": [0.675] * 3,
+        "majority": [0.6] * 3,
+    }
     assert series["alarms_total"] == {"adwin": [0, 1, 2]}
     assert series["kappa_plus"] == [0.5] * 3
 

@@ -40,13 +40,13 @@ def test_a_row_has_the_numbers_of_the_models_document() -> None:
     for name, row in rows.items():
         metrics = models[name]["metrics"]
         bounds, baselines = metrics["accuracy_bound_ratio"], metrics["baseline_accuracy_ratio"]
-        assert {key: value for key, value in row.items() if not key.startswith("delay")} == {
+        assert {key: value for key, value in row.items() if not key.startswith(("delay", "last_label"))} == {
             "outcomes": metrics["outcomes_total"],
             "accuracy": metrics["accuracy_ratio"][FADING],
             "lower": bounds["hoeffding"][FADING],
             "upper": bounds["hoeffding_upper"][FADING],
             "effective_sample_size": metrics["effective_sample_size"][FADING],
-            "persistent": baselines["persistent"][FADING],
+            "no_change": baselines["persistent"][FADING],
             "majority": baselines["majority"][FADING],
             "kappa_plus": metrics["kappa_plus"][FADING],
             "alarms": sum(metrics["alarms_total"].values()),
@@ -120,6 +120,8 @@ def test_what_is_silently_wrong_is_a_warning_of_the_model_in_words() -> None:
     assert seen["m"]["warning"] == (
         "predicted classes (1, 0) and true classes (fraud, legit) have nothing in common"
     )
+    assert seen["m"]["warning_page"] == "deploy/runbooks/ClassesDisjoint.md"
+    assert seen["n"]["warning_page"] == "deploy/runbooks/NothingJoins.md"
     assert seen["m"]["joined"] == 0.25
     assert seen["m"]["invalid"] == 5
     assert "invalid" not in seen["n"]

@@ -32,6 +32,8 @@ class FakeHealth:
     reasons: list[str] = field(default_factory=list)
     up: int = 1
 
+    role: str | None = None
+
     def unready(self) -> Sequence[str]:
         return self.reasons
 
@@ -130,6 +132,9 @@ async def test_ready_says_why_not(client: aiohttp.ClientSession, health: FakeHea
     health.reasons = []
     async with client.get("/readyz") as answer:
         assert (answer.status, await answer.json()) == (200, {"ready": True, "reasons": []})
+    health.role = "standby"
+    async with client.get("/readyz") as answer:
+        assert await answer.json() == {"ready": True, "reasons": [], "role": "standby"}
 
 
 async def test_openmetrics_is_negotiated(server: HttpServer, client: aiohttp.ClientSession) -> None:

@@ -1,4 +1,4 @@
-"""The stream of events: who listens knows what the API says, and cannot harm who does not."""
+"""The stream of news: who listens is told of every report and alarm, and cannot harm who does not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web import server as listeners
 from streamwatch.edge.web.server import STOP_SECONDS, HttpServer
 from tests.cpu_budget import OwnTime
-from tests.edge.web.http_faces import FADING, FakeHealth, Model, alarm, report_of, serving
+from tests.edge.web.http_faces import FakeHealth, Model, alarm, report_of, serving
 
 DEADLINE_SECONDS = 300.0
 
@@ -68,63 +68,26 @@ async def listen(session: aiohttp.ClientSession) -> AsyncIterator[Listen]:
         answer.close()
 
 
-async def overview(server: HttpServer, session: aiohttp.ClientSession) -> Any:
-    async with session.get(f"{server.url}/api/v1/overview") as answer:
-        return await answer.json()
-
-
-async def test_a_newcomer_is_told_everything_and_then_what_changes(
-    session: aiohttp.ClientSession, listen: Listen
-) -> None:
+async def test_a_newcomer_is_told_of_the_report_at_hand_and_then_of_every_other(listen: Listen) -> None:
     async with serving() as server:
         early = await listen(server)
         assert "retry: 2000" in await early.block()
-        kind, whole = await early.event()
-        assert (kind, whole["models"], whole["published_timestamp_seconds"]) == ("overview", {}, None)
+        kind, news = await early.event()
+        assert (kind, news) == ("report", {"published_timestamp_seconds": None, "models": 0, "alarms": []})
 
         models = {"a": Model(), "b": Model(accuracy=0.7)}
-        server.publish(report_of(models, 1))
-        kind, changes = await early.event()
-        assert (kind, set(changes["models"]), changes["forgetting"]) == ("report", {"a", "b"}, FADING)
+        server.publish(report_of(models, 1, [alarm("a")]))
+        kind, news = await early.event()
+        assert (kind, news["models"], [a["model"] for a in news["alarms"]]) == ("report", 2, ["a"])
 
         late = await listen(server)
-        kind, whole = await late.event()
-        assert kind == "overview"
-        assert whole == await overview(server, session)
-        assert whole["models"] == changes["models"]
+        kind, told = await late.event()
+        assert (kind, told) == ("report", {**news, "alarms": []})
 
-        server.publish(report_of({**models, "b": Model(accuracy=0.6)}, 2))
+        server.publish(report_of({**models, "c": Model()}, 2, [alarm("a")]))
         for one in (early, late):
-            kind, changes = await one.event()
-            assert (kind, set(changes["models"])) == ("report", {"b"})
-            assert changes["models"]["b"]["accuracy"] == 0.6
-
-
-async def test_who_applies_the_changes_knows_what_the_overview_says(
-    session: aiohttp.ClientSession, listen: Listen
-) -> None:
-    steps: list[dict[str, Model]] = [
-        {"a": Model()},
-        {"a": Model(), "b": Model()},
-        {"a": Model(alarms=1), "b": Model(outcomes=9)},
-        {"b": Model(outcomes=9)},
-        {"b": Model(outcomes=10), "c": Model()},
-    ]
-    raised = [alarm("a"), alarm("b"), alarm("b", 2)]
-    async with serving() as server:
-        listening = await listen(server)
-        _, known = await listening.event()
-        for second, models in enumerate(steps):
-            server.publish(report_of(models, second, raised[:second]))
-            _, changes = await listening.event()
-            known["models"] |= changes["models"]
-            for gone in changes["gone"]:
-                del known["models"][gone]
-            known["alarms"] = changes["alarms"] + known["alarms"]
-            now = await overview(server, session)
-            assert known["models"] == now["models"]
-            assert known["alarms"] == now["alarms"]
-        assert [(a["model"], a["ordinal"]) for a in known["alarms"]] == [("b", 2), ("b", 1), ("a", 1)]
+            kind, news = await one.event()
+            assert (kind, news["models"], news["alarms"]) == ("report", 3, [])
 
 
 async def test_alarms_are_told_once_even_when_old_ones_are_forgotten(listen: Listen) -> None:
@@ -157,6 +120,8 @@ class CountedStream:
 
 
 class Idle:
+    role: str | None = None
+
     def unready(self) -> Sequence[str]:
         return ()
 

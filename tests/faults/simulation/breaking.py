@@ -47,8 +47,8 @@ def another_content_after_a_restart(self, kept):
     return _restore(self, {name: msgspec.msgpack.encode(entry) for name, entry in entries.items()})
 
 
-def not_kept_at_all(self, notification):
-    del self, notification
+def not_kept_at_all(self, notification, receivers):
+    del self, notification, receivers
 
 
 def never_removed(self, receiver, notification):

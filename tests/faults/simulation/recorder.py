@@ -89,6 +89,15 @@ class Recorder:
         del model
         return False
 
+    def confirmation_expected_ms(self, model, at_ms):
+        del model, at_ms
+
+    def confirmation(self, model, at_ms, rise):
+        del model, at_ms, rise
+
+    def false_alarms_monthly(self, alarm):
+        del alarm
+
     def class_shift(self, model, level):
         """Of a model by the numbers that are at hand, so that each notification has one of its own."""
         count = len(self.outcomes.get(model, ()))
@@ -133,6 +142,10 @@ class Recorder:
     def details_in_slices(self):
         yield
         return {}
+
+    def snapshots(self, models):
+        """Those of some models, one after another."""
+        return map(self.snapshot, models)
 
     def snapshot(self, model):
         return _ENCODER.encode((model, self.outcomes[model]))

@@ -58,7 +58,7 @@ def test_the_json_document_says_everything(played):
     assert document["outcomes"] == 3_000
     assert document["invalid"] == {"wrong_number_of_columns": 1}
     assert document["first_invalid"] == [
-        {"source": result.source, "line": 3_002, "reason": "wrong_number_of_columns"}
+        {"source": result.source, "line": 3_002, "reason": "wrong_number_of_columns", "why": ""}
     ]
     assert document["models"]["m"]["metrics"]["outcomes_total"] == 3_000
     assert len(document["alarms"]) == len(result.alarms) > 0

@@ -67,7 +67,11 @@ def binary_cloudevents() -> Payload:
 
 
 def double_encoded() -> Payload:
-    found = Payload("JSON inside a JSON string", cannot=("JSON string", "wrapped"))
+    found = Payload(
+        "JSON inside a JSON string",
+        predictions={"wrapped": {"id": "value.id", "prediction": "value.prediction"}},
+        labels={"labels": {"id": "value.id", "label": "value.label"}},
+    )
     for item in story(118):
         inner = json.dumps({"id": item.uuid, "prediction": item.predicted})
         found.add("wrapped", item.made_ms, None, raw=json.dumps(inner).encode())

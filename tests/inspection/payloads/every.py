@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.inspection.payloads.classes import CLASSES
 from tests.inspection.payloads.elements import ELEMENTS
 from tests.inspection.payloads.envelopes import ENVELOPES
+from tests.inspection.payloads.fields import FIELDS
 from tests.inspection.payloads.ids import IDS
 from tests.inspection.payloads.kinds import KINDS
 from tests.inspection.payloads.models import MODELS
@@ -27,6 +28,7 @@ EVERY: tuple[Maker, ...] = (
     *TIMES,
     *NAMES,
     *ENVELOPES,
+    *FIELDS,
     *TABLES,
     *ELEMENTS,
     *SERVERS,

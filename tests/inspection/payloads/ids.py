@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from streamwatch.edge.decoders.mapping import Trimmed
 from tests.inspection.story import HOUR, Maker, Payload, iso, story
 
 
@@ -63,7 +64,11 @@ def in_header() -> Payload:
 
 
 def prefixed() -> Payload:
-    found = Payload("ids of predictions have a prefix", cannot=("txn-", "value.id", "value.txn"))
+    found = Payload(
+        "ids of predictions have a prefix",
+        predictions={"predictions": {"id": Trimmed("value.id", "txn-"), "prediction": "value.prediction"}},
+        labels={"labels": {"id": "value.txn", "label": "value.label"}},
+    )
     for item in story(9):
         value = {"id": f"txn-{item.number + 5_000}", "model": "m", "prediction": item.predicted}
         found.add("predictions", item.made_ms, value)
@@ -126,7 +131,11 @@ def urn_and_key() -> Payload:
 
 
 def user_and_day() -> Payload:
-    found = Payload("a user and a day make the id together", cannot=("repeat",))
+    found = Payload(
+        "a user and a day make the id together",
+        predictions={"daily": {"id": ("value.user", "value.day"), "prediction": "value.prediction"}},
+        labels={"visits": {"id": ("value.user", "value.day"), "label": "value.label"}},
+    )
     chance = random.Random(3)
     for day in range(10):
         for user in range(40):

@@ -19,6 +19,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
+{{/* Whether there are two replicas, of which one publishes and notifies; empty if not. */}}
+{{- define "streamwatch.standby" -}}
+{{- if dig "standby" "enabled" false .Values.config }}true{{ end -}}
+{{- end -}}
+
 {{/* Settings with what is the chart's: where it listens, and where its volume is. */}}
 {{- define "streamwatch.config" -}}
 {{- $ours := dict "http" (dict "listen" "0.0.0.0:9877") "state" (dict "kind" "rocksdb" "directory" "/var/lib/streamwatch/state") -}}

@@ -36,6 +36,7 @@ RULES = (
     models.SEGMENTS_FULL,
     records.UNDECODABLE,
     running.UNDELIVERED,
+    models.VERDICTS_FAR,
 )
 """In alphabetical order; findings are ordered by their weight."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, cast
 
 from streamwatch.admin.doctor.facts import Facts, Finding, MetricSamples, Rule, Weight
 from streamwatch.core.events import OTHER
 from streamwatch.core.metrics.series import detail_at
+from streamwatch.inspection.guessing import duration_text
 
 # Detectors say nothing yet, because a model has too few outcomes.
 
@@ -204,3 +205,32 @@ def _outcomes(now: MetricSamples, model: str, segment: str) -> float:
 
 
 SEGMENTS_FULL = Rule("segments_full", _segments_full)
+
+
+# A model predicts so seldom that a verdict on it takes months.
+
+
+FAR_SECONDS: Final = 90 * 86_400.0
+"""Time until a lead of 5 points is a verdict, from which on it is said."""
+
+
+def _verdicts_far(facts: Facts) -> Iterator[Finding]:
+    for model in facts.models:
+        cohorts = facts.details.get(model, {}).get("cohorts")
+        if not isinstance(cohorts, Mapping):
+            continue
+        opponents = cast("Mapping[str, Mapping[str, float]]", cohorts.get("opponents", {}))
+        after = [one.get("five_points_shown_after_seconds", 0.0) for one in opponents.values()]
+        if after and min(after) >= FAR_SECONDS:
+            yield Finding(
+                Weight.WORTH_KNOWING,
+                f"model {model}",
+                f"has so few predictions that a lead of 5 points would be a verdict after about "
+                f"{duration_text(1_000 * min(after))}",
+                "a verdict that holds however often one looks needs evidence, which comes by predictions",
+                "label more, judge models of one kind under one name, or read the interval of the lead "
+                "instead of the verdict",
+            )
+
+
+VERDICTS_FAR = Rule("verdicts_far", _verdicts_far)

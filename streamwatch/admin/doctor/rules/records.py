@@ -113,10 +113,36 @@ CLOCK_BEHIND = Rule("clock_behind", _clock_behind)
 # The log was found changed, and records were lost.
 
 
+_OF_STATE: Final[Mapping[str, tuple[str, str]]] = {
+    "group_shared": (
+        "is used by somebody else at the same time: another daemon, or a consumer that subscribes",
+        "give each a kafka.group_id of its own; the log names the other state",
+    ),
+    "state_lost": (
+        "was last used by another state, and this one was empty when the daemon started",
+        "put that state's directory back, or choose a kafka.group_id that no other daemon uses",
+    ),
+    "state_replaced": (
+        "was last used by another state",
+        "put that state's directory back, or choose a kafka.group_id that no other daemon uses",
+    ),
+    "state_restored": (
+        "was last used at a later commit of this state",
+        "put the newer state directory back; what it had counted since is counted anew from the topics",
+    ),
+}
+"""Causes that are about the consumer group and the state, not about the log: what is so, and what to do."""
+
+
 def _log_lost(facts: Facts) -> Iterator[Finding]:
-    losses = {
-        cause: count for cause, count in facts.now.by("kafka_data_loss_total", "cause").items() if count
-    }
+    found = facts.now.by("kafka_data_loss_total", "cause")
+    losses = {cause: count for cause, count in found.items() if count}
+    for cause in losses.keys() & _OF_STATE.keys():
+        what, remedy = _OF_STATE[cause]
+        times = losses.pop(cause)
+        counted = f"{cause}, {'once' if times == 1 else f'{times:,.0f} times'}"
+        cause_said = "the offsets committed to the group name another state, or are refused"
+        yield Finding(Weight.AT_RISK, "kafka.group_id", f"{what} ({counted})", cause_said, remedy)
     if not losses:
         return
     lost = facts.now.total("kafka_records_lost_total")

@@ -5,30 +5,65 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import compress, repeat
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.estimators.comparisons.cohorts import PairCohorts
 from streamwatch.core.estimators.comparisons.measures import MEASURES
 from streamwatch.core.estimators.comparisons.observe import lay_out
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.index import utility_of
 from streamwatch.core.estimators.names import Classes
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.estimators.registers.cohorts.readout import STATUSES, CohortVerdicts
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of
 from streamwatch.core.events import Name, Outcome
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch, Pairs
+from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, OutcomeBatch, Pairs
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec, champion_of
 
 # Series of comparisons, labelled by challenger and champion.
 
 
 Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonVerdict:
+    """Verdict on a challenger against its champion, as of its latest pair of outcomes."""
+
+    champion: str
+    challenger: str
+    verdict: int
+    """1 better, −1 worse, 0 open."""
+    since_ms: int | None
+    """Event time since which it holds, by cohorts prediction time; None for an open one."""
+    last_ms: int
+    """Event time of the latest pair."""
+    basis: Literal["cohorts", "labels"] = "labels"
+    """Whether it is by cohorts of prediction time, or in the order of labels."""
+    status: Literal["early", "confirmed", ""] = ""
+    """Of a verdict by cohorts that is held: whether all labels of its predictions are in."""
+
+
+_OF_COHORTS: Final = {
+    "comparison_cohort_verdict": "verdict",
+    "comparison_cohort_verdict_since_timestamp_seconds": "since_seconds",
+    "comparison_cohort_verdict_confirmed": "confirmed",
+    "comparison_cohort_verdict_retracted_total": "retracted",
+    "comparison_cohort_lead": "lead",
+    "comparison_cohort_lead_lower": "lower",
+    "comparison_cohort_lead_upper": "upper",
+    "comparison_cohort_lead_dispersion": "dispersion",
+}
+"""Series of verdicts by cohorts that have no further label, and fields of `CohortVerdicts`."""
 
 
 def report(pairs: Sequence[Pair], rows: NDArray[np.int64], table: ComparisonTable) -> list[Family]:
@@ -86,13 +121,27 @@ _SAID = (
 """Columns of the verdict, in the order of the fields of `Verdicts`."""
 
 
-def trace_columns(table: ComparisonTable) -> list[str]:
+def by_cohorts(pairs: Sequence[Pair], said: CohortVerdicts) -> list[Family]:
+    """Collect the series of verdicts by cohorts; undefined values give no sample."""
+    first = {name: getattr(said, field)[:, 0] for name, field in _OF_COHORTS.items()}
+    families = [family(name, _defined(pairs, values)) for name, values in first.items()]
+    is_there = np.where(said.headlines["is_there"] > 0, said.headlines["verdict"], np.nan)
+    families.append(family("comparison_cohort_headline", _defined(pairs, is_there)))
+    families.append(family("comparison_cohort_age_seconds", _defined(pairs, said.age_seconds)))
+    sides = (("better", said.better), ("worse", said.worse))
+    evidence = [sample for side, values in sides for sample in _defined(pairs, values[:, 0], side)]
+    families.append(family("comparison_cohort_verdict_evidence", evidence))
+    return families
+
+
+def trace_columns(table: ComparisonTable, cohorts: PairCohorts | None) -> list[str]:
     """Names of the columns of `traced`: those of the series, without the names of the models."""
+    further = () if cohorts is None else _OF_COHORTS
     names = [*(measure.name for measure in MEASURES), "comparison_effective_sample_size"]
-    return [*(f"{name}:{f.name}" for f in table.forgetting for name in names), *_SAID]
+    return [*(f"{name}:{f.name}" for f in table.forgetting for name in names), *_SAID, *further]
 
 
-def traced(row: NDArray[np.int64], table: ComparisonTable) -> list[float | None]:
+def traced(row: NDArray[np.int64], table: ComparisonTable, cohorts: PairCohorts | None) -> list[float | None]:
     """Current values of the comparison in `row`, an array of shape (1,); None where undefined."""
     values: list[float] = []
     for index in range(len(table.forgetting)):
@@ -100,6 +149,9 @@ def traced(row: NDArray[np.int64], table: ComparisonTable) -> list[float | None]
         values += [float(measure.of(sums)[0]) for measure in MEASURES]
         values.append(float(sums.n_eff[0]))
     values += [float(current[0, 0]) for current in table.verdicts(row)]
+    if cohorts is not None:
+        said = cohorts.read(row)
+        values += [float(getattr(said, field)[0, 0]) for field in _OF_COHORTS.values()]
     return [None if math.isnan(value) else value for value in values]
 
 
@@ -175,6 +227,9 @@ class ComparisonSet:
     def __init__(self, spec: MonitorsSpec) -> None:
         self._spec = spec
         self._table = ComparisonTable(spec)
+        cohorts = next((each for each in spec.registers if isinstance(each, CohortsSpec)), None)
+        self._cohorts = None if cohorts is None else PairCohorts(cohorts, spec.max_comparisons)
+        """Verdicts by cohorts; None where models have none either."""
         self._comparisons: dict[tuple[str, str], _Comparison] = {}
         self._listed: list[_Comparison] = []
         self._judged_otherwise: list[int] = []
@@ -209,6 +264,8 @@ class ComparisonSet:
         if self._judged_otherwise:
             self._judge(batch, pairs, places, leads, classes)
         self._table.fold(rows, bits, leads, classes, event_ms)
+        if self._cohorts is not None:
+            self._cohorts.fold(batch, pairs, places, rows)
 
     def _judge(
         self,
@@ -290,16 +347,19 @@ class ComparisonSet:
                         outcome.true_class,
                         answers[comparison.champion],
                         answers[comparison.challenger],
-                        *traced(row, self._table),
+                        *traced(row, self._table, self._cohorts),
                     ]
                 )
-        return TraceChunk(TRACED + trace_columns(self._table), rows, [])
+        return TraceChunk(TRACED + trace_columns(self._table, self._cohorts), rows, [])
 
     def retire(self, model: str) -> bool:
         """End the comparisons of a model, and return whether there were any."""
         ended = [pair for pair in self._comparisons if model in pair]
         for pair in ended:
-            self._table.remove(self._comparisons.pop(pair).row)
+            row = self._comparisons.pop(pair).row
+            self._table.remove(row)
+            if self._cohorts is not None:
+                self._cohorts.remove(row)
         self._list()
         return bool(ended)
 
@@ -307,12 +367,42 @@ class ComparisonSet:
         """Collect all series of all comparisons."""
         by_name = [comparison for _, comparison in sorted(self._comparisons.items())]
         pairs = [(comparison.challenger, comparison.champion) for comparison in by_name]
-        return report(pairs, np.array([comparison.row for comparison in by_name], np.int64), self._table)
+        rows = np.array([comparison.row for comparison in by_name], np.int64)
+        families = report(pairs, rows, self._table)
+        if self._cohorts is None:
+            return families
+        judged = self._cohorts.are_judged(rows)
+        return families + by_cohorts(list(compress(pairs, judged)), self._cohorts.read(rows[judged]))
+
+    def verdicts(self) -> list[ComparisonVerdict]:
+        """Verdict on every challenger, in the order of names: by cohorts where there is one to be told."""
+        by_name = [comparison for _, comparison in sorted(self._comparisons.items())]
+        rows = np.array([comparison.row for comparison in by_name], np.int64)
+        current, last = self._table.verdicts(rows), self._table.last_seconds(rows)
+        headlines = [None] * len(rows) if self._cohorts is None else self._cohorts.read(rows).headlines
+        found: list[ComparisonVerdict] = []
+        for place, (each, headline) in enumerate(zip(by_name, headlines, strict=True)):
+            latest = float(last[place])
+            names = each.champion, each.challenger
+            last_ms = 0 if math.isnan(latest) else round(latest * 1_000)
+            if headline is not None and headline["is_there"]:
+                verdict = int(headline["verdict"])
+                since_ms = int(headline["since_ms"]) if verdict else None
+                status = STATUSES[int(headline["status"])]
+                found.append(ComparisonVerdict(*names, verdict, since_ms, last_ms, "cohorts", status))
+                continue
+            told, since = float(current.verdict[0, place]), float(current.since_seconds[0, place])
+            verdict = 0 if math.isnan(told) else int(told)
+            since_ms = None if math.isnan(since) else round(since * 1_000)
+            found.append(ComparisonVerdict(*names, verdict, since_ms, last_ms))
+        return found
 
     def estimators(self) -> dict[str, str]:
         """Describe each configured comparison, and the verdicts of each utility, by their fingerprints."""
         utilities = dict.fromkeys((UtilitySpec(), *self._spec.utilities)) if self._spec.comparisons else ()
         verdicts = {self._table.verdict_section(u): f"verdict of comparisons by {u.kind}" for u in utilities}
+        if self._cohorts is not None and self._spec.comparisons:
+            verdicts[self._cohorts.section] = self._cohorts.title
         return verdicts | {
             fingerprint("comparison", each, None, 0): f"comparison of {each.champion} with "
             f"{', '.join(each.challengers)}"
@@ -321,18 +411,16 @@ class ComparisonSet:
 
     def snapshot(self) -> bytes:
         """Encode the whole state; equal states give equal bytes."""
-        return _ENCODER.encode(
-            _Snapshot(
-                self._spec.max_classes,
-                self.over_limit,
-                [
-                    _ComparisonSnapshot(
-                        *pair, list(each.classes), self._table.snapshot(each.row, each.utility)
-                    )
-                    for pair, each in sorted(self._comparisons.items())
-                ],
+        by_name = sorted(self._comparisons.items())
+        rows = [each.row for _, each in by_name]
+        further = repeat({}) if self._cohorts is None else self._cohorts.snapshots(rows)
+        comparisons = [
+            _ComparisonSnapshot(
+                *pair, list(each.classes), self._table.snapshot(each.row, each.utility) | of_cohorts
             )
-        )
+            for (pair, each), of_cohorts in zip(by_name, further, strict=False)
+        ]
+        return _ENCODER.encode(_Snapshot(self._spec.max_classes, self.over_limit, comparisons))
 
     def restore(self, snapshot: bytes) -> None:
         """Continue from a snapshot, before any pair was evaluated.
@@ -360,6 +448,8 @@ class ComparisonSet:
                 for name in kept.classes:
                     comparison.classes[name] = len(comparison.classes)
             self._table.restore(comparison.row, comparison.utility, sections)
+            if self._cohorts is not None and (judged := sections.get(self._cohorts.section)) is not None:
+                self._cohorts.restore(comparison.row, judged)
 
     def _enter(self, one: str, other: str) -> _Comparison | None:
         """Find or create the comparison of two models; None if it is not configured or there is no room."""
@@ -374,6 +464,8 @@ class ComparisonSet:
             return None
         utility = utility_of(self._spec, champion)
         row = self._table.add_row(balanced=utility.kind == "balanced")
+        if self._cohorts is not None:
+            self._cohorts.add(row, champion)
         costs = cost_table_of(utility) if utility.kind == "costs" else None
         comparison = _Comparison(champion, challenger, row, utility, costs, Classes(self._spec.max_classes))
         self._comparisons[champion, challenger] = comparison
@@ -396,16 +488,19 @@ def _paired(outcomes: Iterable[Outcome]) -> OutcomeBatch:
     models, classes = Classes(_ANY), Classes(_ANY)
     chosen = [outcome for outcome in outcomes if outcome.pairs]
     records = np.zeros(len(chosen), OUTCOME)
-    pairs: list[tuple[int, int, int]] = []
+    pairs: list[tuple[int, int, int, int]] = []
     for number, outcome in enumerate(chosen):
         record = records[number]
         record["event_ms"], record["model"] = outcome.event_ms, models[outcome.model]
+        record["resolved_ms"], record["waited_ms"] = outcome.resolved_ms, outcome.waited_ms
+        record["made"], record["assumed"] = outcome.made % 2**32, outcome.assumed
         record["true_class"] = classes[outcome.true_class]
         record["predicted_class"] = classes[outcome.predicted_class]
-        pairs += [(number, models[model], classes[answer]) for model, answer in outcome.pairs or ()]
-    return OutcomeBatch(
-        records, list(models), list(classes), {}, pairs=np.array(pairs, np.int32).reshape(-1, 3)
-    )
+        for each in outcome.pairs or ():
+            made = each.made % 2**32
+            pairs.append((number, models[each.model], classes[each.predicted_class], made))
+    columns = np.array(pairs, np.int64).reshape(-1, PAIR_COLUMNS).astype(np.int32)
+    return OutcomeBatch(records, list(models), list(classes), pairs=columns)
 
 
 def _by_class(

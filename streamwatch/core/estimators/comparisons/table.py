@@ -226,7 +226,7 @@ class ComparisonTable:
 
 
 def comparison_bytes(spec: MonitorsSpec) -> int:
-    """Memory of one comparison in bytes, with all classes counted for the balanced utility."""
+    """Memory of one comparison in bytes without cohorts, all classes counted for the balanced utility."""
     fading = sum(isinstance(f, FadingSpec) for f in spec.forgetting)
     sizes = [f.size for f in spec.forgetting if isinstance(f, SlidingSpec)]
     records = LATEST.itemsize + TALLY.itemsize + PACE.itemsize + VERDICT.itemsize + BALANCED.itemsize

@@ -16,7 +16,9 @@ errors are rare, a single one exceeds it.
 and 1,000 are left out: as found in MOA's source, the first gives a false alarm every 35 outcomes at p = .2,
 and the second lies below the one for 400.
 
-For a fall, p − Z is compared. Before and after are p and Z. MOA 24.07 (EWMAChartDM, `limits: paper`) can warn
+Z begins at 0, below any error rate. For a rise that is the paper's chart, which is late for it at first; for
+a fall, of which the paper does not speak, p·(1 − (1−λ)^n) − Z is compared: what Z is expected to be, less Z.
+Before and after are p and Z. MOA 24.07 (EWMAChartDM, `limits: paper`) can warn
 from its 29th outcome on, one earlier, and otherwise agrees at every outcome.
 
 Source: Ross, Adams, Tasoulis, Hand, *Exponentially weighted moving average charts for detecting concept
@@ -128,11 +130,13 @@ def limit(d, p):
 
 @hot
 def excess(d, watched):
-    """Distance Z − p, or p − Z, or the absolute value if both directions are monitored."""
-    rise = d.faded - d.losses / d.n
-    if watched[0] and watched[1]:
-        return abs(rise)
-    return rise if watched[0] else -rise
+    """Distance Z − p, or that of Z below what is expected of it, or the larger if both are monitored."""
+    rate = d.losses / d.n
+    rise = d.faded - rate
+    if not watched[1]:
+        return rise
+    fall = rate * (1.0 - sqrt(d.unfilled)) - d.faded
+    return max(rise, fall) if watched[0] else fall
 
 
 @inner

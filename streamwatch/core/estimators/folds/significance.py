@@ -17,8 +17,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtrc
-from scipy.stats import rankdata, studentized_range
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -98,6 +96,8 @@ def wilcoxon_test(first: ArrayLike, second: ArrayLike) -> WilcoxonTest:
     of ½, and the number of sign patterns for each value is built up rank by rank.
     p = 2·min(P(W ≤ W⁺), P(W ≥ W⁺)), at most 1.
     """
+    from scipy.stats import rankdata  # noqa: PLC0415 - takes .3 s, which starts without folds do not need
+
     differences = _differences(first, second)
     halves = np.rint(2 * np.asarray(rankdata(np.abs(differences)))).astype(np.int64)
     positive = int(halves[differences > 0].sum())
@@ -126,6 +126,9 @@ def friedman_test(accuracies: ArrayLike, alpha: float = 0.05) -> FriedmanTest:
     alpha
         Significance level of the critical difference, in (0, 1).
     """
+    from scipy.special import chdtrc  # noqa: PLC0415
+    from scipy.stats import rankdata  # noqa: PLC0415
+
     values = _checked(accuracies, 2)
     k, n = values.shape
     if k < 2 or n < 1:
@@ -148,6 +151,8 @@ def friedman_test(accuracies: ArrayLike, alpha: float = 0.05) -> FriedmanTest:
 
 def critical_difference(classifiers: int, folds: int, alpha: float = 0.05) -> float:
     """Nemenyi's critical difference of mean ranks (Demšar 2006) for k classifiers on N folds."""
+    from scipy.stats import studentized_range  # noqa: PLC0415
+
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must be in (0, 1), got {alpha!r}")
     q = float(studentized_range.ppf(1.0 - alpha, classifiers, np.inf)) / sqrt(2.0)

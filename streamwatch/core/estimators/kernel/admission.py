@@ -216,7 +216,7 @@ def remember(keys, indices, model, name, index):
 
 
 @entry
-def number(outcomes, start, rows_by_model, keys, indices, limit, columns):
+def number(outcomes, start, rows_by_model, keys, indices, limit, columns, lists, most, crowded, scores):
     """Look up outcomes from `start` on; return the position of the first with an unknown number, or n.
 
     Parameters
@@ -231,7 +231,17 @@ def number(outcomes, start, rows_by_model, keys, indices, limit, columns):
         Local index of classes beyond the limit.
     columns
         int32 (4, n), output: row, true class, predicted class, label at prediction.
+    lists
+        Scores by the outcomes' numbers: `ends`, `classes` and `values` of `ScoreLists`.
+    most
+        Largest number of scores of an outcome that are used.
+    crowded
+        bool: whether a model has too many classes for its scores to be used, by model number.
+    scores
+        Output: `Scores` of the outcomes, of which `offsets` are known up to `start`.
     """
+    ends, classes, values = lists
+    scored = ends.shape[0] > 0
     for i in range(start, outcomes.shape[0]):
         o = outcomes[i]
         row = rows_by_model[o.model]
@@ -253,6 +263,20 @@ def number(outcomes, start, rows_by_model, keys, indices, limit, columns):
         columns[1, i] = indices[true_at]
         columns[2, i] = indices[predicted_at]
         columns[3, i] = label
+        if scored:
+            count = scores.offsets[i]
+            number = np.int64(o.scores)
+            if 0 <= number < ends.shape[0] and not crowded[o.model]:
+                first = ends[number - 1] if number > 0 else 0
+                for k in range(first, ends[number] if ends[number] - first <= most else first):
+                    at = place_of(keys, key_of(o.model, classes[k]))
+                    if keys[at] == NO_KEY:
+                        return i
+                    if indices[at] < limit:
+                        scores.classes[count] = indices[at]
+                        scores.values[count] = values[k]
+                        count += 1
+            scores.offsets[i + 1] = count
     return outcomes.shape[0]
 
 

@@ -46,10 +46,11 @@ def collect(models, class_counts, rings, parameters, rows, column, sums, counts)
 
 
 @entry
-def prepare_snapshot(models, class_counts, rings, parameters, row, alarms):
-    """Take all deferred steps of a model, so that its state depends on its outcomes only."""
-    settle(models[row], parameters[0], class_counts, rings, row)
-    settle_verdicts(models, parameters[0], row, models[row].outcomes, 0, 0, alarms, 0)
+def prepare_snapshots(models, class_counts, rings, parameters, rows, alarms):
+    """Take all deferred steps of some models, so that their states depend on their outcomes only."""
+    for t in range(rows.shape[0]):
+        settle(models[rows[t]], parameters[0], class_counts, rings, rows[t])
+        settle_verdicts(models, parameters[0], rows[t], models[rows[t]].outcomes, 0, 0, alarms, 0)
 
 
 @entry

@@ -1,27 +1,42 @@
-"""State of one model's estimators as bytes, independent of the model's row.
+"""States of models' estimators as bytes, independent of the models' rows; taken of many models at once.
 
 Each estimator has a section, named by its fingerprint (`section_names`). Equal states give equal bytes.
+
+A section is the records of its estimator as they lie in memory, one after the other, little-endian. What has
+no fixed length comes with, or after, what tells its length:
+
+    model          `HEADER_FIELDS`, eight bytes each
+    mechanism      its totals; agreed, missed and false counts of each class; then, of fading, its record;
+                   of a sliding window, its outcomes; of an ADWIN window, `_window_pieces` and its outcomes
+    labels         record of the labels, then two counts of each class
+    shadow         see `_shadow_pieces`; empty once they have stopped
+    any other      the record of the estimator
+
+Numpy goes over all chosen models at once, and what is left in Python for each of them is to cut its bytes out
+of those of all: a daemon of many models takes snapshots at every commit.
+
+No compiled function takes anything from here (`jit.cache`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Any, Final, TypeAlias
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.estimators.fingerprints import fingerprint
-from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW, WINDOW
+from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW, PER_ROW, ROWS, WINDOW
 from streamwatch.core.estimators.forgetting.drift_weighted import LABEL_DRIFT, WEIGHTING
 from streamwatch.core.estimators.forgetting.mechanisms import FADING
-from streamwatch.core.estimators.kernel.layout import Layout, label_drifts_of, utility_index
+from streamwatch.core.estimators.kernel.layout import Layout, Records, label_drifts_of, utility_index
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.kernel.shadow import VERSION as SHADOW_VERSION
 from streamwatch.core.estimators.kernel.shadow import shadow_words
-from streamwatch.core.estimators.memory import HEADER, SLOT, true_class_shift
+from streamwatch.core.estimators.memory import HEADER, SLOT, SUMS, N, true_class_shift
 from streamwatch.core.estimators.recovery import RECOVERY, recovery_identity, watched_of
 from streamwatch.core.estimators.recovery import VERSION as RECOVERY_VERSION
 from streamwatch.core.estimators.verdicts.detector import COSTS
@@ -30,133 +45,274 @@ from streamwatch.core.estimators.verdicts.state import PACE, VERDICT
 from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
 from streamwatch.core.specs import LandmarkSpec, MonitorsSpec, UtilitySpec
 
-# State of a model's shadow classifiers as plain values, independent of position and size of their block.
+# Cutting the bytes of many models, which lie one after another, into those of each.
 
 
-First: TypeAlias = tuple[float, int, int]
-State: TypeAlias = tuple[float, First, bytes, bytes]
-"""Unit; count and classes of the first outcome; indices of rows with counts; their counts and leaders."""
+Integers: TypeAlias = NDArray[np.int64]
+Pieces: TypeAlias = list[bytes]
+"""Bytes of each of the chosen models."""
 
 
-def _rows(pools: Pools, shadow: Any, classes: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _equal(values: NDArray[Any]) -> Pieces:
+    """Bytes of each entry of an array (m, …)."""
+    body, number = values.tobytes(), len(values)
+    size = len(body) // number
+    if not size:
+        return [b""] * number
+    return [body[start : start + size] for start in range(0, len(body), size)]
+
+
+def _ragged(values: NDArray[Any], counts: Integers) -> Pieces:
+    """Bytes of the first so many entries of an array, of the next so many, and so on."""
+    body = values.tobytes()
+    each = values[:1].nbytes if len(values) else 0
+    ends: list[int] = (np.cumsum(counts) * each).tolist()
+    return [body[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def _ranges(starts: Integers, counts: Integers) -> Integers:
+    """Indices start, start + 1, … of so many entries each, one after another."""
+    before = np.cumsum(counts) - counts
+    return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
+
+
+class _Reader:
+    """Reads the arrays of a section one after another.
+
+    Parameters
+    ----------
+    name
+        Of the section, for errors.
+    body
+        Its bytes.
+    """
+
+    def __init__(self, name: str, body: bytes) -> None:
+        self._name = name
+        self._body = body
+        self._at = 0
+
+    def array(self, dtype: Any, count: int) -> NDArray[Any]:
+        """Read so many entries; raises ValueError if there are fewer."""
+        size = count * np.dtype(dtype).itemsize
+        if count < 0 or self._at + size > len(self._body):
+            raise ValueError(
+                f"section {self._name} must have {self._at + size} bytes or more, got {len(self._body)}"
+            )
+        self._at += size
+        return np.frombuffer(self._body, dtype, count, self._at - size)
+
+    def rest(self, dtype: Any) -> NDArray[Any]:
+        """Read what is left; raises ValueError if that is no whole number of entries."""
+        left, each = len(self._body) - self._at, np.dtype(dtype).itemsize
+        if left % each:
+            raise ValueError(f"section {self._name} must end with entries of {each} bytes, got {left} bytes")
+        return self.array(dtype, left // each)
+
+    def end(self) -> None:
+        """Raise ValueError unless everything was read."""
+        if self._at != len(self._body):
+            raise ValueError(f"section {self._name} must have {self._at} bytes, got {len(self._body)}")
+
+
+# State of a model's shadow classifiers, independent of position and size of their block.
+
+
+def _rows(pools: Pools, shadow: Any, classes: int) -> tuple[NDArray[np.float64], Integers]:
     """View a model's block as rows of counts plus leader.
 
     Also return the rows of its first `classes` classes.
     """
     span, start = int(shadow["span"]), int(shadow["start"])
     block = pools.shadows[start : start + shadow_words(span)].reshape(-1, span + 1)
+    return block, _rows_of(span, classes)
+
+
+def _rows_of(span: int, classes: int) -> Integers:
+    """Rows of the first `classes` classes, in a block for `span`."""
     k = np.arange(classes)
     pairs = 1 + span + (k[:, None] * span + k[None, :]).ravel()
-    return block, np.concatenate([[0], 1 + k, pairs])
+    return np.concatenate([[0], 1 + k, pairs])
 
 
-def _first_leaders(classes: int) -> NDArray[np.int64]:
+def _first_leaders(classes: int) -> Integers:
     """Leaders of rows without counts: class 0, the previous label, the prediction."""
     k = np.arange(classes)
     return np.concatenate([[0], k, np.repeat(k, classes)])
 
 
-def shadow_state(pools: Pools, model: Any) -> State | None:
-    """State from which `resume_shadow` continues; None if the shadow classifiers have stopped."""
-    shadow, classes = model["shadow"][0], int(model["classes"])
-    if shadow["stopped"]:
-        return None
-    first = float(shadow["first"]), int(shadow["first_truth"]), int(shadow["first_predicted"])
-    if not classes:
-        return float(shadow["unit"]), first, b"", b""
-    block, rows = _rows(pools, shadow, classes)
-    counts = block[rows, :classes]
-    leaders = block[rows, int(shadow["span"])]
-    written = np.flatnonzero((counts != 0.0).any(axis=1) | (leaders != _first_leaders(classes)))
-    body = np.column_stack([counts[written], leaders[written]])
-    return float(shadow["unit"]), first, written.astype(np.int32).tobytes(), body.tobytes()
+_SHADOW_HEAD: Final = np.dtype(
+    [("unit", "f8"), ("first", "f8"), ("first_truth", "i8"), ("first_predicted", "i8")]
+)
 
 
-def resume_shadow(pools: Pools, model: Any, most: int, state: State | None) -> None:
-    """Continue from a state, in the block the model already owns; without a state they start empty."""
+def _shadow_pieces(pools: Pools, chosen: Records) -> Pieces:
+    """Head; indices (i4) of rows with counts; their counts (f8) of each class and their leaders (f8).
+
+    Empty if the shadow classifiers of a model have stopped.
+    """
+    shadow = chosen["shadow"][:, 0]
+    heads = np.zeros(len(chosen), _SHADOW_HEAD)
+    for name in _SHADOW_HEAD.names or ():
+        heads[name] = shadow[name]
+    goes_on = shadow["stopped"] == 0
+    pieces = [head if there else b"" for head, there in zip(_equal(heads), goes_on.tolist(), strict=True)]
+    for classes, span, members in _alike(chosen):
+        words = shadow["start"][members, None] + np.arange(shadow_words(span))
+        blocks = pools.shadows[words].reshape(len(members), -1, span + 1)[:, _rows_of(span, classes)]
+        counts, leaders = blocks[:, :, :classes], blocks[:, :, span]
+        written = (counts != 0.0).any(axis=2) | (leaders != _first_leaders(classes))
+        numbers = written.sum(axis=1)
+        indices = _ragged(np.nonzero(written)[1].astype(np.int32), numbers)
+        bodies = _ragged(np.concatenate([counts, leaders[:, :, None]], axis=2)[written], numbers)
+        for member, index, body in zip(members.tolist(), indices, bodies, strict=True):
+            pieces[member] += index + body
+    return pieces
+
+
+def _resume_shadow(pools: Pools, model: Any, most: int, section: bytes | None) -> None:
+    """Continue from a section, in the block the model already owns; without one they start empty."""
     shadow, classes = model["shadow"][0], int(model["classes"])
     if classes > most:
         shadow["stopped"] = 1
-    elif state is not None and classes:
-        unit, first, written, body = state
+    elif section and classes:
+        reader = _Reader(SHADOWS, section)
+        head = reader.array(_SHADOW_HEAD, 1)[0]
         block, rows = _rows(pools, shadow, classes)
-        chosen = rows[np.frombuffer(written, np.int32)]
-        values = np.frombuffer(body).reshape(-1, classes + 1)
+        written = (len(section) - _SHADOW_HEAD.itemsize) // (4 + 8 * (classes + 1))
+        chosen = rows[reader.array(np.int32, written)]
+        values = reader.array(np.float64, written * (classes + 1)).reshape(-1, classes + 1)
+        reader.end()
         block[chosen, :classes] = values[:, :classes]
         block[chosen, int(shadow["span"])] = values[:, classes]
-        shadow["unit"] = unit
-        shadow["first"], shadow["first_truth"], shadow["first_predicted"] = first
+        for name in _SHADOW_HEAD.names or ():
+            shadow[name] = head[name]
 
 
-def confusion(pools: Pools, row: int) -> NDArray[np.float64] | None:
-    """Faded counts of (true, predicted) of the model in a row, in units of outcomes.
+def confusions(pools: Pools, rows: Integers) -> list[NDArray[np.float64] | None]:
+    """Faded counts of (true, predicted) of the models in some rows, in units of outcomes.
 
     Shape (K, K) by local class index, K the number of classes of the model; an outcome of age a counts
     .999^a. None before the first outcome, without shadow classifiers and once they have stopped.
     """
-    model = pools.models[row]
-    classes = int(model["classes"])
-    if not classes or not len(model["shadow"]) or model["shadow"][0]["stopped"]:
-        return None
-    shadow = model["shadow"][0]
-    block, rows = _rows(pools, shadow, classes)
-    cube = block[rows[1 + classes :], :classes].reshape(
-        classes, classes, classes
-    )  # axes: predicted, previous, true
-    counts = np.ascontiguousarray(cube.sum(axis=1).T)
-    counts[int(shadow["first_truth"]), int(shadow["first_predicted"])] += shadow["first"]
-    return counts / shadow["unit"]
+    chosen = pools.models[rows]
+    found: list[NDArray[np.float64] | None] = [None] * len(rows)
+    if not chosen["shadow"].shape[1]:
+        return found
+    shadow = chosen["shadow"][:, 0]
+    for classes, span, members in _alike(chosen):
+        words = shadow["start"][members, None] + np.arange(shadow_words(span))
+        pairs = _rows_of(span, classes)[1 + classes :]
+        cubes = pools.shadows[words].reshape(len(members), -1, span + 1)[:, pairs, :classes]
+        # axes: model, predicted, previous, true
+        counts = cubes.reshape(-1, classes, classes, classes).sum(axis=2).transpose(0, 2, 1).copy()
+        of = shadow[members]
+        counts[np.arange(len(members)), of["first_truth"], of["first_predicted"]] += of["first"]
+        counts /= of["unit"][:, None, None]
+        for member, own in zip(members.tolist(), counts, strict=True):
+            found[member] = own
+    return found
 
 
-# State of ADWIN windows as values, independent of where their blocks are.
+def _alike(chosen: Records) -> Iterator[tuple[int, int, Integers]]:
+    """Number of classes, span of the block, and places of models that have both in common.
+
+    Those without classes, or whose shadow classifiers have stopped, are left out.
+    """
+    shadow = chosen["shadow"][:, 0]
+    sizes = np.stack([chosen["classes"], shadow["span"]], axis=1).astype(np.int64)
+    counted = (shadow["stopped"] == 0) & (sizes[:, 0] > 0)
+    for classes, span in np.unique(sizes[counted], axis=0).tolist():
+        yield classes, span, np.flatnonzero(counted & (sizes == (classes, span)).all(axis=1))
 
 
-SCALARS = ("large", "last_drift", "kept", "statistic", "threshold", "before", "after", "rows")
+# State of ADWIN windows, independent of where their blocks are.
 
 
-def window_state(pools: Pools, window: Any) -> list[Any]:
-    """(scalars, losses of buckets by row, blocks of large buckets) of a window."""
-    buckets = window["buckets"][: int(window["rows"])].tolist()
-    losses = [window["losses"][r, :k].tolist() for r, k in enumerate(buckets)]
-    blocks = [
-        _block(pools, int(slot))
-        for r, k in enumerate(buckets[FIRST_BLOCK_ROW:])
-        for slot in window["blocks"][r, :k]
+_SCALARS: Final = np.dtype(
+    [
+        ("pending", "i8"),  # outcomes since the last check
+        *((name, WINDOW[name]) for name in ("large", "last_drift", "kept")),
+        *((name, WINDOW[name]) for name in ("statistic", "threshold", "before", "after")),
+        ("rows", "i8"),
     ]
-    return [[window[name].item() for name in SCALARS], losses, blocks]
+)
+_BLOCK_HEAD: Final = np.dtype(
+    [
+        ("sums", "i4", (HEADER - 1,)),  # repeats, and the sums of the flags
+        ("span", "i4"),  # number of classes
+        ("counted", "i4"),  # number of classes with counts
+    ]
+)
 
 
-def resume_window(
-    pools: Pools, window: Any, scalars: list[Any], losses: list[Any], blocks: list[Any]
-) -> None:
-    """Restore an empty window from what `window_state` returned."""
-    for name, value in zip(SCALARS, scalars, strict=True):
-        window[name] = value
-    slots = iter([_restore_block(pools, *block) for block in blocks])
-    for r, row in enumerate(losses):
-        window["buckets"][r] = len(row)
-        window["losses"][r, : len(row)] = row
-        if r >= FIRST_BLOCK_ROW:
-            window["blocks"][r - FIRST_BLOCK_ROW, : len(row)] = [next(slots) for _ in row]
+def _window_pieces(pools: Pools, chosen: Records, window: int) -> list[Pieces]:
+    """Scalars; buckets of each row in use (i4); losses of each bucket (i4); blocks of large buckets.
+
+    Of the blocks first all heads, then classes with counts (i4), then their agreed, missed and false counts.
+    """
+    windows = chosen["windows"][:, window]
+    scalars = np.zeros(len(windows), _SCALARS)
+    scalars["pending"] = chosen["pending"][:, window]
+    for name in (_SCALARS.names or ())[1:]:
+        scalars[name] = windows[name]
+    used = np.arange(ROWS) < windows["rows"][:, None]
+    buckets = np.where(used, windows["buckets"][:, :ROWS], 0)
+    filled = np.arange(PER_ROW + 1) < buckets[:, :, None]
+    large = filled[:, FIRST_BLOCK_ROW:]
+    return [
+        _equal(scalars),
+        _ragged(buckets[used], windows["rows"].astype(np.int64)),
+        _ragged(windows["losses"][filled], filled.sum(axis=(1, 2))),
+        *_block_pieces(pools, windows["blocks"][large], large.sum(axis=(1, 2))),
+    ]
 
 
-def _block(pools: Pools, slot: int) -> tuple[list[int], int, bytes, bytes]:
-    """(repeats and flags, classes of the block, classes with counts, their counts) of one block."""
-    first = slot * SLOT
-    span = 1 << int(pools.blocks[first + 1])
-    counts = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)
-    counted = np.flatnonzero(counts.any(axis=1)).astype(np.int32)
-    sums = pools.blocks[[first, *range(first + 2, first + HEADER)]].tolist()
-    return sums, span, counted.tobytes(), counts[counted].tobytes()
+def _block_pieces(pools: Pools, slots: NDArray[np.int32], numbers: Integers) -> list[Pieces]:
+    """Heads of so many blocks of each model, their classes with counts, and the counts of these."""
+    first = slots.astype(np.int64) * SLOT
+    heads = np.zeros(len(slots), _BLOCK_HEAD)
+    heads["sums"] = pools.blocks[first[:, None] + [0, *range(2, HEADER)]]
+    heads["span"] = 1 << pools.blocks[first + 1]
+    spans = heads["span"].astype(np.int64)
+    cells = pools.blocks[_ranges(first + HEADER, 3 * spans)].reshape(-1, 3)
+    counted = cells.any(axis=1)
+    classes = _ranges(np.zeros_like(spans), spans)[counted].astype(np.int32)
+    of_block = np.repeat(np.arange(len(slots)), spans)[counted]
+    heads["counted"] = np.bincount(of_block, minlength=len(slots))
+    model = np.repeat(np.arange(len(numbers)), numbers)
+    of_model = np.bincount(model[of_block], minlength=len(numbers))
+    return [_ragged(heads, numbers), _ragged(classes, of_model), _ragged(cells[counted], of_model)]
 
 
-def _restore_block(pools: Pools, sums: list[int], span: int, counted: bytes, counts: bytes) -> int:
-    slot = pools.claim_block(span)
-    first = slot * SLOT
-    pools.blocks[[first, *range(first + 2, first + HEADER)]] = sums
-    block = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)
-    block[np.frombuffer(counted, np.int32)] = np.frombuffer(counts, np.int32).reshape(-1, 3)
-    return slot
+def _resume_window(pools: Pools, model: Any, window: int, reader: _Reader) -> None:
+    """Restore an empty window."""
+    scalars = reader.array(_SCALARS, 1)[0]
+    into = model["windows"][window]
+    model["pending"][window] = scalars["pending"]
+    for name in (_SCALARS.names or ())[1:]:
+        into[name] = scalars[name]
+    buckets = reader.array(np.int32, int(scalars["rows"]))
+    if len(buckets) > ROWS or not ((buckets >= 0) & (buckets <= PER_ROW + 1)).all():
+        raise ValueError(f"an ADWIN window must have up to {ROWS} rows of buckets, got {buckets.tolist()}")
+    into["buckets"][: len(buckets)] = buckets
+    filled = np.zeros((ROWS, PER_ROW + 1), np.bool_)
+    filled[: len(buckets)] = np.arange(PER_ROW + 1) < buckets[:, None]
+    into["losses"][filled] = reader.array(np.int32, int(filled.sum()))
+    large = filled[FIRST_BLOCK_ROW:]
+    heads = reader.array(_BLOCK_HEAD, int(large.sum()))
+    total = int(heads["counted"].sum())
+    classes, counts = reader.array(np.int32, total), reader.array(np.int32, 3 * total).reshape(-1, 3)
+    slots: list[int] = []
+    end = 0
+    for head in heads:
+        span, start, end = int(head["span"]), end, end + int(head["counted"])
+        slots.append(pools.claim_block(span))
+        first = slots[-1] * SLOT
+        pools.blocks[[first, *range(first + 2, first + HEADER)]] = head["sums"]
+        block = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)
+        block[classes[start:end]] = counts[start:end]
+    into["blocks"][large] = slots
 
 
 # Sections of a model's snapshot that hold its verdicts: one for each opponent.
@@ -164,30 +320,11 @@ def _restore_block(pools: Pools, sums: list[int], span: int, counted: bytes, cou
 
 def verdict_names(spec: MonitorsSpec, layout: Layout, utility: int) -> Iterator[str]:
     """Yield the section names of a model judged by the utility of this number, by opponent."""
-    for judged in _judged(spec, layout, utility):
-        yield fingerprint("verdict", judged, VERDICT, VERDICT_VERSION)
-
-
-def verdict_sections(spec: MonitorsSpec, layout: Layout, model: Any) -> dict[str, bytes]:
-    """Encode the verdicts in a model's record."""
-    names = verdict_names(spec, layout, int(model["utility"]))
-    return {name: model["pace"][j].tobytes() + model["verdicts"][j].tobytes() for j, name in enumerate(names)}
-
-
-def restore_verdicts(spec: MonitorsSpec, layout: Layout, model: Any, sections: Mapping[str, bytes]) -> None:
-    """Restore the verdicts whose sections are present."""
-    for j, name in enumerate(verdict_names(spec, layout, int(model["utility"]))):
-        if name in sections:
-            model["pace"][j] = np.frombuffer(sections[name], PACE, 1)[0]
-            model["verdicts"][j] = np.frombuffer(sections[name], VERDICT, 1, PACE.itemsize)[0]
-
-
-def _judged(spec: MonitorsSpec, layout: Layout, utility: int) -> Iterator[object]:
-    """Yield what the verdicts of a model judged by this utility depend on, by opponent."""
     by = list(layout.costs)[utility - COSTS] if utility >= COSTS else utility
     costs = (by.costs, by.other) if isinstance(by, UtilitySpec) else by
     for opponent in layout.opponents:
-        yield opponent, costs, spec.verdict_outcomes, spec.confidence_delta
+        judged = opponent, costs, spec.verdict_outcomes, spec.confidence_delta
+        yield fingerprint("verdict", judged, VERDICT, VERDICT_VERSION)
 
 
 # Names of the sections of a model's snapshot: fingerprints of the estimators behind them.
@@ -196,9 +333,9 @@ def _judged(spec: MonitorsSpec, layout: Layout, utility: int) -> Iterator[object
 # estimator of the same fingerprint.
 
 
-VERSION = 2
+VERSION = 3
 """Incremented when the meaning of a section of `snapshot` changes."""
-COLUMNS_VERSION = 3
+COLUMNS_VERSION = 4
 """Incremented when the meaning of a mechanism's totals, or of the outcomes stored with them, changes."""
 
 
@@ -259,120 +396,190 @@ def record_names(spec: MonitorsSpec, detector_row: int = 0) -> Iterator[tuple[st
 
 MODEL = f"model/{VERSION}"
 SHADOWS = f"shadow/{SHADOW_VERSION}"
-LABELS_COUNTED = "labels/2"
+LABELS_COUNTED = "labels/3"
 HEADER_FIELDS = ("outcomes", "errors", "classes", "last", "last_missed")
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder().decode
 
 
-def take_snapshot(spec: MonitorsSpec, layout: Layout, pools: Pools, row: int) -> dict[str, bytes]:
-    """Encode all sections of the model in a row."""
-    model = pools.models[row]
-    classes = int(model["classes"])
-    sections = {
-        MODEL: _encode([int(model[name]) for name in HEADER_FIELDS]),
-    }
-    for column, name in enumerate(column_names(layout)):
-        counts = _class_column(layout, pools, row, column)
-        body: list[Any] = [model["totals"][:, column].tobytes(), counts[:classes].tobytes()]
-        j = column - len(layout.fading)
-        if j < 0:
-            body.append(model["fading"][column].tobytes())
-        elif j < len(layout.sliding):
-            body.append(_recent(pools, row, int(model["totals"][0, column])))
-        elif j - len(layout.sliding) < len(layout.windows):
-            width = int(model["totals"][0, column])
-            window = model["windows"][j - len(layout.sliding)]
-            body += [int(model["pending"][j - len(layout.sliding)]), *window_state(pools, window)]
-            body.append(_recent(pools, row, width - int(window["large"])))
-        sections[name] = _encode(body)
-    for name, field, j in record_names(spec, int(model["detector_row"])):
-        sections[name] = model[field][j].tobytes()
-    sections |= verdict_sections(spec, layout, model)
-    if layout.opponents:
-        counts = _label_counts(pools, row)[:classes]
-        sections[LABELS_COUNTED] = _encode([model["labels"].tobytes(), counts.tobytes()])
-    if layout.shadow_classes:
-        sections[SHADOWS] = _encode(shadow_state(pools, model))
-    return sections
+class _Names:
+    """Names of the sections of models with one utility and one row of detectors' parameters."""
+
+    def __init__(self, spec: MonitorsSpec, layout: Layout, utility: int, detector_row: int) -> None:
+        self.columns = tuple(column_names(layout))
+        self.records = tuple(record_names(spec, detector_row))
+        self.verdicts = tuple(verdict_names(spec, layout, utility))
+        self.all = (
+            MODEL,
+            *self.columns,
+            *(name for name, _, _ in self.records),
+            *self.verdicts,
+            *([LABELS_COUNTED] if layout.opponents else ()),
+            *([SHADOWS] if layout.shadow_classes else ()),
+        )
+        """In the order of the pieces."""
 
 
-def apply_snapshot(
-    spec: MonitorsSpec, layout: Layout, pools: Pools, row: int, sections: Mapping[str, bytes]
-) -> None:
-    """Restore every estimator of an empty row whose section is present.
+class Sections:
+    """Takes and restores the sections of models; their names, which depend on settings only, are made once.
 
-    Raises
-    ------
-    ValueError
-        If the model has more classes than fit.
+    Parameters
+    ----------
+    spec, layout, pools
+        Those of the table.
     """
-    if MODEL not in sections:
-        return
-    header = dict(zip(HEADER_FIELDS, _decode(sections[MODEL]), strict=True))
-    classes = header["classes"]
-    if classes > layout.max_classes:
-        most = layout.max_classes
-        raise ValueError(f"a model with {classes} classes must fit max_classes, {most} with extras")
-    if classes:
-        pools.claim_span(row, classes)
-    model = pools.models[row]
-    for name, value in header.items():
-        model[name] = value
-    model["waiting"]["settled"] = header["outcomes"]
-    last = header["last"] << true_class_shift(layout.ring)
-    recent = [np.array([last], layout.ring)] if header["outcomes"] else []
-    for column, name in enumerate(column_names(layout)):
-        if name not in sections:
-            continue
-        totals, counts, *rest = _decode(sections[name])
-        model["totals"][:, column] = np.frombuffer(totals)
-        _class_column(layout, pools, row, column)[:classes] = np.frombuffer(counts).reshape(-1, 3)
+
+    def __init__(self, spec: MonitorsSpec, layout: Layout, pools: Pools) -> None:
+        self._spec = spec
+        self._layout = layout
+        self._pools = pools
+        self._names: dict[tuple[int, int], _Names] = {}
+
+    def _names_of(self, utility: int, detector_row: int) -> _Names:
+        names = self._names.get((utility, detector_row))
+        if names is None:
+            names = _Names(self._spec, self._layout, utility, detector_row)
+            self._names[utility, detector_row] = names
+        return names
+
+    def take(self, rows: Integers) -> list[dict[str, bytes]]:
+        """Encode all sections of the models in some rows, (m,)."""
+        models = self._pools.models
+        kinds = np.stack([models["utility"][rows], models["detector_row"][rows]], axis=1)
+        found: list[dict[str, bytes]] = [{}] * len(rows)
+        for utility, detector_row in np.unique(kinds, axis=0).tolist():
+            members = np.flatnonzero((kinds == (utility, detector_row)).all(axis=1))
+            names = self._names_of(utility, detector_row)
+            pieces = self._pieces(rows[members], names)
+            taken = map(dict, map(zip, repeat(names.all), zip(*pieces, strict=True)))
+            for member, sections in zip(members.tolist(), taken, strict=True):
+                found[member] = sections
+        return found
+
+    def _pieces(self, rows: Integers, names: _Names) -> Iterator[Pieces]:
+        """Yield the pieces of every section, in the order of the names."""
+        pools, layout = self._pools, self._layout
+        chosen = pools.models[rows]
+        classes = chosen["classes"].astype(np.int64)
+        cells = pools.class_counts[_ranges(chosen["class_counts"], classes)]
+        yield _equal(np.stack([chosen[name].astype(np.int64) for name in HEADER_FIELDS], axis=1))
+        for column in range(layout.columns):
+            yield _together(self._column(rows, chosen, cells, column))
+        for _, field, j in names.records:
+            yield _equal(chosen[field][:, j])
+        for j in range(len(names.verdicts)):
+            yield _together([_equal(chosen["pace"][:, j]), _equal(chosen["verdicts"][:, j])])
+        if layout.opponents:
+            counts = _ragged(cells[:, -EXTRA_COLUMNS:-1], classes)
+            yield _together([_equal(chosen["labels"]), counts])
+        if layout.shadow_classes:
+            yield _shadow_pieces(pools, chosen)
+
+    def _column(
+        self, rows: Integers, chosen: Records, cells: NDArray[np.float64], column: int
+    ) -> list[Pieces]:
+        """Pieces of a mechanism."""
+        layout = self._layout
+        counts = _ragged(
+            cells[:, column : 3 * layout.columns : layout.columns], chosen["classes"].astype(np.int64)
+        )
+        pieces = [_equal(chosen["totals"][:, :, column]), counts]
+        width = chosen["totals"][:, N, column]
         j = column - len(layout.fading)
         if j < 0:
-            model["fading"][column] = np.frombuffer(rest[0], FADING)[0]
-        elif rest:
-            recent.append(np.frombuffer(rest[-1], layout.ring))
-            if j >= len(layout.sliding):
-                model["pending"][j - len(layout.sliding)] = rest[0]
-                resume_window(pools, model["windows"][j - len(layout.sliding)], *rest[1:-1])
-    for entries in sorted(recent, key=len):  # the longest last, as the oldest entry of each is a label only
-        pools.rings[row, pools.rings.shape[1] - len(entries) :] = entries
-    for name, field, j in record_names(spec, int(model["detector_row"])):
-        if name in sections:
-            model[field][j] = np.frombuffer(sections[name], model[field].dtype)[0]
-    restore_verdicts(spec, layout, model, sections)
-    if layout.opponents and LABELS_COUNTED in sections:
-        labels, counts = _decode(sections[LABELS_COUNTED])
-        model["labels"] = np.frombuffer(labels, LABEL_COUNTS)
-        _label_counts(pools, row)[:classes] = np.frombuffer(counts).reshape(-1, 2)
-    if layout.shadow_classes:
-        resume_shadow(pools, model, layout.shadow_classes, _decode(sections.get(SHADOWS, _encode(None))))
+            pieces.append(_equal(chosen["fading"][:, column]))
+        elif j < len(layout.sliding):
+            pieces.append(self._recent(rows, chosen, width.astype(np.int64)))
+        elif (window := j - len(layout.sliding)) < len(layout.windows):
+            pieces += _window_pieces(self._pools, chosen, window)
+            small = width.astype(np.int64) - chosen["windows"]["large"][:, window]
+            pieces.append(self._recent(rows, chosen, small))
+        return pieces
+
+    def _recent(self, rows: Integers, chosen: Records, numbers: Integers) -> Pieces:
+        """The last so many outcomes of each ring, oldest first, preceded by the label before them."""
+        rings = self._pools.rings
+        size = rings.shape[1]
+        preceded = chosen["outcomes"] > numbers
+        counts = numbers + preceded
+        places = _ranges(chosen["head"] - counts, counts) % size
+        entries = rings.reshape(-1)[np.repeat(rows * size, counts) + places]
+        labels_only = (np.cumsum(counts) - counts)[preceded]
+        below = true_class_shift(entries.dtype)
+        entries[labels_only] = entries[labels_only] >> below << below
+        return _ragged(entries, counts)
+
+    def restore(self, row: int, sections: Mapping[str, bytes]) -> None:
+        """Restore every estimator of an empty row whose section is present.
+
+        Raises
+        ------
+        ValueError
+            If the model has more classes than fit, or a section is not of the length it must have.
+        """
+        if MODEL not in sections:
+            return
+        layout, pools = self._layout, self._pools
+        reader = _Reader(MODEL, sections[MODEL])
+        header = dict(zip(HEADER_FIELDS, reader.array(np.int64, len(HEADER_FIELDS)).tolist(), strict=True))
+        reader.end()
+        classes = header["classes"]
+        if classes > layout.max_classes:
+            most = layout.max_classes
+            raise ValueError(f"a model with {classes} classes must fit max_classes, {most} with extras")
+        if classes:
+            pools.claim_span(row, classes)
+        model = pools.models[row]
+        for name, value in header.items():
+            model[name] = value
+        model["waiting"]["settled"] = header["outcomes"]
+        last = header["last"] << true_class_shift(layout.ring)
+        recent = [np.array([last], layout.ring)] if header["outcomes"] else []
+        names = self._names_of(int(model["utility"]), int(model["detector_row"]))
+        start = int(model["class_counts"])
+        cells = pools.class_counts[start : start + classes]
+        for column, name in enumerate(names.columns):
+            if name not in sections:
+                continue
+            reader = _Reader(name, sections[name])
+            model["totals"][:, column] = reader.array(np.float64, SUMS)
+            counts = reader.array(np.float64, 3 * classes).reshape(-1, 3)
+            cells[:, column : 3 * layout.columns : layout.columns] = counts
+            j = column - len(layout.fading)
+            if j < 0:
+                model["fading"][column] = reader.array(FADING, 1)[0]
+            elif j < len(layout.sliding):
+                recent.append(reader.rest(layout.ring))
+            elif (window := j - len(layout.sliding)) < len(layout.windows):
+                _resume_window(pools, model, window, reader)
+                recent.append(reader.rest(layout.ring))
+            reader.end()
+        # the longest last, as the oldest entry of each is a label only
+        for entries in sorted(recent, key=len):
+            pools.rings[row, pools.rings.shape[1] - len(entries) :] = entries
+        for name, field, j in names.records:
+            if name in sections:
+                model[field][j] = _one(name, sections[name], model[field].dtype)
+        for j, name in enumerate(names.verdicts):
+            if name in sections:
+                reader = _Reader(name, sections[name])
+                model["pace"][j] = reader.array(PACE, 1)[0]
+                model["verdicts"][j] = reader.array(VERDICT, 1)[0]
+                reader.end()
+        if layout.opponents and LABELS_COUNTED in sections:
+            reader = _Reader(LABELS_COUNTED, sections[LABELS_COUNTED])
+            model["labels"] = reader.array(LABEL_COUNTS, 1)
+            cells[:, -EXTRA_COLUMNS:-1] = reader.array(np.float64, 2 * classes).reshape(-1, 2)
+            reader.end()
+        if layout.shadow_classes:
+            _resume_shadow(pools, model, layout.shadow_classes, sections.get(SHADOWS))
 
 
-def _label_counts(pools: Pools, row: int) -> NDArray[np.float64]:
-    """View the labels counted for opponents and utility, shape (span, 2)."""
-    start, span = int(pools.models["class_counts"][row]), int(pools.spans[row])
-    return pools.class_counts[start : start + span, -EXTRA_COLUMNS:-1]
+def _together(pieces: Sequence[Pieces]) -> Pieces:
+    """Join the pieces of each model."""
+    return list(map(b"".join, zip(*pieces, strict=True)))
 
 
-def _class_column(layout: Layout, pools: Pools, row: int, column: int) -> NDArray[np.float64]:
-    """View the per-class counts of one mechanism, shape (span, 3)."""
-    model = pools.models[row]
-    start, span = int(model["class_counts"]), int(pools.spans[row])
-    return pools.class_counts[start : start + span, column : 3 * layout.columns : layout.columns]
-
-
-def _recent(pools: Pools, row: int, number: int) -> bytes:
-    """Encode the last `number` outcomes of the ring, oldest first, preceded by the label before them."""
-    model = pools.models[row]
-    if int(model["outcomes"]) > number:
-        number += 1
-        labels_only = 1
-    else:
-        labels_only = 0
-    newest_last = np.roll(pools.rings[row], -int(model["head"]))
-    entries = newest_last[len(newest_last) - number :].copy()
-    below = true_class_shift(entries.dtype)
-    entries[:labels_only] = entries[:labels_only] >> below << below
-    return entries.tobytes()
+def _one(name: str, section: bytes, dtype: np.dtype[Any]) -> Any:
+    reader = _Reader(name, section)
+    found = reader.array(dtype, 1)[0]
+    reader.end()
+    return found

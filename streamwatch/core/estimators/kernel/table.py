@@ -5,7 +5,7 @@ Long because it is the kernel's whole interface in one class; what it does is do
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,12 +28,7 @@ from streamwatch.core.estimators.kernel.readout import (
     read_weighted,
     totals_of,
 )
-from streamwatch.core.estimators.kernel.snapshot import (
-    apply_snapshot,
-    confusion,
-    section_names,
-    take_snapshot,
-)
+from streamwatch.core.estimators.kernel.snapshot import Sections, confusions, section_names
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.memory import SUMS, N
 from streamwatch.core.estimators.recovery import TRACED, recovery_document
@@ -303,6 +298,7 @@ class ModelTable:
         self.pools = Pools(self.layout, spec.max_models)
         self.rows = Rows(self.layout, self.pools, spec.max_models)
         self._evaluation = Evaluation(spec, self.layout, self.pools, self.rows)
+        self._sections = Sections(spec, self.layout, self.pools)
 
     def add_model(self, utility: UtilitySpec = _ACCURACY, detectors: int = 0) -> int:
         """Add a model, judged by `utility`, and return its row; rows of retired models are used again.
@@ -417,14 +413,18 @@ class ModelTable:
         """Records of recovery (`recovery.state.RECOVERY`) of m models, (m,); (0,) without a fading factor."""
         return self.pools.models["recovery"][self.rows.live(rows)].reshape(-1)
 
-    def recovery_document(self, row: int) -> dict[str, object] | None:
-        """Describe a model's drift under way and the last that ended; None without a fading factor."""
-        rows = self.rows.live(np.array([row], np.int64))
+    def recovery_documents(self, rows: Integers) -> Callable[[int], dict[str, object]] | None:
+        """Read the drifts under way of some models and the last that ended; None without a fading factor.
+
+        Returns a function from a row's place among these to its document.
+        """
         if not self.layout.fading:
             return None
-        totals = read_totals(self.pools, self.layout, rows, 0)
-        error = 1.0 - float(accuracy(totals)[0])
-        return recovery_document(self.layout.fading[0].name, error, self.recoveries(rows)[0])
+        rows = self.rows.live(rows)
+        name = self.layout.fading[0].name
+        errors = 1.0 - accuracy(read_totals(self.pools, self.layout, rows, 0))
+        records = self.recoveries(rows)
+        return lambda place: recovery_document(name, float(errors[place]), records[place])
 
     def verdicts(self, rows: Integers) -> Verdicts:
         """Verdicts of m models, each array (opponents, m)."""
@@ -452,10 +452,9 @@ class ModelTable:
         threshold = float(self.layout.parameters["verdict"]["threshold"][0, 0])
         return read_verdicts(steps, records, self._spec.confidence_delta, threshold)
 
-    def confusion(self, row: int) -> Floats | None:
-        """Faded counts of (true, predicted) of one model, (K, K) by local class; None if none are kept."""
-        self.rows.live_one(row)
-        return confusion(self.pools, row)
+    def confusions(self, rows: Integers) -> list[Floats | None]:
+        """Faded counts of (true, predicted) of some models, each (K, K) by class; None if none are kept."""
+        return confusions(self.pools, self.rows.live(rows))
 
     def follow(self, drift_weighted: int, row: int) -> None:
         """Make this model the reference of a weighting with `drift_signal: reference`, until it retires.
@@ -476,19 +475,23 @@ class ModelTable:
         """Describe the estimator behind each section of a snapshot in words, by section name."""
         return section_names(self._spec, self.layout)
 
-    def snapshot(self, row: int) -> dict[str, bytes]:
-        """Encode the state of a model's estimators, one section each, independent of the model's row."""
-        self.rows.live_one(row)
+    def snapshots(self, rows: Integers) -> list[dict[str, bytes]]:
+        """Encode the states of m models' estimators, one section each, independent of the models' rows."""
+        rows = self.rows.live(rows)
         pools = self.pools
-        reading.prepare_snapshot(
+        reading.prepare_snapshots(
             pools.models,
             pools.class_counts,
             pools.rings,
             self.layout.parameters,
-            row,
+            rows,
             self._evaluation.alarms,
         )
-        return take_snapshot(self._spec, self.layout, self.pools, row)
+        return self._sections.take(rows) if len(rows) else []
+
+    def snapshot(self, row: int) -> dict[str, bytes]:
+        """Encode the state of one model, as `snapshots` does."""
+        return self.snapshots(np.array([row], np.int64))[0]
 
     def restore(self, row: int, sections: Mapping[str, bytes]) -> None:
         """Restore the estimators whose sections are present into a new model; the others start empty.
@@ -500,7 +503,7 @@ class ModelTable:
         """
         if self.outcomes(np.array([row], np.int64))[0]:
             raise ValueError(f"a snapshot must be restored into a new model, row {row} has outcomes")
-        apply_snapshot(self._spec, self.layout, self.pools, row, sections)
+        self._sections.restore(row, sections)
 
     def trace(
         self,

@@ -12,7 +12,11 @@ from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.notifying.headlines import Headlines
 from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, RaisesAlarms
+from streamwatch.core.estimators.state import LabelDelays
 from streamwatch.core.events import VERDICT, Alarm, ErrorChange, Judgement, Outcome, fold_of, model_of
+from streamwatch.core.join.caveats import Caveats, labels_are_in
+from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
+from streamwatch.core.metrics.series import Histogram
 from streamwatch.core.specs import MonitorsSpec
 
 NamedAlarm = tuple[int, int, int, Alarm]
@@ -36,6 +40,8 @@ class AlarmNaming:
         Registers that can locate a change among the predictions.
     headlines
         Which verdicts are those that people are told of.
+    delays
+        Label delays of the models, those of the batch at hand included.
     """
 
     def __init__(
@@ -46,7 +52,9 @@ class AlarmNaming:
         raising: Sequence[RaisesAlarms],
         explaining: Sequence[ExplainsAlarms],
         headlines: Headlines,
+        delays: LabelDelays,
     ) -> None:
+        self._delays = delays
         self._spec = spec
         self._table = table
         self._index = index
@@ -93,7 +101,7 @@ class AlarmNaming:
                 before=f.before,
                 after=f.after,
                 n_eff=f.n_eff,
-                judgement=self._judgement(f, cause),
+                judgement=self._judgement(f, batch),
                 predictions=change,
                 errors=f.errors if f.detector < len(detectors) and fold_of(cause.model) is None else None,
             )
@@ -151,13 +159,29 @@ class AlarmNaming:
             later[key] -= 1
         return ordinals
 
-    def _judgement(self, found: AlarmRow, cause: Outcome) -> Judgement | None:
+    def _judgement(self, found: AlarmRow, batch: Batch) -> Judgement | None:
         """Verdict at the outcome of an alarm; None for the alarm of a detector."""
         opponent = found.detector - len(self._spec.detectors)
         if opponent < 0:
             return None
         named = self._table.layout.opponents[opponent]
         verdict = -1 if found.after < 0 else 1 if found.after > 0 else 0
+        cause = batch.outcomes[found.position]
         age_ms = cause.event_ms - self._index.models[cause.model].first_ms
         quick = any(register.only_quick_labels(age_ms) for register in self._explaining)
+        quick = quick and not self._labels_are_in(found, batch, cause, age_ms)
         return Judgement(named, verdict, found.since, found.since_ms, quick)
+
+    def _labels_are_in(self, found: AlarmRow, batch: Batch, cause: Outcome, age_ms: int) -> bool:
+        """Tell whether delays show, as of an outcome, that hardly any label takes longer.
+
+        False of outcomes that no join has seen: how many predictions wait is not known then.
+        """
+        if not cause.made:
+            return False
+        later = (batch.rows == found.row) & ~batch.assumed
+        later[: found.position + 1] = False
+        counts = self._delays.counts_before(found.row, batch.delay_ms[later])
+        waiting = max(0, cause.made - found.outcome)
+        young = Caveats(predictions=cause.made, waiting=waiting, watched_ms=age_ms)
+        return labels_are_in(young, Histogram(counts, 0.0), LABEL_DELAY_BOUNDS)

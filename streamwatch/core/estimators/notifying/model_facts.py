@@ -11,14 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.agreement import Flags, Totals
-from streamwatch.core.estimators.index import ModelIndex, ModelSlot, utility_of
+from streamwatch.core.estimators.index import ModelIndex, ModelSlot, detectors_of, utility_of
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.measures.measures import accuracy, p_majority
-from streamwatch.core.estimators.measures.uncertainty import hoeffding_half_width, kappa_zscore
+from streamwatch.core.estimators.measures.uncertainty import (
+    hoeffding_half_width,
+    kappa_zscore,
+    loss_autocorrelation,
+)
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, shift_between, shift_over_folds
+from streamwatch.core.estimators.notifying.false_alarms import monthly
 from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, JudgesModels
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import fold_of, model_of
+from streamwatch.core.events import Alarm, Confirmation, fold_of, model_of
 from streamwatch.core.specs import (
     HEADLINE,
     AdwinSpec,
@@ -167,6 +172,27 @@ class ModelFacts:
         said = float(found.verdict[at, 0])
         return None if said != said else int(said)  # noqa: PLR0124  # NaN before its first answer
 
+    def confirmation_expected_ms(self, model: str, at_ms: int) -> int | None:
+        """Event time from which on an alarm of a rise at `at_ms` may be confirmed by cohorts of predictions.
+
+        None if alarms of this model are not confirmed: it is not judged by cohorts, or too few have been, or
+        its labels come within a minute.
+        """
+        row = self._judged_row(model)
+        return None if row is None else row[1].confirmation_expected_ms(row[0], at_ms)
+
+    def confirmation(self, model: str, at_ms: int, rise: float) -> Confirmation | None:
+        """Judge an alarm at an event time that found a `rise` of the error; None while undecided."""
+        row = self._judged_row(model)
+        return None if row is None else row[1].confirmation(row[0], at_ms, rise)
+
+    def _judged_row(self, model: str) -> tuple[int, JudgesModels] | None:
+        """Row of a model whose headline is by cohorts, and the register that has them."""
+        slot = self._index.models.get(model)
+        if slot is None or self._judging is None or not self._judging.gives_headline(model):
+            return None
+        return slot.row, self._judging
+
     def first_ms(self, model: str) -> int:
         """Event time of a model's first outcome; 0 if the model does not exist (any more)."""
         slots = [self._index.models.get(name) for name in self._index.names_of(model)]
@@ -225,6 +251,28 @@ class ModelFacts:
         if slot is None or recent is None or utility_of(self._spec, model).kind != "accuracy":
             return False
         return bool(accuracy_misleads(self._table.totals(np.array([slot.row], np.int64), recent))[0])
+
+    def false_alarms_monthly(self, alarm: Alarm) -> float | None:
+        """Tell how many false alarms the detector of an alarm is expected to raise in 30 days at its model.
+
+        From the rate of the model's outcomes up to the alarm, the error before it, and the correlation of a
+        loss with the one before over all outcomes (`notifying.false_alarms`). None for a verdict, a detector
+        in prediction time, a model in folds, a detector whose rate is not known, without a landmark
+        mechanism, and within the first hour of a model.
+        """
+        slot = self._index.models.get(alarm.model)
+        past = next((i for i, f in enumerate(self._spec.forgetting) if isinstance(f, LandmarkSpec)), None)
+        if slot is None or past is None or alarm.judgement is not None or alarm.predicted_ms is not None:
+            return None
+        group = detectors_of(self._spec, alarm.model)
+        detectors = self._spec.detectors_by_model[group - 1].detectors if group else self._spec.detectors
+        spec = next((each for each in detectors if each.name == alarm.detector), None)
+        if spec is None:
+            return None
+        totals = self._table.totals(np.array([slot.row], np.int64), past)
+        correlation = float(loss_autocorrelation(totals)[0])
+        span_ms = alarm.event_ms - slot.first_ms
+        return monthly(spec, alarm.before, correlation, alarm.outcome, span_ms)
 
     def _parts(
         self, slot: ModelSlot, kinds: Sequence[type[ForgettingSpec]]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.estimators.trace_chunk import Cell
-from streamwatch.core.events import ErrorChange
+from streamwatch.core.events import Confirmation, ErrorChange
 
 
 @runtime_checkable
@@ -96,8 +96,23 @@ class JudgesModels(Protocol):
         """Verdict of the headline of a row now: 1, 0 or −1; None while the register has none."""
         ...
 
-    def headline(self, row: int) -> Mapping[str, object] | None:
-        """Document of the headline of a row for the API; None while the register has none."""
+    def headlines(self, rows: Sequence[int]) -> Callable[[int], Mapping[str, object] | None]:
+        """Read the headlines of some rows.
+
+        Returns a function from a row's place among these to the document of its headline for the API, None
+        while the register has none; as `Register.details` does.
+        """
+        ...
+
+    def confirmation_expected_ms(self, row: int, at_ms: int) -> int | None:
+        """Find the clock from which on an alarm at `at_ms` may be confirmed.
+
+        None if it needs no confirmation, or if there is none to be had as too little has been judged.
+        """
+        ...
+
+    def confirmation(self, row: int, at_ms: int, rise: float) -> Confirmation | None:
+        """Judge an alarm at a clock that found a `rise` of the error; None while that is not decided."""
         ...
 
 

@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from streamwatch.core.estimators.names import Batch, Classes, Slice
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Sample
 
@@ -42,8 +45,8 @@ class Register(Protocol):
         """Reset a row; called before a model uses it and after the model has retired."""
         ...
 
-    def snapshot(self, row: int) -> bytes:
-        """Encode the state of a row; the same outcomes give the same bytes."""
+    def snapshots(self, rows: NDArray[np.int64]) -> Sequence[bytes]:
+        """Encode the states of some rows, one of each; the same outcomes give the same bytes."""
         ...
 
     def restore(self, row: int, state: bytes) -> None:
@@ -54,10 +57,11 @@ class Register(Protocol):
         """Samples of some models, by name of a metric of this kind; undefined values give no sample."""
         ...
 
-    def details(self, row: int, classes: Classes) -> Mapping[str, object]:
-        """Details of a row for the API that are not single numbers: JSON values by key, possibly empty.
+    def details(self, chosen: Sequence[Slice]) -> Details:
+        """Read the details of some models for the API that are not single numbers.
 
-        Not called for a model that predicts in folds.
+        Returns a function from a model's place among these to JSON values by key, possibly none. It is called
+        when somebody looks, from any thread, after later outcomes, which must not change what it returns.
         """
         ...
 

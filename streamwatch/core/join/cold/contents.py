@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,22 +19,33 @@ from streamwatch.core.join.cold.run import DEDUP_ENTRIES
 from streamwatch.core.join.cold.store import SCORES, ColdChanges, ColdDamaged, ColdSpec, RunStore, key_of
 from streamwatch.core.join.counters import PENDING, UNMATCHED
 from streamwatch.core.join.layout import NEVER_MS, PREDICTIONS, RETAINED_LABELS, Records
-from streamwatch.core.join.names import HeldScores, NumberedSegments
 from streamwatch.core.outcomes import SEGMENTS_FROM
+from streamwatch.core.scores import ScoreLists
 
 # Scores and segments of predictions outside the table: one value per prediction, by arrival.
 #
-# If a prediction has segments but no scores, the number of its segments is in the run.
+# Classes are spelt out, so that their numbers may be released. If a prediction has segments but no scores,
+# the number of its segments is in the run.
 
 
 SCORED: Final = 0
 """Value outside the table for the number of scores."""
 _HALF: Final = 32
+_MOST_LISTS: Final = 4_096
+"""Lists of classes that are remembered; most predictions of a model have the same."""
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(dict[Name, float] | tuple[dict[Name, float], str])
+_DECODER: Final = msgspec.msgpack.Decoder(tuple[msgspec.Raw, bytes, str])
+_NAMES: Final = msgspec.msgpack.Decoder(tuple[Name, ...])
 
-StoredScores: TypeAlias = tuple[dict[str, float], str]
-"""Scores, and the text of the same prediction's segments (empty without any)."""
+
+class StoredScores(NamedTuple):
+    """Scores of one prediction."""
+
+    classes: tuple[str, ...]
+    values: bytes
+    """float64, one for each class."""
+    segments: str
+    """Text of the same prediction's segments; empty without any."""
 
 
 class OutsideScores:
@@ -46,24 +57,36 @@ class OutsideScores:
         Store of the scores of earlier commits.
     """
 
-    __slots__ = ("_fresh", "_gone", "_store")
+    __slots__ = ("_classes", "_fresh", "_gone", "_store")
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._fresh: dict[bytes, bytes] = {}
         self._gone: set[bytes] = set()
+        self._classes: dict[bytes, tuple[str, ...]] = {}
 
-    def put(self, packed: Records, held: HeldScores, segments: NumberedSegments) -> None:
+    def put(self, packed: Records, table: Table) -> None:
         """Store the scores of predictions that leave the table, and mark predictions that have some."""
         scored = _scored(packed)
-        numbers: list[int] = packed["true_or_scores"][scored].tolist()
-        segment_numbers = [held.segments.get(number, -1) for number in numbers]
-        for arrival, scores, segment in zip(
-            packed["arrival"][scored].tolist(), held.take(numbers).values(), segment_numbers, strict=True
-        ):
-            stored = scores if segment < 0 else (scores, segments.names[segment])
-            self._fresh[score_key(arrival)] = _ENCODER.encode(stored)
+        if not len(scored):
+            return
+        lists = table.scores.take(packed["true_or_scores"][scored])
         packed["true_or_scores"][scored] = SCORED
+        classes, segments = table.classes.names, table.segments.names
+        numbers, values = lists.classes.tobytes(), lists.values.astype("<f8", copy=False).tobytes()
+        spelt: dict[bytes, msgspec.Raw] = {}
+        start = 0
+        for arrival, stop, number in zip(
+            packed["arrival"][scored].tolist(), lists.ends.tolist(), lists.beside.tolist(), strict=True
+        ):
+            listed = numbers[4 * start : 4 * stop]
+            names = spelt.get(listed)
+            if names is None:
+                named = [classes[each] for each in lists.classes[start:stop].tolist()]
+                names = spelt[listed] = msgspec.Raw(_ENCODER.encode(named))
+            text = "" if number < 0 else segments[number]
+            self._fresh[score_key(arrival)] = _ENCODER.encode((names, values[8 * start : 8 * stop], text))
+            start = stop
 
     def read(self, packed: Records) -> list[StoredScores]:
         """Read the scores of those among these predictions that have some, in order; may run in a thread.
@@ -82,11 +105,24 @@ class OutsideScores:
             if value is None:
                 raise ColdDamaged(f"scores of a cold prediction are missing: there is no value {key.hex()}")
             try:
-                decoded = _DECODER.decode(value)
+                names, values, text = _DECODER.decode(value)
+                classes = self._classes_of(bytes(names))
             except msgspec.DecodeError as error:
                 raise ColdDamaged(f"scores under {key.hex()} are not readable: {error}") from error
-            read.append((decoded, "") if isinstance(decoded, dict) else decoded)
+            if len(values) != 8 * len(classes):
+                raise ColdDamaged(
+                    f"scores under {key.hex()}: expected {len(classes)} of them, got {len(values)} bytes"
+                )
+            read.append(StoredScores(classes, values, text))
         return read
+
+    def _classes_of(self, names: bytes) -> tuple[str, ...]:
+        classes = self._classes.get(names)
+        if classes is None:
+            if len(self._classes) >= _MOST_LISTS:
+                self._classes.clear()
+            classes = self._classes[names] = _NAMES.decode(names)
+        return classes
 
     def drop(self, packed: Records) -> None:
         """Drop the scores of these predictions, which are in the table or no longer needed."""
@@ -102,13 +138,22 @@ class OutsideScores:
         self._fresh, self._gone = {}, set()
 
 
-def with_numbers(
-    packed: Records, stored: list[StoredScores], held: HeldScores, segments: NumberedSegments
-) -> None:
+def with_numbers(packed: Records, stored: list[StoredScores], table: Table) -> None:
     """Assign numbers in the table to scores that were read, in place."""
-    packed["true_or_scores"][_scored(packed)] = [
-        held.add(scores, segments.number(segments_of(text)) if text else -1) for scores, text in stored
-    ]
+    if not stored:
+        return
+    numbers = {
+        classes: np.array([table.classes[name] for name in classes], np.int32)
+        for classes in dict.fromkeys(each.classes for each in stored)
+    }
+    segments = table.segments
+    lists = ScoreLists(
+        np.cumsum([len(each.classes) for each in stored], dtype=np.int64),
+        np.concatenate([numbers[each.classes] for each in stored]),
+        np.frombuffer(b"".join(each.values for each in stored), "<f8").astype(np.float64),
+        np.array([segments.number(segments_of(text)) if text else -1 for *_, text in stored], np.int32),
+    )
+    packed["true_or_scores"][_scored(packed)] = table.scores.add(lists)
 
 
 def score_key(arrival: int) -> bytes:

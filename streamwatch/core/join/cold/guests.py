@@ -111,7 +111,7 @@ class Guests:
         self._scored = bool(scores)
         if self._scored:
             packed = packed.copy()
-            with_numbers(packed, scores, table.scores, table.segments)
+            with_numbers(packed, scores, table)
         self._entries = np.full(len(packed), -1, np.int64)
         table.arrays = table.arrays._replace(guests=np.zeros(len(packed), np.int8))
         start = 0
@@ -163,7 +163,7 @@ class Guests:
         if self._scored:
             unchanged = arrays.entries[self._entries[there & ~revised]]
             numbers = unchanged["true_or_scores"][unchanged["state"] == PENDING]
-            table.scores.take(numbers[(numbers >= 0) & (numbers < SEGMENTS_FROM)].tolist())
+            table.scores.free(numbers[(numbers >= 0) & (numbers < SEGMENTS_FROM)])
         if revised.any():
             self._store_anew(table, np.flatnonzero(revised))
         remove_guests(arrays.slots, arrays.entries, arrays.totals, arrays.places, self._entries, table.shift)
@@ -179,7 +179,7 @@ class Guests:
         packed = np.empty(len(revised), PACKED_ENTRY)
         pack_chosen(arrays.entries, at, 0, packed)
         packed["arrival"] = found.entries["arrival"][revised]
-        outside.scores.put(packed, table.scores, table.segments)
+        outside.scores.put(packed, table)
         side = arrays.side[at] if arrays.side.shape[1] else None
         outside.cold.evict(PREDICTIONS, packed, side)
         outside.update_oldest_ms(table)

@@ -9,6 +9,7 @@ import numpy as np
 
 from streamwatch.core.jit import entry, hot, prefetch
 from streamwatch.core.join.counters import PENDING, RESOLVED
+from streamwatch.core.join.held_scores import HeldScores
 from streamwatch.core.join.layout import (
     EARLY_LABELS,
     FRONT,
@@ -19,7 +20,7 @@ from streamwatch.core.join.layout import (
     UNWRITTEN,
     Arrays,
 )
-from streamwatch.core.join.names import HeldScores, NumberedSegments
+from streamwatch.core.join.names import NumberedNames, NumberedSegments
 from streamwatch.core.join.table import (
     UPPER,
     allocate_entry,
@@ -268,6 +269,11 @@ class Table(Protocol):
     @property
     def scores(self) -> HeldScores:
         """Scores of the predictions in the table."""
+        ...
+
+    @property
+    def classes(self) -> NumberedNames:
+        """Numbers of classes."""
         ...
 
     @property

@@ -99,7 +99,7 @@ def load_oldest(contents: OutsideContents, table: Table, queue: int, most: int) 
         scores: list[StoredScores] = []
         yield lambda: scores.extend(contents.scores.read(packed))
         contents.scores.drop(packed)
-        with_numbers(packed, scores, table.scores, table.segments)
+        with_numbers(packed, scores, table)
     totals = table.arrays.totals
     totals["cold_unmatched"] -= int((packed["state"] == UNMATCHED).sum())
     start = 0
@@ -198,7 +198,7 @@ class TableEviction:
         if not len(chosen):
             return
         packed = self._packed(pack_chosen, arrays, chosen)
-        self._outside.scores.put(packed, table.scores, table.segments)
+        self._outside.scores.put(packed, table)
         side = arrays.side[chosen] if queue == PREDICTIONS and arrays.side.shape[1] else None
         eviction = cold.plan_eviction(queue, packed, side)
         yield eviction.run

@@ -12,6 +12,7 @@ by generation, and of labels without a match, is a separate value (`OutsideCount
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -277,8 +278,13 @@ class DurableEntries:
         if not (has_names(self._names.segments, segments) and (entries["state"][having] == PENDING).all()):
             raise PackedError("expected numbers of the segments of predictions, got others")
         entries["true_or_scores"][having] = segments[having] + SEGMENTS_FROM
-        for x, scores in waiting.scores(holders):
-            entries["true_or_scores"][x] = self._names.scores.add(scores, int(segments[x]))
+        scored, scores = waiting.scores(holders)
+        if not (
+            has_names(self._names.classes, scores.classes) and (entries["state"][scored] == PENDING).all()
+        ):
+            raise PackedError("expected numbers of the classes of predictions' scores, got others")
+        scores = replace(scores, beside=segments[scored].astype(np.int32))
+        entries["true_or_scores"][scored] = self._names.scores.add(scores)
 
 
 def _restore_names(values: ColumnValues, names: JoinNames) -> None:

@@ -27,17 +27,20 @@ from streamwatch.core.join.durable.packed import (
     pack_columns,
     pack_dedup,
     pack_obsolete,
+    pack_scores,
     pack_times,
     pack_waiting,
     unpack_columns,
     unpack_dedup,
+    unpack_scores,
     unpack_times,
 )
+from streamwatch.core.join.held_scores import Carried, HeldScores
 from streamwatch.core.join.layout import CHANGED, FRONT, PLACE_BITS, PLACE_MASK, Arrays, Records, Side
-from streamwatch.core.join.names import HeldScores
 from streamwatch.core.join.table import DedupMark, unwritten_dedup
 from streamwatch.core.outcomes import SEGMENTS_FROM
 from streamwatch.core.records import taken
+from streamwatch.core.scores import NO_LISTS, ScoreLists
 
 # Side columns of waiting entries, as commits write them: names and packed columns.
 
@@ -81,7 +84,7 @@ def unpack_side(value: bytes, rows: int) -> Mapping[str, NDArray[np.int64]]:
 _COLUMNS: Final = 6
 _MOST_PLACES: Final = 2**47
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, dict[int, dict[Name, float]], bytes])
+_DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes])
 
 
 class ChangedRows(NamedTuple):
@@ -95,8 +98,10 @@ class ChangedRows(NamedTuple):
     label_at_prediction: NDArray[np.int64]
     segments: NDArray[np.int64]
     """Number of the segments; -1 without any."""
-    scores: dict[int, dict[str, float]]
-    """Scores by index."""
+    scored: NDArray[np.int64]
+    """Indices of those with scores, ascending, …"""
+    scores: ScoreLists
+    """… and these, in this order, without segments."""
     side: bytes
     """Side columns (`side.pack_side`); empty without values."""
 
@@ -104,8 +109,7 @@ class ChangedRows(NamedTuple):
 def pack_changed(
     places: NDArray[np.int64],
     entries: Records,
-    segments: NDArray[np.int64],
-    scores: dict[int, dict[str, float]],
+    carried: Carried,
     side: bytes,
 ) -> bytes:
     """Pack pending predictions (`ENTRY`) at these places, ascending; see `ChangedRows`."""
@@ -114,8 +118,9 @@ def pack_changed(
         *pack_times(entries["timestamp_ms"], np.zeros(len(entries), np.int64)),
         entries["predicted_class"].astype(np.int64),
         entries["label_at_prediction"].astype(np.int64),
-        segments,
+        carried.segments,
     )
+    scores = pack_scores(carried.scored, carried.scores)
     return _ENCODER.encode((pack_columns(columns), scores, side))
 
 
@@ -128,7 +133,7 @@ def unpack_changed(value: bytes) -> ChangedRows:
         If it cannot be such a result.
     """
     try:
-        packed, scores, side = _DECODER.decode(value)
+        packed, packed_scores, side = _DECODER.decode(value)
     except msgspec.DecodeError as error:
         raise PackedError(f"expected changed predictions: {error}") from error
     columns = unpack_columns(packed, _COLUMNS)
@@ -143,10 +148,11 @@ def unpack_changed(value: bytes) -> ChangedRows:
         raise PackedError("expected ascending places of changed predictions")
     if not (int(segments.min()) >= -1 and int(segments.max()) < SEGMENTS_FROM):
         raise PackedError(f"expected numbers of segments, got {segments.min()} to {segments.max()}")
-    if not all(0 <= index < count for index in scores):
-        raise PackedError(f"expected scores of {count} changed predictions, got {max(scores)}")
+    scored, scores = np.zeros(0, np.int64), NO_LISTS
+    if packed_scores:
+        scored, scores = unpack_scores(packed_scores, count)
     timestamp_ms = unpack_times(timed, own_ms, np.zeros(count, np.int64))
-    return ChangedRows(places, timestamp_ms, predicted, label, segments, scores, side)
+    return ChangedRows(places, timestamp_ms, predicted, label, segments, scored, scores, side)
 
 
 # Waiting entries as commits write them: a log of runs, whose oldest are rewritten when many are dead.
@@ -336,9 +342,9 @@ class WaitingLog:
         order = np.argsort(places)
         chosen, places = chosen[order], places[order]
         entries = taken(arrays.entries, chosen)
-        segments, held = _carried(entries, scores)
+        carried = _carried(entries, scores)
         side = pack_side(columns, arrays.side[chosen]) if columns else b""
-        changes[key_of(CHANGED_KEY, commit)] = pack_changed(places, entries, segments, held, side)
+        changes[key_of(CHANGED_KEY, commit)] = pack_changed(places, entries, carried, side)
         self._add_note(Note(CHANGED_KEY, commit, int(places[-1]), len(places)))
 
     def _write_run(
@@ -356,11 +362,11 @@ class WaitingLog:
         times = (before & ~CHANGED) >> PLACE_BITS
         rewritten = np.where(before & PLACE_MASK == 0, times, np.minimum(times + 1, most))
         arrays.places[chosen] = np.arange(first + 1, first + 1 + count) | rewritten << PLACE_BITS
-        segments, held = _carried(entries, scores)
+        segments, scored, held = _carried(entries, scores)
         has_segments = bool((segments >= 0).any())
         changes[key_of(WAITING, first)] = pack_waiting(entries, rewritten, segments if has_segments else None)
-        if held:
-            changes[key_of(SCORES, first)] = _ENCODER.encode(held)
+        if len(scored):
+            changes[key_of(SCORES, first)] = pack_scores(scored, held)
         side = b""
         if columns:
             values = arrays.side[chosen]
@@ -369,7 +375,7 @@ class WaitingLog:
         if side:
             changes[key_of(SIDE, first)] = side
         self._hold(chosen)
-        run = Run(first, count, bool(held), bool(side))
+        run = Run(first, count, len(scored) > 0, bool(side))
         self._runs.append(run)
         self._rows += _size_of_run(run)
 
@@ -389,15 +395,10 @@ class WaitingLog:
         self._rows += _size_of_note(note)
 
 
-def _carried(entries: Records, scores: HeldScores) -> tuple[NDArray[np.int64], dict[int, dict[str, float]]]:
-    """Number of the segments of each entry, -1 without any, and the scores by index of the entry."""
-    carried = np.where(entries["state"] == PENDING, entries["true_or_scores"], -1)
-    scored = np.flatnonzero((carried >= 0) & (carried < SEGMENTS_FROM)).tolist()
-    segments = np.where(carried >= SEGMENTS_FROM, carried - SEGMENTS_FROM, -1).astype(np.int64)
-    numbers: list[int] = carried[scored].tolist()
-    if numbers and scores.segments:
-        segments[scored] = [scores.segments.get(number, -1) for number in numbers]
-    return segments, {index: scores[number] for index, number in zip(scored, numbers, strict=True)}
+def _carried(entries: Records, scores: HeldScores) -> Carried:
+    """What waiting entries carry beside their classes."""
+    pending = entries["state"] == PENDING
+    return scores.carried(np.where(pending, entries["true_or_scores"], np.int32(-1)))
 
 
 def _size_of_run(run: Run) -> int:

@@ -8,14 +8,13 @@ more than twice as many outcomes as are held, those of the oldest runs are writt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name, is_sampling
+from streamwatch.core.events import is_sampling
 from streamwatch.core.join.durable.entry_logs import Changes
 from streamwatch.core.join.durable.packed import (
     HELD,
@@ -25,7 +24,9 @@ from streamwatch.core.join.durable.packed import (
     has_names,
     key_of,
     pack_columns,
+    pack_scores,
     unpack_columns,
+    unpack_scores,
 )
 from streamwatch.core.join.names import JoinNames
 from streamwatch.core.join.prediction_order import (
@@ -34,7 +35,8 @@ from streamwatch.core.join.prediction_order import (
     PredictionOrder,
     joined_rows,
 )
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, Pairs
+from streamwatch.core.outcomes import NO_PAIRS, OUTCOME, PAIR_COLUMNS, SEGMENTS_FROM, Pairs
+from streamwatch.core.scores import NO_LISTS, joined_lists
 
 RUN_ROWS: Final = 8_192
 """Largest number of outcomes of one run."""
@@ -50,10 +52,7 @@ _NUMBERS: Final = (
     "assumed",
 )
 _COLUMNS: Final = 2 + len(_NUMBERS) + 7
-_PAIR_COLUMNS: Final = 3
 _MOST_NUMBER: Final = 2**31 - 1
-_ENCODER = msgspec.msgpack.Encoder()
-_SCORES = msgspec.msgpack.Decoder(dict[int, dict[Name, float]])
 _NEVER: Final = OrderTotals().overflow
 
 
@@ -108,16 +107,16 @@ class HeldLog:
         slots, rows = order.rows(fresh)
         for start in range(0, len(slots), RUN_ROWS):
             part = rows.at(np.arange(start, min(start + RUN_ROWS, len(slots))))
-            scores, segments = order.carried(part.outcomes)
+            segments, scored, scores = order.carried(part.outcomes)
             number, self._next = self._next, self._next + 1
             changes[key_of(HELD, number)] = _packed(part, segments)
-            if scores:
-                changes[key_of(HELD_SCORES, number)] = _ENCODER.encode(scores)
+            if len(scored):
+                changes[key_of(HELD_SCORES, number)] = pack_scores(scored, scores)
             paired = len(part.pairs) > 0
             if paired:
                 changes[key_of(HELD_PAIRS, number)] = pack_columns([*part.pairs.astype(np.int64).T])
             order.set_run(slots[start : start + RUN_ROWS], number)
-            self._runs[number] = StoredRun(len(part.sequence), len(part.sequence), bool(scores), paired)
+            self._runs[number] = StoredRun(len(part.sequence), len(part.sequence), len(scored) > 0, paired)
 
     def _remove(self, number: int, changes: Changes) -> None:
         run = self._runs.pop(number)
@@ -142,7 +141,7 @@ class HeldLog:
         if values.pairs.keys() - values.runs.keys():
             raise PackedError("expected pairs of runs of held outcomes, got some of no run")
         parts: list[HeldRows] = []
-        scores: dict[int, dict[str, float]] = {}
+        scored, scores = [np.zeros(0, np.int64)], [NO_LISTS]
         count = 0
         self._runs = {}
         self._next = max(values.runs, default=-1) + 1
@@ -152,14 +151,10 @@ class HeldLog:
                 part = part._replace(pairs=_unpacked_pairs(values.pairs[number], len(part.sequence)))
             alive = np.flatnonzero(_is_held(part, totals))
             if number in values.scores:
-                of_run = _SCORES.decode(values.scores[number])
-                if not all(0 <= position < len(part.sequence) for position in of_run):
-                    raise PackedError(f"expected scores of {len(part.sequence)} outcomes, got {max(of_run)}")
-                scores |= {
-                    count + k: of_run[position]
-                    for k, position in enumerate(alive.tolist())
-                    if position in of_run
-                }
+                positions, of_run = unpack_scores(values.scores[number], len(part.sequence))
+                _, at, of_alive = np.intersect1d(positions, alive, assume_unique=True, return_indices=True)
+                scored.append(count + of_alive)
+                scores.append(of_run.only(at))
             parts.append(part.at(alive))
             stored = number in values.scores, number in values.pairs
             self._runs[number] = StoredRun(len(part.sequence), len(alive), *stored)
@@ -169,9 +164,14 @@ class HeldLog:
         by_sequence = np.argsort(rows.sequence)
         if (np.diff(rows.sequence[by_sequence]) <= 0).any() or (rows.sequence >= totals.sequence).any():
             raise PackedError(f"expected different sequences below {totals.sequence} of held outcomes")
-        position_of = {position: k for k, position in enumerate(by_sequence.tolist())}
-        rows = rows.at(by_sequence)
-        order.restore(totals, rows, {position_of[at]: each for at, each in scores.items()})
+        rows, places = rows.at(by_sequence), np.argsort(by_sequence)[np.concatenate(scored)]
+        held = joined_lists(scores)
+        if not has_names(names.classes, held.classes):
+            raise PackedError(
+                "expected numbers of classes in scores of held outcomes, got one without a name"
+            )
+        segments = np.maximum(rows.outcomes["scores"][places] - SEGMENTS_FROM, -1)
+        order.restore(totals, rows, places, replace(held, beside=segments))
         if totals.overflow != _NEVER:
             # Which of them left because there were too many is only known under the settings of then.
             self._make_whole(order)
@@ -188,7 +188,7 @@ class HeldLog:
 
 _NO_ROWS: Final = HeldRows(
     np.zeros(0, OUTCOME),
-    np.zeros((0, 3), np.int32),
+    NO_PAIRS,
     *(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)),
 )
 
@@ -244,11 +244,11 @@ def _unpacked(value: bytes, number: int) -> HeldRows:
 
 
 def _unpacked_pairs(value: bytes, outcomes: int) -> Pairs:
-    pairs = np.stack(unpack_columns(value, _PAIR_COLUMNS), axis=1).astype(np.int64)
+    pairs = np.stack(unpack_columns(value, PAIR_COLUMNS), axis=1).astype(np.int64)
     position = pairs[:, 0]
     if not len(pairs) or (np.diff(position) < 0).any() or position[0] < 0 or position[-1] >= outcomes:
         raise PackedError(f"expected pairs of {outcomes} held outcomes in their order")
-    if int(pairs.min()) < 0 or int(pairs.max()) > _MOST_NUMBER:
+    if int(pairs[:, :3].min()) < 0 or int(np.abs(pairs).max()) > _MOST_NUMBER + 1:
         raise PackedError("expected numbers of models and classes in the pairs of held outcomes")
     return pairs.astype(np.int32)
 

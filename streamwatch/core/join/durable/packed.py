@@ -27,6 +27,7 @@ from streamwatch.core.join.durable.totals import JoinTotals
 from streamwatch.core.join.layout import NO_TIME, Records
 from streamwatch.core.join.names import JoinNames, NumberedNames
 from streamwatch.core.records import MOST_TOPICS
+from streamwatch.core.scores import ScoreLists
 
 VERSION: Final = 1
 MOST_ROWS: Final = 2**28
@@ -282,6 +283,58 @@ def unpack_obsolete(value: bytes) -> ObsoletePlaces:
     if at != len(value):
         raise PackedError(f"expected {at} bytes of places, got {len(value)}")
     return ObsoletePlaces(*places)
+
+
+class PackedScores(msgspec.Struct, array_like=True, frozen=True):
+    """Scores of some of n rows as bytes; classes are numbers."""
+
+    rows: bytes
+    """Packed columns: steps between positions of the rows with scores, and how many scores each has."""
+    scores: bytes
+    """Packed columns: number of the class, and the value, by its bits."""
+
+
+_SCORES_ENCODER: Final = msgspec.msgpack.Encoder()
+_SCORES_DECODER: Final = msgspec.msgpack.Decoder(PackedScores)
+
+
+def pack_scores(scored: NDArray[np.int64], scores: ScoreLists) -> bytes:
+    """Pack the scores of rows at these positions, ascending, without what is beside them; empty for none."""
+    if not len(scored):
+        return b""
+    rows = pack_columns((np.diff(scored, prepend=np.int64(0)), np.diff(scores.ends, prepend=np.int64(0))))
+    values = np.ascontiguousarray(scores.values).view(np.uint64)
+    packed = PackedScores(rows, pack_columns((scores.classes.astype(np.int64), values)))
+    return _SCORES_ENCODER.encode(packed)
+
+
+def unpack_scores(value: bytes, rows: int) -> tuple[NDArray[np.int64], ScoreLists]:
+    """Unpack a result of `pack_scores` that is not empty, with -1 beside every row's scores.
+
+    Raises
+    ------
+    PackedError
+        If it cannot be such a result of this many rows.
+    """
+    try:
+        packed = _SCORES_DECODER.decode(value)
+    except msgspec.DecodeError as error:
+        raise PackedError(f"expected packed scores: {error}") from error
+    steps, sizes = map(_signed, unpack_columns(packed.rows, 2))
+    numbered, values = unpack_columns(packed.scores, 2)
+    classes, scored = _signed(numbered), np.cumsum(steps)
+    _require(classes, 0, 2**31 - 1, "numbers of classes")
+    _require(sizes, 0, MOST_ROWS, "numbers of scores")
+    if values.dtype != np.uint64 or int(sizes.sum()) != len(values):
+        raise PackedError(f"expected {sizes.sum()} scores by their bits, got {len(values)}")
+    if (
+        not len(steps)
+        or int(steps[1:].min(initial=1)) < 1
+        or not 0 <= int(scored[0]) <= int(scored[-1]) < rows
+    ):
+        raise PackedError(f"expected scores of {rows} rows, in their order")
+    beside = np.full(len(scored), -1, np.int32)
+    return scored, ScoreLists(np.cumsum(sizes), classes.astype(np.int32), values.view(np.float64), beside)
 
 
 def _digests(low: Column, high: Column) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

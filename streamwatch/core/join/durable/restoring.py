@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name, segments_of
+from streamwatch.core.events import segments_of
 from streamwatch.core.join.cold.overflow import OutsideCounts
 from streamwatch.core.join.counters import PENDING, RETAINED, UNMATCHED
 from streamwatch.core.join.durable.entry_logs import (
@@ -42,14 +42,15 @@ from streamwatch.core.join.durable.packed import (
     parts_of,
     unpack_dedup,
     unpack_obsolete,
+    unpack_scores,
     unpack_waiting,
 )
 from streamwatch.core.join.layout import PLACE_BITS, Records
 from streamwatch.core.join.table import NUMBERS
+from streamwatch.core.scores import NO_LISTS, ScoreLists, joined_lists
 
 Number = TypeVar("Number", bound=np.generic)
 _OUTSIDE: Final = msgspec.msgpack.Decoder(OutsideCounts)
-_SCORES: Final = msgspec.msgpack.Decoder(dict[int, dict[Name, float]])
 
 
 class WaitingRun(NamedTuple):
@@ -84,10 +85,8 @@ class ColumnValues:
     """Predictions that changed, by commit."""
     side: dict[int, bytes] = field(default_factory=dict[int, bytes])
     """Side columns by place of the first entry of their run."""
-    scores: dict[int, dict[str, float]] = field(default_factory=dict[int, dict[str, float]])
-    """Scores by place of the entry."""
-    scored: set[int] = field(default_factory=set[int])
-    """Places of the first entries of runs with scores."""
+    scores: dict[int, bytes] = field(default_factory=dict[int, bytes])
+    """Scores by place of the first entry of their run."""
     held: HeldValues = field(default_factory=HeldValues)
     """Outcomes held for the order of predictions."""
     outside: OutsideCounts = OutsideCounts()  # noqa: RUF009 - it is frozen
@@ -102,6 +101,7 @@ class ColumnValues:
             HELD_SCORES: self.held.scores,
             HELD_PAIRS: self.held.pairs,
             SIDE: self.side,
+            SCORES: self.scores,
         }
         if kind in named:
             if not value:
@@ -120,10 +120,6 @@ class ColumnValues:
             self.obsolete.append((first, unpack_obsolete(value)))
         elif kind == CHANGED:
             self.changed.append((first, unpack_changed(value)))
-        elif kind == SCORES:
-            self.scored.add(first)
-            held = _SCORES.decode(value)
-            self.scores.update((first + position, scores) for position, scores in held.items())
         else:
             self.waiting.append(_waiting_run(first, value))
 
@@ -174,11 +170,14 @@ class WaitingEntries:
 
     def __init__(self, values: ColumnValues) -> None:
         self.runs = [
-            Run(run.first, len(run.record_ms), run.first in values.scored, run.first in values.side)
+            Run(run.first, len(run.record_ms), run.first in values.scores, run.first in values.side)
             for run in values.waiting
         ]
-        if values.side.keys() - {run.first for run in self.runs}:
+        firsts = {run.first for run in self.runs}
+        if values.side.keys() - firsts:
             raise PackedError("expected side columns of runs of entries, got some of no run")
+        if values.scores.keys() - firsts:
+            raise PackedError("expected scores of runs of entries, got some of no run")
         for one, other in zip(self.runs, self.runs[1:], strict=False):
             if one.first + one.count != other.first:
                 raise PackedError(
@@ -202,7 +201,7 @@ class WaitingEntries:
             matched = obsolete.matched[obsolete.matched >= self.first] - self.first
             self._state[matched] = np.where(self._state[matched] == UNMATCHED, RETAINED, self._state[matched])
         self._positions = self._in_order(np.flatnonzero(~dead))
-        self._scores = dict(values.scores)
+        self._scores = values.scores
         self._side = values.side
         self._changed = self._lasting(values.changed)
         self.notes.sort(key=lambda note: note.commit)
@@ -210,7 +209,7 @@ class WaitingEntries:
     def _lasting(
         self, changed: Sequence[tuple[int, ChangedRows]]
     ) -> list[tuple[ChangedRows, NDArray[np.intp]]]:
-        """Changed predictions, and which of them have their place in the runs; takes over their scores."""
+        """Changed predictions, and which of them have their place in the runs."""
         found: list[tuple[ChangedRows, NDArray[np.intp]]] = []
         for commit, rows in changed:
             newest = int(rows.place[-1])
@@ -220,11 +219,6 @@ class WaitingEntries:
             lasting = np.flatnonzero(rows.place >= self.first)
             if (self._state[rows.place[lasting] - self.first] != PENDING).any():
                 raise PackedError(f"expected changes of predictions in commit {commit}, got some of others")
-            for index in lasting.tolist():
-                place = int(rows.place[index])
-                self._scores.pop(place, None)
-                if index in rows.scores:
-                    self._scores[place] = rows.scores[index]
             found.append((rows, lasting))
         return found
 
@@ -319,14 +313,36 @@ class WaitingEntries:
             segments[x] = rows.segments[chosen]
         return segments
 
-    def scores(self, holders: NDArray[np.int32]) -> Iterable[tuple[int, dict[str, float]]]:
-        """Entries with scores, and their scores; raises PackedError if scores have no place."""
-        for place, scores in self._scores.items():
-            if not 0 <= place - self.first < self._count:
-                raise PackedError(f"expected scores of places from {self.first} on, got {place}")
-            x = int(holders[place - self.first])
-            if x >= 0:
-                yield x, scores
+    def scores(self, holders: NDArray[np.int32]) -> tuple[NDArray[np.int32], ScoreLists]:
+        """Entries with scores, and these in the same order, without segments.
+
+        Raises
+        ------
+        PackedError
+            If they are not what commits write.
+        """
+        parts, count = [NO_LISTS], 0
+        of = np.full(len(self), -1, np.int64)  # place of the scores of each entry among all parts
+
+        def put(scored: NDArray[np.int64], scores: ScoreLists, x: NDArray[np.int32]) -> None:
+            nonlocal count
+            living = x >= 0
+            of[x[living]] = count + np.flatnonzero(living)
+            parts.append(scores)
+            count += len(scored)
+
+        for run, _, _ in self._living(holders):
+            if run.first in self._scores:
+                rows = len(run.record_ms)
+                scored, scores = unpack_scores(self._scores[run.first], rows)
+                put(scored, scores, holders[run.first - self.first + scored])
+        for rows, chosen, x in self._changes(holders):
+            of[x] = -1
+            entries = np.full(len(rows.place), -1, np.int32)
+            entries[chosen] = x
+            put(rows.scored, rows.scores, entries[rows.scored])
+        x = np.flatnonzero(of >= 0).astype(np.int32)
+        return x, joined_lists(parts).only(of[x])
 
 
 def _joined(columns: Sequence[NDArray[Number]], kind: type[Number]) -> NDArray[Number]:

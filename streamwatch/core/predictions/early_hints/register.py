@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -25,7 +25,8 @@ from streamwatch.core.predictions.early_hints.observe import (
 )
 from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.view import EarlyView, active_hint, document, families_of, view
-from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, score_of
+from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, score_of, scores_of_classes
+from streamwatch.core.records import taken
 
 # Cache of the places of (model, class) pairs, by the numbers of their names.
 
@@ -205,18 +206,19 @@ class EarlyHints:
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """Count how often scores of watched models were right; assumed outcomes are left out."""
-        found: list[tuple[int, float, bool, int]] = []
-        for model, predicted, hit, predicted_ms, scores in _scored(outcomes):
-            watched = self._watched.get(model)
-            if watched is None:
-                continue
-            score = score_of(predicted, scores)
-            if score >= 0.0:  # false for NaN
-                found.append((watched.row, score, hit, predicted_ms))
-        if found:
-            rows, scores, hits, times = zip(*found, strict=True)
-            columns = np.array(rows, np.int32), np.array(scores), np.array(hits, np.float64), np.array(times)
-            learn(self._models, *columns, self._spec.bucket_ms)
+        is_batch = isinstance(outcomes, OutcomeBatch)
+        scored = _in_columns(outcomes) if is_batch else _one_by_one(outcomes)
+        rows = np.full(len(scored.names), _NOBODY, np.int32)
+        met: list[int] = np.unique(scored.models).tolist()
+        for number in met:
+            watched = self._watched.get(scored.names[number])
+            if watched is not None:
+                rows[number] = watched.row
+        of = rows[scored.models]
+        known = (of >= 0) & (scored.scores >= 0.0)  # false for NaN
+        if known.any():
+            columns = scored.scores[known], scored.hits[known], scored.times_ms[known]
+            learn(self._models, of[known], *columns, self._spec.bucket_ms)
 
     def forget(self, model: str) -> None:
         """Remove a model that has retired, and free its row."""
@@ -304,25 +306,36 @@ class EarlyHints:
         return watched.row * (CLASSES + 1) + index
 
 
-_Scored: TypeAlias = tuple[str, str, bool, int, Mapping[str, float]]
-"""Model, predicted class, whether it was right, the prediction's own time, and its scores."""
+class _Scored(NamedTuple):
+    """Outcomes that have scores and a label, in order, as columns."""
+
+    names: Sequence[str]
+    """Of models, by number."""
+    models: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    """Score of the predicted class, as `score_of` gives it."""
+    hits: NDArray[np.float64]
+    times_ms: NDArray[np.int64]
+    """The predictions' own times."""
 
 
-def _scored(outcomes: Sequence[Outcome]) -> Iterator[_Scored]:
-    """Iterate over the outcomes that have scores and a label, in order."""
-    if not isinstance(outcomes, OutcomeBatch):
-        for each in outcomes:
-            if each.scores and not each.assumed:
-                hit = each.true_class == each.predicted_class
-                yield each.model, each.predicted_class, hit, each.event_ms - each.delay_ms, each.scores
-    elif outcomes.scores:
-        models, classes = outcomes.models, outcomes.classes
-        records, scores = outcomes.records, outcomes.scores
-        chosen = records[(records["scores"] >= 0) & (records["assumed"] == 0)]
-        predicted: list[int] = chosen["predicted_class"].tolist()
-        numbers: list[int] = chosen["model"].tolist()
-        hits: list[bool] = (chosen["predicted_class"] == chosen["true_class"]).tolist()
-        times: list[int] = (chosen["event_ms"] - chosen["delay_ms"]).tolist()
-        given: list[int] = chosen["scores"].tolist()
-        for model, named, hit, at, number in zip(numbers, predicted, hits, times, given, strict=True):
-            yield models[model], classes[named], hit, at, scores[number]
+def _in_columns(outcomes: OutcomeBatch) -> _Scored:
+    scored = outcomes.scored
+    scored = scored[outcomes.records["assumed"][scored] == 0]
+    records = taken(outcomes.records, scored)
+    predicted = records["predicted_class"]
+    scores = scores_of_classes(outcomes.scores, records["scores"], predicted)
+    hits = (predicted == records["true_class"]).astype(np.float64)
+    times_ms = records["event_ms"] - records["delay_ms"]
+    return _Scored(outcomes.models, records["model"].astype(np.int64), scores, hits, times_ms)
+
+
+def _one_by_one(outcomes: Sequence[Outcome]) -> _Scored:
+    scored = [each for each in outcomes if each.scores and not each.assumed]
+    return _Scored(
+        [each.model for each in scored],
+        np.arange(len(scored)),
+        np.array([score_of(each.predicted_class, each.scores) for each in scored], np.float64),
+        np.array([each.true_class == each.predicted_class for each in scored], np.float64),
+        np.array([each.event_ms - each.delay_ms for each in scored], np.int64),
+    )

@@ -298,4 +298,4 @@ def _in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
         records[name] = [classes.setdefault(getattr(each, name), len(classes)) for each in outcomes]
     for name in ("event_ms", "delay_ms", "assumed"):
         records[name] = [getattr(each, name) for each in outcomes]
-    return OutcomeBatch(records, list(models), list(classes), {})
+    return OutcomeBatch(records, list(models), list(classes))

@@ -16,7 +16,7 @@ from streamwatch.core.events import Name, Outcome, fold_of, probabilities_of, re
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
-from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, score_of
+from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, scores_of_classes
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.core.predictions.sampled_labels.document import document_of
 from streamwatch.core.predictions.sampled_labels.estimate import SampledEstimate, accuracy_of, estimate
@@ -30,6 +30,7 @@ from streamwatch.core.predictions.sampled_labels.state import (
     ages_of,
     width_of,
 )
+from streamwatch.core.scores import lists_of
 
 WORDS: Final = SAMPLED.itemsize // 8
 _MASK_BYTES: Final = -(-WORDS // 8)
@@ -289,18 +290,19 @@ def is_unrepresentative(record: Any) -> bool:
 
 def _scores(records: NDArray[Any], batch: OutcomeBatch) -> NDArray[np.float64]:
     """Score of each predicted class as `score_of` gives it, (n,); NaN without one."""
-    found = np.full(len(records), nan)
-    if not batch.scores:
-        return found
-    numbers = records["scores"]
-    scored = np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
-    classes: list[int] = records["predicted_class"][scored].tolist()
-    given: list[int] = numbers[scored].tolist()
-    found[scored] = [
-        score_of(batch.classes[predicted], batch.scores.get(number))
-        for predicted, number in zip(classes, given, strict=True)
-    ]
+    found, scored = np.full(len(records), nan), _scored(records, batch)
+    if len(scored):
+        numbers, classes = records["scores"][scored], records["predicted_class"][scored]
+        found[scored] = scores_of_classes(batch.scores, numbers, classes)
     return found
+
+
+def _scored(records: NDArray[Any], batch: OutcomeBatch) -> NDArray[np.intp]:
+    """Positions of the records with scores, of some of the batch."""
+    if not len(batch.scores):
+        return np.empty(0, np.intp)
+    numbers = records["scores"]
+    return np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
 
 
 def _in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
@@ -318,6 +320,10 @@ def _in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
     for name in ("resolved_ms", "waited_ms", "assumed"):
         records[name] = [getattr(each, name) for each in outcomes]
     records["sampling"] = [sampling_of(each.label_probability, each.label_requested) for each in outcomes]
-    scores = {i: dict(each.scores) for i, each in enumerate(outcomes) if each.scores}
-    records["scores"] = [i if i in scores else -1 for i in range(len(outcomes))]
-    return OutcomeBatch(records, list(models), list(classes), scores)
+    scored = [place for place, each in enumerate(outcomes) if each.scores]
+    given = [outcomes[place].scores or {} for place in scored]
+    numbered = [{classes.setdefault(name, len(classes)): each[name] for name in each} for each in given]
+    records["scores"] = -1
+    records["scores"][scored] = np.arange(len(scored))
+    lists = lists_of(numbered, [-1] * len(numbered))
+    return OutcomeBatch(records, list(models), list(classes), lists)

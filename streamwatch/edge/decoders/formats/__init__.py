@@ -1,7 +1,8 @@
 """Formats of record values, one file each, looked up by the name that settings have for them.
 
 ===============  =====================================================================================
-``json``         UTF-8 text of one JSON object
+``json``         UTF-8 text of one JSON object, or of anything else in JSON if a mapping asks for it
+``text``         UTF-8 text as it is
 ``avro``         Apache Avro, schema from a registry or a file
 ``protobuf``     Protocol Buffers, schema from a registry or a file
 ``json_schema``  JSON behind the name of its schema in a registry
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from streamwatch.edge.decoders.formats import avro, json, json_schema, protobuf
+from streamwatch.edge.decoders.formats import avro, json, json_schema, protobuf, text
 from streamwatch.edge.decoders.formats.kind import (
     DecoderSpec,
     FormatKind,
@@ -25,6 +26,6 @@ from streamwatch.edge.decoders.formats.kind import (
 __all__ = ["KINDS", "DecoderSpec", "FormatKind", "FormatMisused", "FormatOptions", "decoder_spec"]
 
 KINDS: Mapping[str, FormatKind] = MappingProxyType(
-    {module.KIND.name: module.KIND for module in (json, avro, protobuf, json_schema)}
+    {module.KIND.name: module.KIND for module in (json, avro, protobuf, json_schema, text)}
 )
 """Formats by name."""

@@ -20,9 +20,9 @@ from streamwatch.edge.decoders.field_locations import (
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions, tree_decoder
 from streamwatch.edge.decoders.judging import PIECE, SAMPLING_SLOTS, SLOTS, UNDECODED, Columns, Judge
-from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.decoders.mapping import TopicMapping, threshold_of
 from streamwatch.edge.decoders.paths import Row
-from streamwatch.edge.decoders.scanner.plan import SEGMENT_SLOT
+from streamwatch.edge.decoders.scanner.plan import SEGMENT_SLOT, THRESHOLDS
 from streamwatch.edge.decoders.trees import TreeDecoder, UnreadableValue, sided
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
@@ -35,7 +35,7 @@ from streamwatch.folds import Scheme
 def can_be_scanned(spec: DecoderSpec) -> bool:
     """Tell whether one mapping makes an event of each record, or of each element, without conditions."""
     conditional = spec.mapping.when or spec.mapping.optional
-    return not (spec.mappings or spec.envelope or conditional)
+    return not (spec.mappings or spec.envelope or spec.texts or conditional)
 
 
 class ScannedTrees:
@@ -57,13 +57,18 @@ class ScannedTrees:
     def __init__(self, spec: DecoderSpec, trees: TreeDecoder) -> None:
         mapping = spec.mapping
         locations = slot_locations(mapping, SLOTS[spec.side])
+        for slot, own in THRESHOLDS.items():
+            if slot in locations and (place := threshold_of(mapping, slot)) is not None:
+                locations[own] = located("threshold", place)
         if spec.side != "label":
             if mapping.label_probability is not None:
                 locations |= slot_locations(mapping, SAMPLING_SLOTS)
             for name, place in mapping.segments.items():
                 locations[SEGMENT_SLOT + name] = located("segments", place)
         self._trees = trees
-        self._batches = Batches(spec.topic, spec.side, mapping, locations, spec.keys, spec.vocabulary)
+        self._batches = Batches(
+            spec.topic, spec.side, mapping, locations, spec.keys, spec.vocabulary, spec.folds
+        )
 
     def decode(self, record: Record, record_ms: int) -> Decoded:
         """Decode one record, as `TreeDecoder.decode` does."""
@@ -72,6 +77,10 @@ class ScannedTrees:
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
         """Decode each record with its stamp, as `decode` does."""
         return self._trees.decode_all(records, stamps)
+
+    def explain(self, record: Record, reason: str) -> str:
+        """Say where the record was looked at and which fields are there."""
+        return self._trees.explain(record, reason)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
         """Decode records into columns; events of records that are out of the ordinary are objects."""
@@ -138,7 +147,7 @@ class JsonDecoder:
                 keys=keys,
             )
             self._at_once = columns.predictions if side == "prediction" else columns.labels
-        self._batches = Batches(topic, side, mapping, self._locations.by_slot, keys, vocabulary)
+        self._batches = Batches(topic, side, mapping, self._locations.by_slot, keys, vocabulary, folds)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
         """Decode records into columns; events of records that are out of the ordinary are objects."""
@@ -153,6 +162,10 @@ class JsonDecoder:
             piece, times = records[start : start + PIECE], stamps[start : start + PIECE]
             events += self._at_once(piece, times) or map(self.decode, piece, times)
         return events
+
+    def explain(self, record: Record, reason: str) -> str:
+        """Say where the record was looked at and which fields are there."""
+        return self._trees.explain(record, reason, read_json)
 
     def decode(self, record: Record, record_ms: int) -> Decoded:
         """`Prediction`, `WrongFold`, `Label`, `NullRecord`; else `Invalid` with one of `reasons.REASONS`."""
@@ -204,6 +217,14 @@ def read_json(value: bytes) -> Any | UnreadableValue:
     return tree if isinstance(tree, dict | list) else UnreadableValue("not_an_object")
 
 
+def read_any_json(value: bytes) -> Any | UnreadableValue:
+    """Read a value as a tree, or as the text, number or boolean that it is."""
+    try:
+        return _TREE.decode(value)
+    except UNREADABLE_JSON:
+        return UnreadableValue(_reason(value))
+
+
 def _reason(value: bytes) -> str:
     """The reason why a value is no JSON."""
     if is_framed(value):
@@ -228,7 +249,7 @@ def build(spec: DecoderSpec, options: FormatOptions) -> JsonDecoder | ScannedTre
     """Decode JSON."""
     del options
     if spec.as_trees:
-        trees = tree_decoder(spec, read_json)
+        trees = tree_decoder(spec, read_any_json if spec.any_value else read_json)
         return ScannedTrees(spec, trees) if can_be_scanned(spec) else trees
     return JsonDecoder(spec.topic, spec.side, spec.mapping, spec.keys, spec.vocabulary, spec.folds)
 

@@ -10,8 +10,16 @@ from streamwatch.core.events import Side
 from streamwatch.core.ports import Decoder
 from streamwatch.core.records import Vocabulary
 from streamwatch.edge.decoders.envelopes import EnvelopeKind
-from streamwatch.edge.decoders.mapping import SidedMapping, TopicMapping
+from streamwatch.edge.decoders.mapping import (
+    InValue,
+    SidedMapping,
+    TopicMapping,
+    all_places,
+    parse_places,
+    parts_of,
+)
 from streamwatch.edge.decoders.schemas.schema import Readers, SchemaRef
+from streamwatch.edge.decoders.texts import TextRule
 from streamwatch.edge.decoders.transcoding.wanted import EVERYTHING, Wanted, wanted_of
 from streamwatch.edge.decoders.trees import ReadValue, TreeDecoder, needs_trees, sided
 from streamwatch.edge.keys import IdKeys
@@ -35,19 +43,31 @@ class DecoderSpec:
     """Of a topic that has several mappings; `mapping` then is not looked at."""
     envelope: EnvelopeKind | None = None
     """What values are wrapped in."""
+    texts: tuple[TextRule, ...] = ()
+    """Texts in values that hold more."""
 
     @property
     def as_trees(self) -> bool:
         """Tell whether values have to be read as a whole."""
-        return bool(self.mappings) or self.envelope is not None or needs_trees(self.mapping)
+        several = bool(self.mappings) or self.envelope is not None or bool(self.texts)
+        return several or needs_trees(self.mapping)
 
     @property
     def wanted(self) -> Wanted:
-        """Parts of a value that are looked at: of what is in an envelope, all."""
-        return wanted_of(self.mapping, self.mappings) if self.envelope is None else EVERYTHING
+        """Parts of a value that are looked at: of what is in an envelope, or in texts, all."""
+        whole = self.envelope is not None or bool(self.texts)
+        return EVERYTHING if whole else wanted_of(self.mapping, self.mappings)
+
+    @property
+    def any_value(self) -> bool:
+        """Tell whether a value may be a text or a number: somebody looks at the value itself."""
+        mappings = [each.mapping for each in self.mappings] or [self.mapping]
+        places = [*(place for each in mappings for place in all_places(each))]
+        itself = any(InValue(()) in parts_of(parse_places(place)) for place in places)
+        return itself or any(rule.place == "value" for rule in self.texts)
 
 
-def decoder_spec(
+def decoder_spec(  # noqa: PLR0913, PLR0917 - what a topic is described by
     topic: str,
     side: Side,
     mappings: Sequence[SidedMapping],
@@ -55,6 +75,7 @@ def decoder_spec(
     keys: IdKeys | None = None,
     vocabulary: Vocabulary | None = None,
     folds: Scheme | None = None,
+    texts: tuple[TextRule, ...] = (),
 ) -> DecoderSpec:
     """Describe a topic by all of its mappings: as one of one mapping wherever that says the same."""
     first = mappings[0].mapping
@@ -64,7 +85,7 @@ def decoder_spec(
         and all(each.mapping == first for each in mappings)
     )
     several = () if is_one else tuple(mappings)
-    return DecoderSpec(topic, side, first, keys, vocabulary, folds, several, envelope)
+    return DecoderSpec(topic, side, first, keys, vocabulary, folds, several, envelope, texts)
 
 
 def tree_decoder(spec: DecoderSpec, read: ReadValue) -> TreeDecoder:
@@ -76,7 +97,7 @@ def tree_decoder(spec: DecoderSpec, read: ReadValue) -> TreeDecoder:
         The mapping cannot be used.
     """
     mappings = spec.mappings or sided(spec.side, spec.mapping)
-    return TreeDecoder(spec.topic, mappings, read, spec.envelope, spec.keys, spec.folds)
+    return TreeDecoder(spec.topic, mappings, read, spec.envelope, spec.keys, spec.folds, spec.texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Decoded
-from streamwatch.core.ports import Decoder, Record
+from streamwatch.core.ports import Decoder, Explains, Record
 from streamwatch.core.records import (
     FAULT,
     HEADER_COUNT,
@@ -42,6 +42,7 @@ from streamwatch.edge.decoders.schemas.schema import (
     KEY_HEADER,
     NUMBER_BYTES,
     Compile,
+    Describes,
     Readers,
     Schema,
     SchemaRef,
@@ -278,6 +279,33 @@ class SchemaDecoder:
         """Decode each record with its stamp."""
         return self._json.decode_all([self.as_json(record) for record in records], stamps)
 
+    def explain(self, record: Record, reason: str) -> str:
+        """Say which schema the record is of, where it was looked at, and which fields are there."""
+        told = self._schema_told(record, undecodable=reason == self._choice.invalid)
+        if reason != self._choice.invalid and isinstance(self._json, Explains):
+            found = self._json.explain(self.as_json(record), reason)
+            told = f"{told}: {found}" if told and found else found
+        return told
+
+    def _schema_told(self, record: Record, *, undecodable: bool) -> str:
+        """Name the message or record type of a value; of what cannot be decoded, with its fields."""
+        if record.value is None:
+            return ""
+        choice, (start, preface) = self._choice, (0, None)
+        reader: ValueReader | str | None = choice.reader
+        if reader is None:
+            header = in_header(record.headers)
+            named = named_in(record.value if header is None else header) if choice.framed else None
+            ref = choice.fixed if named is None else named[0]
+            if ref is None or self._readers is None:
+                return ""
+            if named is not None:
+                start, preface = (named[1], None) if header is None else (0, header[named[1] :])
+            reader = self._readers.reader(SchemaRequest(ref, choice.compile))
+        if not isinstance(reader, Describes):
+            return ""
+        return reader.described(record.value, start, preface, undecodable=undecodable)
+
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
         """Decode records into columns; events of records that are out of the ordinary are objects."""
         if not isinstance(records, FetchedRecords):
@@ -433,6 +461,12 @@ class KeyDecoder:
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
         """Decode each record with its stamp."""
         return self._values.decode_all([with_key(self._keys, record) for record in records], stamps)
+
+    def explain(self, record: Record, reason: str) -> str:
+        """Say where the record was looked at and which fields are there."""
+        if not isinstance(self._values, Explains):
+            return ""
+        return self._values.explain(with_key(self._keys, record), reason)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
         """Decode records into columns; events of records that are out of the ordinary are objects."""

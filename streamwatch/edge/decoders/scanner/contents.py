@@ -16,6 +16,7 @@ from streamwatch.edge.decoders.scanner.text import (
     COMMA,
     LETTER_T,
     LETTER_Z,
+    LITERAL,
     MINUS,
     NULL,
     NUMBER,
@@ -33,6 +34,7 @@ from streamwatch.edge.decoders.scanner.text import (
     ZERO,
     after_space,
     digits,
+    first_word,
     number_at,
     plain_text,
     same,
@@ -79,6 +81,25 @@ def id_span(data: Any, kind: int, start: int, stop: int) -> tuple[int, int]:
         return UNUSUAL, UNUSUAL
     if not 0 < stop - start <= MAX_ID_BYTES:
         return UNUSUAL, UNUSUAL
+    return start, stop
+
+
+@hot
+def without_affixes(data: Any, affixes: Any, sizes: Any, start: int, stop: int) -> tuple[int, int]:
+    """Start and end of a text without what it loses, where it begins or ends so."""
+    prefix, suffix = sizes[0], sizes[1]
+    if 0 < prefix <= stop - start:
+        same = 0
+        while same < prefix and data[start + same] == affixes[same]:
+            same += 1
+        if same == prefix:
+            start += prefix
+    if 0 < suffix <= stop - start:
+        same = 0
+        while same < suffix and data[stop - suffix + same] == affixes[prefix + same]:
+            same += 1
+        if same == suffix:
+            stop -= suffix
     return start, stop
 
 
@@ -291,6 +312,52 @@ def are_without_header(data: Any, starts: Any, counts: Any, name: Any, found: An
             at += max(value, 0)
 
 
+# With which probability the label of a prediction is asked for, as bits of a float32, and whether it was.
+
+
+TOLD: Final = 32
+"""Bits below those that tell whether a label was asked for: 2 yes, 1 no, 0 where nothing says it."""
+_TRUE, _FALSE = (np.uint64(int.from_bytes(text, "little")) for text in (b"true", b"false"))
+_ONE_DIGIT, _ZERO_DIGIT = np.uint64(ord("1")), np.uint64(ZERO)
+
+
+@hot
+def sampling_at(data: Any, plan: Any, trace: Any) -> int:  # noqa: PLR0911 - compiled: a reason each
+    """Number of how a prediction's label is sampled, 0 without a probability; UNUSUAL if it is not plain."""
+    leaf = plan.label_probability
+    if leaf < 0 or trace.kind[leaf] <= NULL:
+        return 0
+    start, stop = trace.start[leaf], trace.stop[leaf]
+    if trace.kind[leaf] == TEXT:
+        start += 1
+        stop -= 1
+    elif trace.kind[leaf] != NUMBER and trace.kind[leaf] != RAW:
+        return UNUSUAL
+    at, probability = number_at(data, start)
+    if at != stop or not plan.least_probability <= probability <= 1.0:
+        return UNUSUAL
+    told = 0
+    leaf = plan.label_requested
+    if leaf >= 0 and trace.kind[leaf] > NULL:
+        start, stop = trace.start[leaf], trace.stop[leaf]
+        if trace.kind[leaf] == TEXT:
+            start += 1
+            stop -= 1
+        elif trace.kind[leaf] != NUMBER and trace.kind[leaf] != RAW and trace.kind[leaf] != LITERAL:
+            return UNUSUAL
+        size = stop - start
+        if not 0 < size <= 5:
+            return UNUSUAL
+        word = first_word(data, start, size)
+        if (size == 4 and word == _TRUE) or (size == 1 and word == _ONE_DIGIT):
+            told = 2
+        elif (size == 5 and word == _FALSE) or (size == 1 and word == _ZERO_DIGIT):
+            told = 1
+        else:
+            return UNUSUAL
+    return np.int64(np.float32(probability).view(np.int32)) | told << TOLD  # type: ignore[return-value]  (compiled: an int64)
+
+
 # Scores of one record: an object of class → number, or an array of numbers, read as one content.
 
 
@@ -317,7 +384,8 @@ class ScoreRoom(NamedTuple):
     values: NDArray[np.float64]
     state: NDArray[np.int64]
     """Where those of the next event go, where those read of the record at hand end, how many names are in
-    `before`, how many events before this one have scores, and the mark of this one."""
+    `before`, how many events before this one have scores or a sampled label, the mark of this one, and how
+    its label is sampled."""
     spans: NDArray[np.int64]
     """Shape (n, 2): where the scores of the record, or of each of its elements, begin and end as read."""
     before: NDArray[np.int64]
@@ -333,7 +401,7 @@ def no_score_room() -> ScoreRoom:
     """Room for no scores, where none are read."""
     spans, names = np.zeros((1, 2), np.int64), np.zeros((1, 4), np.int64)
     none = np.zeros(0, np.int64)
-    return ScoreRoom(np.zeros(0, np.int32), np.zeros(0), np.zeros(5, np.int64), spans, names, none)
+    return ScoreRoom(np.zeros(0, np.int32), np.zeros(0), np.zeros(6, np.int64), spans, names, none)
 
 
 class ScoreRule(NamedTuple):
@@ -341,6 +409,7 @@ class ScoreRule(NamedTuple):
 
     rule: int
     threshold: float
+    """NaN where the record has it."""
     above: int
     """Number of a class, as the one that follows."""
     below: int
@@ -412,8 +481,8 @@ def scores_after(data: Any, at: int, room: Any) -> int:  # noqa: PLR0911 - compi
 
 
 @hot
-def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a reason each
-    data: Any, rule: Any, of: Any, scored: Any, names: Any, of_array: Any, marks: Any, room: Any
+def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: a reason each
+    data: Any, rule: Any, of: Any, least: Any, scored: Any, names: Any, of_array: Any, marks: Any, room: Any
 ) -> int:
     """The class of an event as its rule makes it of scores, which are kept in their room if they go with it.
 
@@ -422,8 +491,9 @@ def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled:
 
     Parameters
     ----------
-    of, scored
-        Kind, start and end of the content that the class is made of, and of the one that holds scores.
+    of, least, scored
+        Kind, start and end of the content that the class is made of, of the threshold that the record has for
+        it, and of the content that holds scores.
     names, of_array
         Names of classes met before, in quotes; numbers of the classes of an array.
     marks
@@ -463,7 +533,14 @@ def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled:
         at, score = number_at(data, of[1])
         if at != of[2] or (rule.probability and not _LEAST <= score <= _MOST):
             return UNUSUAL
-        named = rule.above if score >= rule.threshold else rule.below
+        threshold = rule.threshold
+        if threshold != threshold:  # noqa: PLR0124 - NaN: the record has it
+            if least[0] != NUMBER:
+                return UNUSUAL
+            at, threshold = number_at(data, least[1])
+            if at != least[2]:
+                return UNUSUAL
+        named = rule.above if score >= threshold else rule.below
     elif rule.rule == BY_LARGEST:
         largest, tied = first, False
         for place in range(first + 1, end):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple, cast
@@ -19,17 +20,20 @@ from streamwatch.edge.decoders.mapping import (
     Constant,
     FieldLocation,
     InArray,
+    InFields,
     InHeader,
     InKey,
     InTopic,
     InValue,
     Joined,
     KindRule,
+    Named,
     ScoreArray,
     Step,
     TimestampUnit,
     TopicMapping,
     is_each,
+    parts_of,
 )
 from streamwatch.edge.decoders.scanner.contents import (
     BY_LARGEST,
@@ -42,7 +46,15 @@ from streamwatch.edge.decoders.scanner.contents import (
     SECONDS,
     ScoreRule,
 )
-from streamwatch.edge.decoders.scanner.shape import BY_INDEX, BY_NAME, EACH, Fields, Template, Trace
+from streamwatch.edge.decoders.scanner.shape import (
+    BY_INDEX,
+    BY_NAME,
+    EACH,
+    EACH_FIELD,
+    Fields,
+    Template,
+    Trace,
+)
 from streamwatch.edge.decoders.scanner.tokens import TokenTable
 
 # What the compiled loop is told of a topic, as tuples of arrays; and the same without counted references.
@@ -64,11 +76,25 @@ class Plan(NamedTuple):
     header_names: NDArray[np.uint8]
     id: NDArray[np.int64]
     """Contents that make the id: one, or several with `/` between them."""
+    affixes: NDArray[np.uint8]
+    """What an id of one content loses: a beginning and an end, behind one another, …"""
+    affix_sizes: NDArray[np.int64]
+    """… and their bytes."""
     model: NDArray[np.int64]
     """Contents that name the model, in their order; none where the name is the same for all records."""
+    fold: int
+    model_of_fold: NDArray[np.int64]
+    """Contents that name the model, and the fold, which together are one name; none without folds."""
     prediction: int
     label: int
+    prediction_threshold: int
+    """Threshold of the score that makes the class, if records have it; so of the label's."""
+    label_threshold: int
     timestamp: int
+    label_probability: int
+    label_requested: int
+    least_probability: float
+    """Smallest probability with which a label may be asked for."""
     kind: int
     segments: NDArray[np.int64]
     """Contents that are the values of segments of a prediction, in their order."""
@@ -76,7 +102,7 @@ class Plan(NamedTuple):
     """A bit for each array whose elements are predictions of their own; 0 where a record holds one."""
     arrays_of_labels: int
     id_in_element: bool
-    """Whether elements have ids; else theirs are the record's with `#` and a number."""
+    """Whether elements have ids, or models, of their own; else an id is the record's, `#` and a number."""
     refused: NDArray[np.int64]
     """Contents with which a record is unusual."""
     of_predictions: ScoreRule
@@ -102,6 +128,8 @@ class Tables(NamedTuple):
     """Names met before. What several contents make has each as written, with `SEPARATOR` behind."""
 
     models: TokenTable
+    folds: TokenTable
+    """Model and fold together."""
     predictions: TokenTable
     labels: TokenTable
     segments: TokenTable
@@ -123,6 +151,7 @@ def borrowed_fields(fields: Fields) -> Fields:
         without_refcount(fields.leaf),
         without_refcount(fields.node),
         without_refcount(fields.names),
+        fields.named,
         fields.scored,
         fields.shared,
         fields.width,
@@ -140,10 +169,19 @@ def borrowed_plan(plan: Plan) -> Plan:
         without_refcount(plan.header_size),
         without_refcount(plan.header_names),
         without_refcount(plan.id),
+        without_refcount(plan.affixes),
+        without_refcount(plan.affix_sizes),
         without_refcount(plan.model),
+        plan.fold,
+        without_refcount(plan.model_of_fold),
         plan.prediction,
         plan.label,
+        plan.prediction_threshold,
+        plan.label_threshold,
         plan.timestamp,
+        plan.label_probability,
+        plan.label_requested,
+        plan.least_probability,
         plan.kind,
         without_refcount(plan.segments),
         plan.arrays_of_predictions,
@@ -206,6 +244,7 @@ def borrowed_tables(tables: Tables) -> Tables:
     """As above."""
     return Tables(
         borrowed_table(tables.models),
+        borrowed_table(tables.folds),
         borrowed_table(tables.predictions),
         borrowed_table(tables.labels),
         borrowed_table(tables.segments),
@@ -221,6 +260,8 @@ UNITS: Final[Mapping[TimestampUnit, int]] = {
 }
 """Units of timestamps."""
 MAX_FIELDS: Final = 62
+THRESHOLDS: Final[Mapping[str, str]] = {side: f"{side}_threshold" for side in ("prediction", "label")}
+"""Slots of the thresholds of scores, by the slot of the class."""
 SEGMENT_SLOT: Final = "segments."
 """Slots of segments begin so, and end with the segment's name."""
 _SIDES: Final = {"prediction": PREDICTION, "label": LABEL, "both": -1}
@@ -230,8 +271,6 @@ _JOINED: Final = frozenset({"id", "model"})
 """Slots that may be made of several contents."""
 
 
-_REFUSED: Final = ("scores", "fold", "label_probability", "label_requested")
-"""Slots whose contents the loop does not read: it leaves records that have some to others."""
 _NAMED_CLASS: Final = ScoreRule(NAMED, 0.0, -1, -1, probability=False, gives_scores=False)
 
 
@@ -275,13 +314,14 @@ def _rule(rule: object, number: Callable[[str], int]) -> ScoreRule | None:
     above, below = number(rule.above), number(rule.below)
     if min(above, below) < 0:
         return None
-    return ScoreRule(
-        BY_THRESHOLD, float(rule.threshold), above, below, probability=rule.probability, gives_scores=False
-    )
+    threshold = math.nan if isinstance(rule.threshold, str) else float(rule.threshold)
+    return ScoreRule(BY_THRESHOLD, threshold, above, below, probability=rule.probability, gives_scores=False)
 
 
 _EACH: Final = -1
 """Step from an array to each of its elements."""
+_EACH_FIELD: Final = -2
+"""Step from an object to the content of each of its fields."""
 
 
 class ContentTree:
@@ -296,10 +336,15 @@ class ContentTree:
         self.arrays: dict[int, int] = {}
         """Number of each array whose elements are wanted, by node."""
         self._array_of: dict[int, int] = {}  # by content in elements
+        self.named = -1
+        """The content that is the name of each field of an object; -1 without any."""
+        self._named_node: int | None = None
 
     def content(self, location: FieldLocation) -> int | None:
         """The content at a place, a new one if nobody wanted it before; None where it cannot be read."""
         match location:
+            case InArray(path, each) if any(isinstance(step, Named) for step in (*path, *(each or ()))):
+                return None
             case InValue(path) | InArray(path, None):
                 return self._leaf(path)
             case InArray(path, each):
@@ -309,12 +354,26 @@ class ContentTree:
                     self.outside[location] = self.leaves
                     self.leaves += 1
                 return self.outside[location]
-            case InKey() | Constant() | InTopic():
+            case InFields(path, "", "", each) if path and not any(
+                isinstance(step, Named) for step in (*path, *(each or ()))
+            ):
+                return self._name(path) if each is None else self._leaf((*path, _EACH_FIELD, *each))
+            case InKey() | InFields() | Constant() | InTopic():
                 return None
 
     def array_of(self, leaf: int) -> int | None:
         """Number of the array in whose elements a content is; None for one of the whole record."""
         return self._array_of.get(leaf)
+
+    def _name(self, path: Sequence[Step]) -> int | None:
+        """The content that is the name of each field of an object; None where no class is there."""
+        node = 0
+        for step in path:
+            below = self.nodes[node].get(step)
+            if not isinstance(below, str):
+                return None
+            node = int(below)
+        return self.named if node == self._named_node else None
 
     def _leaf(self, path: Sequence[Step]) -> int | None:
         """The content at a path, a new one if nobody wanted it before; None where paths do not fit."""
@@ -324,8 +383,14 @@ class ContentTree:
             fields = self.nodes[node]
             if any(form_of(other) != form_of(step) for other in fields):
                 return None
-            if step == _EACH:
+            if step in (_EACH, _EACH_FIELD):
                 array = self.arrays.setdefault(node, len(self.arrays))
+            if step == _EACH_FIELD and self._named_node is None:
+                self._named_node, self.named = node, self.leaves
+                self._array_of[self.leaves] = self.arrays[node]
+                self.leaves += 1
+            if step == _EACH_FIELD and self._named_node != node:
+                return None
             if following is None:
                 found = fields.setdefault(step, self.leaves)
                 if isinstance(found, str):
@@ -348,12 +413,12 @@ def form_of(step: Step) -> int:
     """Form of a node from which this step leads on."""
     if isinstance(step, str):
         return BY_NAME
-    return EACH if step == _EACH else BY_INDEX
+    return {_EACH: EACH, _EACH_FIELD: EACH_FIELD}.get(cast("int", step), BY_INDEX)
 
 
 def _in_elements(location: AnyLocation | None) -> bool:
     """Tell whether a place, or one of several, is in each element of an array."""
-    return any(map(is_each, location.parts if isinstance(location, Joined) else (location,)))
+    return any(map(is_each, parts_of(location)))
 
 
 def _add_in_order(tree: ContentTree, locations: Iterable[AnyLocation | None]) -> None:
@@ -362,12 +427,12 @@ def _add_in_order(tree: ContentTree, locations: Iterable[AnyLocation | None]) ->
         if in_elements:
             tree.shared = tree.leaves
         for location in locations:
-            for part in location.parts if isinstance(location, Joined) else (location,):
-                if part is not None and is_each(part) == in_elements:
+            for part in parts_of(location):
+                if is_each(part) == in_elements:
                     tree.content(part)
 
 
-def plan_of(  # noqa: PLR0911 - a reason each
+def plan_of(  # noqa: C901, PLR0911, PLR0912, PLR0913 - a reason each; what each mapping says
     side: str,
     locations: Mapping[str, AnyLocation | None],
     numbers: Mapping[str, int],
@@ -375,6 +440,9 @@ def plan_of(  # noqa: PLR0911 - a reason each
     kind: KindRule | None,
     prefix: bytes,
     rules: ScoreRules | None = ScoreRules(),  # noqa: B008 - of constants
+    *,
+    reads_folds: bool = False,
+    least_probability: float = 1.0,
 ) -> Plan | None:
     """Plan the reading of a topic's records.
 
@@ -394,11 +462,16 @@ def plan_of(  # noqa: PLR0911 - a reason each
         What keys begin with, before the id.
     rules
         How classes are made of scores; None where that cannot be told.
+    reads_folds
+        Whether every fold may predict every id; else records with a fold are left to others.
+    least_probability
+        Smallest probability with which a label may be asked for.
     """
     tree = ContentTree()
     _add_in_order(tree, locations.values())
     leaves: dict[str, int] = {}
     joined: dict[str, list[int]] = {}
+    affixes = ("", "")
     for slot, location in locations.items():
         match location:
             case None:
@@ -406,7 +479,11 @@ def plan_of(  # noqa: PLR0911 - a reason each
             case Constant() | InTopic():
                 if slot not in _CONSTANTS or numbers.get(slot, -1) < 0:
                     return None
-            case Joined(parts):
+            case Joined(parts, _, lost):
+                if slot == "id" and any(map(any, lost)):
+                    if len(parts) > 1:
+                        return None
+                    affixes = lost[0]
                 found = [tree.content(part) for part in parts if not (slot == "model" and _is_fixed(part))]
                 places = [leaf for leaf in found if leaf is not None]
                 if slot not in _JOINED or len(places) < max(len(found), 1):
@@ -427,11 +504,14 @@ def plan_of(  # noqa: PLR0911 - a reason each
     of_array = rules.of_largest if by_largest else rules.of_scores
     if gives_scores and of_array != rules.of_scores:
         return None
-    refused = [leaves[slot] for slot in _REFUSED if slot in leaves]
+    fold = leaves.get("fold", -1) if reads_folds else -1
+    unread = ("scores",) if reads_folds else ("scores", "fold")
+    refused = [leaves[slot] for slot in unread if slot in leaves]
     fields, outside = fields_of(tree, scored), tree.outside
     if fields is None or "id" not in joined or _in_elements(locations.get("kind")):
         return None
     headers = [(where.name.encode(), leaf) for where, leaf in outside.items() if isinstance(where, InHeader)]
+    ends = [text.encode() for text in affixes]
     texts = [text.encode() for text in ((kind.prediction, kind.label) if kind is not None else ("", ""))]
     sizes = [len(name) for name, _ in headers]
     return Plan(
@@ -442,15 +522,24 @@ def plan_of(  # noqa: PLR0911 - a reason each
         header_size=_integers(sizes),
         header_names=_padded(b"".join(name for name, _ in headers)),
         id=_integers(joined["id"]),
+        affixes=_padded(b"".join(ends)),
+        affix_sizes=_integers(list(map(len, ends))),
         model=_integers(joined.get("model", [])),
+        fold=fold,
+        model_of_fold=_integers([*joined.get("model", []), fold] if fold >= 0 else []),
         prediction=leaves.get("prediction", -1),
         label=leaves.get("label", -1),
+        prediction_threshold=leaves.get(THRESHOLDS["prediction"], -1),
+        label_threshold=leaves.get(THRESHOLDS["label"], -1),
         timestamp=leaves.get("timestamp", -1),
+        label_probability=leaves.get("label_probability", -1),
+        label_requested=leaves.get("label_requested", -1),
+        least_probability=least_probability,
         kind=leaves.get("kind", -1),
         segments=_integers([leaf for slot, leaf in leaves.items() if slot.startswith(SEGMENT_SLOT)]),
         arrays_of_predictions=_arrays(tree, locations, of_labels=False),
         arrays_of_labels=_arrays(tree, locations, of_labels=True),
-        id_in_element=_in_elements(locations["id"]),
+        id_in_element=_in_elements(locations["id"]) or tree.named >= 0,
         refused=_integers([leaf for leaf in refused if leaf != scored]),
         of_predictions=rules.of_predictions._replace(gives_scores=gives_scores),
         of_labels=rules.of_labels,
@@ -476,9 +565,9 @@ def _arrays(tree: ContentTree, locations: Mapping[str, AnyLocation | None], *, o
     found: set[int] = set()
     for slot, location in locations.items():
         shared = slot in ("id", "model", "timestamp")
-        if location is None or not (shared or (slot == "label") == of_labels):
+        if location is None or not (shared or (slot in ("label", THRESHOLDS["label"])) == of_labels):
             continue
-        for part in location.parts if isinstance(location, Joined) else (location,):
+        for part in parts_of(location):
             if is_each(part) and (leaf := tree.content(part)) is not None:
                 found.add(cast("int", tree.array_of(leaf)))
     return sum(1 << array for array in found)
@@ -515,10 +604,11 @@ def fields_of(tree: ContentTree, scored: int = -1) -> Fields | None:
         at=_starts(sizes),
         size=_integers(sizes),
         word=np.array([int.from_bytes(name[:8], "little") for name in names], np.uint64),
-        element=_integers([-1 if isinstance(step, str) else step for step in steps]),
+        element=_integers([step if isinstance(step, int) else -1 for step in steps]),
         leaf=_integers([target if isinstance(target, int) else -1 for target in targets]),
         node=_integers(nodes),
         names=_padded(b"".join(names)),
+        named=tree.named,
         scored=scored,
         shared=shared,
         width=tree.leaves - shared,

@@ -20,26 +20,26 @@ from streamwatch.core.events import (
     Prediction,
     Skipped,
     WrongFold,
+    samplings_of,
     segments_text,
 )
 from streamwatch.core.records import (
     COLUMNS,
     NO_ELEMENTS,
-    NO_SCORES,
     PADDING,
     ROW,
     SEPARATOR,
     VALUE_BYTES,
     RecordBatch,
     RecordElements,
-    RecordScores,
     Vocabulary,
     gather_texts,
     rows_of,
     words_of,
 )
+from streamwatch.core.scores import NO_LISTS, ScoreLists
 from streamwatch.edge.decoders.mapping import InValue
-from streamwatch.edge.decoders.scanner.contents import MAX_ID_BYTES, MAX_SCORES, SCORE_BYTES, ScoreRoom
+from streamwatch.edge.decoders.scanner.contents import MAX_ID_BYTES, MAX_SCORES, SCORE_BYTES, TOLD, ScoreRoom
 from streamwatch.edge.decoders.scanner.plan import Plan, Tables, plan_of
 from streamwatch.edge.decoders.scanner.scan import NEW_NAME, ORDINARY, scan
 from streamwatch.edge.decoders.scanner.shape import MAX_ELEMENTS, new_template, new_trace
@@ -61,6 +61,14 @@ class Scanned(NamedTuple):
     """A row for each of them."""
     left: NDArray[np.int64]
     """Places of the records that somebody else has to read; their rows hold offset and time only."""
+
+
+class _ListRoom(NamedTuple):
+    """Room for what `ScoreLists` say of each event."""
+
+    ends: NDArray[np.int64]
+    sampling: NDArray[np.int64]
+    """As `sampling_at` gives it."""
 
 
 class ColumnReader:
@@ -86,9 +94,11 @@ class ColumnReader:
         self._aliases = aliases
         self._marks = np.zeros(0, np.int64)
         self._before = np.zeros((MAX_SCORES, 4), np.int64)
-        self._state = np.zeros(5, np.int64)
+        self._state = np.zeros(6, np.int64)
         self._score_spans = np.zeros((MAX_ELEMENTS if plan.fields.width else 1, 2), np.int64)
-        self._no_spans = np.zeros((0, 2 * (2 + len(plan.model) + len(plan.segments))), np.int64)
+        self._folded = plan.fold >= 0
+        names = 2 + len(plan.model) + self._folded + len(plan.segments)
+        self._no_spans = np.zeros((0, 2 * names), np.int64)
         self._keep_texts = keep_texts
         fields, arrays = plan.fields, int(plan.fields.array.max()) + 1
         self._trace = new_trace(fields.shared + fields.width, fields.width, arrays)
@@ -101,7 +111,7 @@ class ColumnReader:
     def _forget_names(self) -> None:
         self._version = self._vocabulary.version
         self._models, self._predictions, self._labels = Tokens(), Tokens(), Tokens()
-        self._segments = Tokens()
+        self._folds, self._segments = Tokens(), Tokens()
 
     def _make_room(self, records: int, elements: int) -> None:
         """Have room for so many records, and so many events of those that hold several."""
@@ -125,8 +135,8 @@ class ColumnReader:
         if count > self._room:
             self._make_room(2 * count, max(len(self._elements), 2 * count if len(self._elements) else 0))
         rows, status = np.zeros(count, ROW), self._status
-        room, ends = self._score_room(fetched)
-        odd, used, inner, several = self._scan(data, fetched, room, ends, rows, status, self._no_spans)
+        room, lists = self._score_room(fetched)
+        odd, used, inner, several = self._scan(data, fetched, room, lists, rows, status, self._no_spans)
         left = np.flatnonzero(status[:count] != ORDINARY) if odd else np.empty(0, np.int64)
         texts = self._texts[:used].copy() if self._keep_texts else None
         elements = NO_ELEMENTS
@@ -135,7 +145,7 @@ class ColumnReader:
             elements = RecordElements(self._ends[:several].copy(), found, np.zeros(several, np.int64))
         if len(self._elements) > _MOST_KEPT:
             self._make_room(self._room, 4 * self._room)
-        scores = _written(room, ends)
+        scores = _written(room, lists)
         return Scanned(RecordBatch(rows, texts, (), self._vocabulary, (), scores, elements), left)
 
     def _scan(
@@ -143,13 +153,14 @@ class ColumnReader:
         data: NDArray[np.uint8],
         fetched: NDArray[np.int64],
         room: ScoreRoom,
-        ends: NDArray[np.int64],
+        lists: _ListRoom,
         rows: NDArray[np.void],
         status: NDArray[np.int8],
         spans: NDArray[np.int64],
     ) -> tuple[int, int, int, int]:
         """Scan records as `scan` does, with more room for elements wherever that is needed; its progress."""
-        tables = Tables(self._models.table, self._predictions.table, self._labels.table, self._segments.table)
+        known = self._models, self._folds, self._predictions, self._labels, self._segments
+        tables = Tables(*(tokens.table for tokens in known))
         progress = np.zeros(5, np.int64)
         while True:
             scan(
@@ -161,7 +172,8 @@ class ColumnReader:
                 self._trace,
                 room,
                 self._marks,
-                ends,
+                lists.ends,
+                lists.sampling,
                 rows,
                 self._elements,
                 self._ends,
@@ -178,7 +190,7 @@ class ColumnReader:
             self._events = max(inner, 1)
             self._make_room(self._room, 2 * len(self._elements) + MAX_ELEMENTS)
 
-    def _score_room(self, fetched: NDArray[np.int64]) -> tuple[ScoreRoom, NDArray[np.int64]]:
+    def _score_room(self, fetched: NDArray[np.int64]) -> tuple[ScoreRoom, _ListRoom]:
         """Room for as many scores as records of these sizes can have: what is not written takes no memory."""
         plan, known = self._plan, len(self._vocabulary.classes.names)
         if known > len(self._marks):
@@ -190,10 +202,11 @@ class ColumnReader:
             most += 2 * events
         if plan.fields.scored >= 0:
             most += size_bytes // SCORE_BYTES
-        self._state[:-1] = 0
+        self._state[[0, 1, 2, 3, 5]] = 0
         classes, values, names = np.empty(most, np.int32), np.empty(most), np.empty(most, np.int64)
         room = ScoreRoom(classes, values, self._state, self._score_spans, self._before, names)
-        return room, np.empty(events if most else 0, np.int64)
+        lists = events if most or plan.label_probability >= 0 else 0
+        return room, _ListRoom(np.empty(lists, np.int64), np.empty(lists, np.int64))
 
     def learn(
         self, data: NDArray[np.uint8], fetched: NDArray[np.int64], place: int, decoded: Decoded
@@ -224,20 +237,22 @@ class ColumnReader:
     def _spans_of_names(
         self, data: NDArray[np.uint8], fetched: NDArray[np.int64], events: int
     ) -> list[list[list[int]]]:
-        """Start and end of the class, the model's contents, the segments' and the scores of each event."""
+        """Start and end of class, contents of the model, fold, segments and scores of each event."""
         spans = np.zeros((MAX_ELEMENTS if self._plan.fields.width else 1, self._no_spans.shape[1]), np.int64)
-        room, ends = self._score_room(fetched)
+        room, lists = self._score_room(fetched)
         rows, status = np.zeros(1, ROW), np.zeros(1, np.int8)
-        self._scan(data, fetched, room, ends, rows, status, spans)
+        self._scan(data, fetched, room, lists, rows, status, spans)
         return spans[:events].reshape(events, -1, 2).tolist()
 
     def _learn_event(self, written: Sequence[bytes], event: Event) -> None:
         """Remember the names of an event, as they are written."""
-        models = len(self._plan.model)
-        named, model, segments = written[0], _token(written[1 : 1 + models]), written[1 + models : -1]
+        behind = 1 + len(self._plan.model)
+        named, parts, fold = written[0], written[1:behind], written[behind] if self._folded else b""
+        model, segments = _token(parts), written[behind + self._folded : -1]
         match event:
             case Prediction():
-                self._learn(self._models, model, self._vocabulary.models.number(event.model))
+                names, token = (self._folds, _together([*parts, fold])) if fold else (self._models, model)
+                self._learn(names, token, self._vocabulary.models.number(event.model))
                 number = self._vocabulary.classes.number(event.predicted_class)
                 self._learn(self._predictions, named, number)
                 self._learn_segments(segments, event)
@@ -271,12 +286,15 @@ class ColumnReader:
             tokens.learn(token, number)
 
 
-def _written(room: ScoreRoom, ends: NDArray[np.int64]) -> RecordScores:
+def _written(room: ScoreRoom, lists: _ListRoom) -> ScoreLists:
     """The scores that a scan has put into their room."""
-    scores, _, _, records, _ = room.state.tolist()
+    scores, _, _, records, _, _ = room.state.tolist()
     if not records:
-        return NO_SCORES
-    return RecordScores(ends[:records].copy(), room.classes[:scores].copy(), room.values[:scores].copy())
+        return NO_LISTS
+    classes, values = room.classes[:scores].copy(), room.values[:scores].copy()
+    sampling = lists.sampling[:records]
+    sampled = samplings_of(sampling & (1 << TOLD) - 1, sampling >> TOLD)
+    return ScoreLists(lists.ends[:records].copy(), classes, values, sampled)
 
 
 def _token(written: Sequence[bytes]) -> bytes:

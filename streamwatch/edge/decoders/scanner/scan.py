@@ -33,7 +33,9 @@ from streamwatch.edge.decoders.scanner.contents import (
     id_span,
     judged_scores,
     read_headers,
+    sampling_at,
     time_ms,
+    without_affixes,
 )
 from streamwatch.edge.decoders.scanner.plan import (
     Plan,
@@ -43,7 +45,7 @@ from streamwatch.edge.decoders.scanner.plan import (
     borrowed_template,
     borrowed_trace,
 )
-from streamwatch.edge.decoders.scanner.shape import Template, Trace, choose_element, found
+from streamwatch.edge.decoders.scanner.shape import Template, Trace, choose_element, found, names_differ
 from streamwatch.edge.decoders.scanner.text import (
     ABSENT,
     MAX_BYTES,
@@ -105,6 +107,10 @@ def _show_names(plan: Plan, trace: Trace, side: int, span: Any) -> None:
         if trace.kind[leaf] > NULL:
             span[place], span[place + 1] = trace.start[leaf], trace.stop[leaf]
         place += 2
+    if plan.fold >= 0:
+        if side == PREDICTION and trace.kind[plan.fold] > NULL:
+            span[place], span[place + 1] = trace.start[plan.fold], trace.stop[plan.fold]
+        place += 2
     if side == PREDICTION:
         for leaf in plan.segments:
             if trace.kind[leaf] > NULL:
@@ -139,8 +145,10 @@ def _of_several(data: Any, leaves: Any, table: Any, trace: Trace, spare: Any, at
 
 
 @hot
-def _model(data: Any, plan: Any, tables: Any, trace: Any, spare: Any, at: int) -> int:
-    """Number of the model that a record names; -1 if it is new, `_UNUSUAL` if it is not plain, `_NONE`."""
+def _model(data: Any, plan: Any, tables: Any, trace: Any, side: int, spare: Any, at: int) -> int:
+    """Number of the model or fold that is named; -1 if it is new, `_UNUSUAL` if it is not plain, `_NONE`."""
+    if side == PREDICTION and plan.fold >= 0 and trace.kind[plan.fold] > NULL:
+        return _of_several(data, plan.model_of_fold, tables.folds, trace, spare, at)
     named = 0
     for leaf in plan.model:
         named += trace.kind[leaf] > NULL
@@ -256,6 +264,9 @@ def _judged(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a rea
         start, stop = id_span(data, trace.kind[leaf], trace.start[leaf], trace.stop[leaf])
         if start < 0:
             return UNUSUAL_RECORD, 0, 0
+        start, stop = without_affixes(data, plan.affixes, plan.affix_sizes, start, stop)
+        if start == stop:
+            return UNUSUAL_RECORD, 0, 0
     stamp = -1
     leaf = plan.timestamp
     if leaf >= 0 and trace.kind[leaf] > NULL:
@@ -263,7 +274,7 @@ def _judged(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a rea
         if stamp < 0:
             return UNUSUAL_RECORD, 0, 0
     row["side"] = side
-    model = _model(data, plan, tables, trace, spare, at)
+    model = _model(data, plan, tables, trace, side, spare, at)
     if model == _UNKNOWN:
         return NEW_NAME, 0, 0
     if model == _UNUSUAL or (model < 0 and side == PREDICTION):
@@ -285,8 +296,9 @@ def _judged(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a rea
         return NEW_NAME, 0, 0
     scored = _content(trace, plan.fields.scored)
     if rule.rule != NAMED or scored[0] > NULL:
+        least = _content(trace, plan.prediction_threshold if side == PREDICTION else plan.label_threshold)
         made = judged_scores(
-            data, rule, _content(trace, leaf), scored, tables.predictions, plan.of_array, marks, room
+            data, rule, _content(trace, leaf), least, scored, tables.predictions, plan.of_array, marks, room
         )
         if made < 0:
             return NEW_NAME if made == NEW else UNUSUAL_RECORD, 0, 0
@@ -297,6 +309,10 @@ def _judged(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a rea
         segments = _of_several(data, plan.segments, tables.segments, trace, spare, at)
         if segments < 0:
             return NEW_NAME if segments == _UNKNOWN else UNUSUAL_RECORD, 0, 0
+    sampling = sampling_at(data, plan, trace) if side == PREDICTION else 0
+    if sampling < 0:
+        return UNUSUAL_RECORD, 0, 0
+    room.state[5] = sampling
     row["segments"] = segments
     row["timestamp_ms"] = stamp
     row["model"] = max(model, -1)
@@ -316,6 +332,7 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, 
     room: ScoreRoom,
     marks: Any,
     ends: Any,
+    sampled: Any,
     rows: Any,
     elements: Any,
     elements_end: Any,
@@ -335,9 +352,9 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, 
         Where contents are, and names met before.
     template, trace
         The shape of earlier values, and room for what is found; written to.
-    room, marks, ends
+    room, marks, ends, sampled
         Room for the scores of all events; by class, the mark of the last event that has a score of it; where
-        the scores of each event that has some end. Written to.
+        the scores of each event end that has some, or whose label is sampled, and how. Written to.
     rows, status
         As long as `fetched`; written to. Rows of records that are not ordinary hold offset and time only.
     elements, elements_end
@@ -346,9 +363,9 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, 
         Room for the texts of all keys, each of `prefix`, 128 bytes and the separator, and behind them for one
         token.
     spans
-        int64, shape (n, 4 + 2 for each content of the model and each segment). If n is not 0, there is one
-        record, and all that is written is where names stand: of each of its events start and end of the
-        class, of these contents, and of the scores.
+        int64, shape (n, 4 + 2 for each content of the model, the fold and each segment). If n is not 0, there
+        is one record, and all that is written is where names stand: of each of its events start and end of
+        the class, of these contents, and of the scores.
     progress
         int64 (5,): the record to begin with, records that are not ordinary, bytes of `texts`, rows of
         `elements` and records among `elements_end`. Updated; a record for which there is no room is not
@@ -371,6 +388,7 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, 
     room = borrowed_room(room)
     marks = without_refcount(marks)
     ends = without_refcount(ends)
+    sampled = without_refcount(sampled)
     key_room = len(plan.prefix) + MAX_ID_BYTES + 8
     odd, used, inner, several = progress[1], progress[2], progress[3], progress[4]
     i = progress[0] - 1
@@ -407,7 +425,7 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, 
                 if side < 0:
                     continue
             count = _elements(plan, trace, side)
-            if count < 0:
+            if count < 0 or (plan.fields.named >= 0 and not names_differ(data, count, plan.fields, trace)):
                 count = 0
                 continue
             if count > 0 and (
@@ -441,9 +459,10 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, 
         row["id_low"], row["id_high"] = digest(texts, used, key_bytes)
         row["id_at"] = used
         row["id_bytes"] = key_bytes
-        if room.state[0] > scores:
+        if room.state[0] > scores or room.state[5] > 0:
             row["object"] = room.state[3]
             ends[room.state[3]] = room.state[0]
+            sampled[room.state[3]] = room.state[5]
             room.state[3] += 1
         if keep_texts:
             texts[used + key_bytes] = SEPARATOR

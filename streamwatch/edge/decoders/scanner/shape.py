@@ -28,7 +28,9 @@ from streamwatch.edge.decoders.scanner.text import (
     ODD,
     QUOTE,
     SCORES,
+    TEXT,
     UNUSUAL,
+    WIDE,
     after_space,
     first_word,
     same,
@@ -39,9 +41,11 @@ from streamwatch.edge.decoders.scanner.text import (
 MAX_DEPTH: Final = 60
 MAX_ELEMENTS: Final = 4_096
 """Elements of a record, as in `edge.decoders.mapped_part`."""
-BY_NAME, BY_INDEX, EACH = range(3)
+BY_NAME, BY_INDEX, EACH, EACH_FIELD = range(4)
 """Forms of nodes: an object with fields wanted; an array of which elements are wanted by their indices, or
-each of them, which are events of their own."""
+each of them, which are events of their own; an object of which each field is one, with its name."""
+MAX_NAMES: Final = 64
+"""Fields that are events of one object: each name is compared with all others."""
 MAX_SCALARS: Final = 192
 """Scalars of a value that can become a template."""
 TEMPLATE_BYTES: Final = 4_096
@@ -74,6 +78,8 @@ class Fields(NamedTuple):
     node: NDArray[np.int64]
     """Node of the object or array; -1 for a content."""
     names: NDArray[np.uint8]
+    named: int
+    """The content that is the name of each field, of an object whose fields are events; -1 without any."""
     scored: int
     """The content that holds scores, an object or an array; -1 without any."""
     shared: int
@@ -186,7 +192,7 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
     """
     count = element = 0
     at = after_space(data, at)
-    is_object = fields.form[0] == BY_NAME
+    is_object = fields.form[0] == BY_NAME  # its own fields are never events
     if data[at] != (OBJECT_OPENS if is_object else ARRAY_OPENS):
         return UNUSUAL, count
     depth = 1
@@ -207,7 +213,21 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
             at, kind = text_after(data, start)
             if at < 0 or (kind == ODD and node >= 0):
                 return UNUSUAL, count
-            if node >= 0:
+            if node >= 0 and fields.form[node] == EACH_FIELD:
+                element = trace.indices[depth]
+                if element >= MAX_ELEMENTS:
+                    return UNUSUAL, count
+                trace.indices[depth] = element + 1
+                seen &= ~fields.inside[node]
+                _make_room(element + 1, fields, trace)
+                field = fields.first[node]
+                place = fields.named + (element + 1) * fields.width
+                trace.kind[place], trace.start[place], trace.stop[place] = kind, start - 1, at + 1
+                if count < MAX_SCALARS:
+                    trace.scalars[count, 0], trace.scalars[count, 1] = start - 1, at + 1
+                    trace.scalars[count, 2], trace.scalars[count, 3] = place, -1
+                count += 1
+            elif node >= 0:
                 field = field_of(data, start, at - start, node, fields)
                 if field >= 0:
                     bit = _ONE << np.uint64(field)
@@ -239,7 +259,7 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
             if leaf >= 0 or depth >= MAX_DEPTH:
                 return UNUSUAL, count
             is_object = byte == OBJECT_OPENS
-            if child >= 0 and is_object != (fields.form[child] == BY_NAME):
+            if child >= 0 and is_object != (fields.form[child] in (BY_NAME, EACH_FIELD)):
                 return UNUSUAL, count
             depth += 1
             trace.nodes[depth] = child
@@ -375,6 +395,24 @@ def found(
     if stop != end:
         return False
     learn(data, at, end, count, template, trace)
+    return True
+
+
+@hot
+def names_differ(data: Any, count: int, fields: Fields, trace: Trace) -> bool:
+    """Tell whether the names of fields that are events are texts, not empty, and differ from each other."""
+    if count > MAX_NAMES:
+        return False
+    for element in range(count):
+        place = fields.named + (element + 1) * fields.width
+        start, size = trace.start[place], trace.stop[place] - trace.start[place]
+        if size <= 2 or (trace.kind[place] != TEXT and trace.kind[place] != WIDE):
+            return False
+        for other in range(fields.named + fields.width, place, fields.width):
+            if trace.stop[other] - trace.start[other] == size and same(
+                data, start, data, trace.start[other], size
+            ):
+                return False
     return True
 
 

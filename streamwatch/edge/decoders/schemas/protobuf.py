@@ -131,13 +131,7 @@ class ProtobufReader:
 
     def to_json(self, value: bytes, start: int, preface: bytes | None) -> bytes:
         """Write a value as JSON text; raises Undecodable."""
-        name = self._message
-        if name is None:
-            indexes, end = read_indexes(value, start) if preface is None else read_indexes(preface, 0)
-            start = end if preface is None else start
-            name = self._names.get(indexes)
-            if name is None:
-                raise Undecodable
+        name, start = self._named(value, start, preface)
         try:
             message = self._class(name).FromString(value[start:])
             converter = self._converter(message.DESCRIPTOR)
@@ -145,6 +139,32 @@ class ProtobufReader:
             return self._encode(converter.to_plain(message, budget))
         except self._faults:
             raise Undecodable from None
+
+    def _named(self, value: bytes, start: int, preface: bytes | None) -> tuple[str, int]:
+        """Full name of the message that a value holds, and where that begins; raises Undecodable."""
+        if self._message is not None:
+            return self._message, start
+        indexes, end = read_indexes(value, start) if preface is None else read_indexes(preface, 0)
+        name = self._names.get(indexes)
+        if name is None:
+            raise Undecodable
+        return name, end if preface is None else start
+
+    def described(self, value: bytes, start: int, preface: bytes | None, *, undecodable: bool) -> str:
+        """Name the message of a value; if it cannot be decoded, with its fields and those on the wire."""
+        try:
+            name, start = self._named(value, start, preface)
+        except Undecodable:
+            known = ", ".join([*self._names.values()][:SHOWN_FIELDS])
+            return f"its message index names none of the messages of its schema ({known})"
+        if not undecodable:
+            return f"message {name}"
+        fields = {field.number: str(field.name) for field in self._class(name).DESCRIPTOR.fields}
+        expected = ", ".join(f"{each} = {number}" for number, each in [*fields.items()][:SHOWN_FIELDS])
+        numbers = dict.fromkeys(numbers_on_the_wire(value, start))
+        found = ", ".join(fields.get(each, f"unknown {each}") for each in [*numbers][:SHOWN_FIELDS])
+        told = f"expected message {name} ({expected or 'no fields'})"
+        return f"{told}; decoded until it breaks off: {found or 'nothing'}"
 
     def transcoder(self, wanted: Wanted) -> Transcoder | None:
         """Make what writes the wanted fields of one message type, the first where values name theirs."""
@@ -366,17 +386,54 @@ def read_indexes(content: bytes, at: int) -> tuple[tuple[int, ...], int]:
     return tuple(indexes), at
 
 
-def _varint(content: bytes, at: int) -> tuple[int, int]:
+SHOWN_FIELDS: Final = 8
+"""Fields of a message, or messages of a schema, that are named in an explanation."""
+_VARINT, _EIGHT, _LENGTH, _FOUR = 0, 1, 2, 5
+_WIDTHS: Final = {_EIGHT: 8, _FOUR: 4}
+
+
+def numbers_on_the_wire(content: bytes, at: int) -> list[int]:
+    """Numbers of the fields of a message, up to where it is none any more (encoding, "Message Structure")."""
+    numbers: list[int] = []
+    try:
+        while at < len(content):
+            tag, at = _unsigned(content, at)
+            number, wire = tag >> 3, tag & 7
+            if wire == _LENGTH:
+                size, at = _unsigned(content, at)
+                at += size
+            elif wire == _VARINT:
+                _, at = _unsigned(content, at)
+            elif wire in _WIDTHS:
+                at += _WIDTHS[wire]
+            else:
+                break
+            if at > len(content) or number == 0:
+                break
+            numbers.append(number)
+    except Undecodable:
+        pass  # it breaks off in a number
+    return numbers
+
+
+def _unsigned(content: bytes, at: int, bits: int = 70) -> tuple[int, int]:
+    """Read a varint of at most so many bits; raises Undecodable if it is longer, or breaks off."""
     value = 0
-    for shift in range(0, 35, 7):
+    for shift in range(0, bits, 7):
         if at >= len(content):
             raise Undecodable
         byte = content[at]
         at += 1
         value |= (byte & 127) << shift
         if byte < 128:
-            return value >> 1 ^ -(value & 1), at
+            return value, at
     raise Undecodable
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    """Read a signed varint in zigzag form."""
+    value, at = _unsigned(content, at, 35)
+    return value >> 1 ^ -(value & 1), at
 
 
 COMPILE_SECONDS: Final = 30.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 from uuid import UUID
 
 from streamwatch.edge.decoders.transcoding.wanted import Transcoder, Wanted
@@ -101,6 +101,15 @@ class ValueReader(Protocol):
 
     def transcoder(self, wanted: Wanted) -> Transcoder | None:
         """Make what writes nothing but the wanted parts of ordinary values; None where nothing does."""
+        ...
+
+
+@runtime_checkable
+class Describes(Protocol):
+    """A reader whose values have a type with a name."""
+
+    def described(self, value: bytes, start: int, preface: bytes | None, *, undecodable: bool) -> str:
+        """Name the type of a value; of one that cannot be decoded, with its fields and those on the wire."""
         ...
 
 

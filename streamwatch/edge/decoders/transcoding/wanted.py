@@ -11,19 +11,15 @@ from numpy.typing import NDArray
 
 from streamwatch.edge.decoders.mapping import (
     InArray,
+    InFields,
     InValue,
-    Joined,
-    Places,
+    Named,
     SidedMapping,
     Step,
     TopicMapping,
+    all_places,
     parse_places,
-    places_of,
-)
-
-_SLOTS = (
-    *("id", "model", "prediction", "label", "timestamp", "scores", "fold"),
-    *("label_probability", "label_requested"),
+    parts_of,
 )
 
 
@@ -41,6 +37,8 @@ class Wanted:
         """Want what is at the end of a path; None leads to each element of an array."""
         here = self
         for step in steps:
+            if isinstance(step, Named):  # its other fields tell which element is meant
+                break
             if isinstance(step, str):
                 here = here.fields.setdefault(step, Wanted())
             else:
@@ -56,17 +54,15 @@ def wanted_of(mapping: TopicMapping, mappings: Iterable[SidedMapping] = ()) -> W
     """Gather what one mapping looks at, or several: every place in values that they name."""
     wanted = Wanted()
     for each in [several.mapping for several in mappings] or [mapping]:
-        places: list[Places | None] = [places_of(each, slot) for slot in _SLOTS]
-        places += [*each.segments.values(), *each.when]
-        if each.kind is not None:
-            places.append(each.kind.field)
-        for place in places:
-            location = None if place is None else parse_places(place)
-            for part in location.parts if isinstance(location, Joined) else (location,):
-                if isinstance(part, InValue):
-                    wanted.add(part.path)
-                elif isinstance(part, InArray):
-                    wanted.add(part.path if part.each is None else (*part.path, None, *part.each))
+        for place in all_places(each):
+            for part in parts_of(parse_places(place)):
+                match part:
+                    case InValue(path) | InArray(path, None) | InFields(path):
+                        wanted.add(path)
+                    case InArray(path, each_of):
+                        wanted.add((*path, None, *(each_of or ())))
+                    case _:
+                        pass  # it is not in the value
     return wanted
 
 

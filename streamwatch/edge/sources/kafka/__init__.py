@@ -9,6 +9,7 @@ from streamwatch.edge.sources.kafka.checking import (
     Probed,
     list_topics,
     probe,
+    probe_group,
     probe_writing,
 )
 from streamwatch.edge.sources.kafka.connection import TopicsMissing
@@ -36,6 +37,7 @@ __all__ = [
     "list_topics",
     "parse_start",
     "probe",
+    "probe_group",
     "probe_writing",
 ]
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection
+from streamwatch.edge.sources.kafka.group import Group
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listing, worded
 from streamwatch.telemetry import InternalEvent, OffsetsNotCommitted
@@ -29,6 +30,8 @@ class BackgroundTasks:
         How often, and how long to wait.
     health
         Told of every listing that was answered.
+    group
+        Commits, and sees whether anybody else does.
     emit
         Where internal events go.
     monotonic
@@ -39,11 +42,13 @@ class BackgroundTasks:
         self,
         spec: KafkaSpec,
         health: BrokerHealth,
+        group: Group,
         emit: Callable[[InternalEvent], None],
         monotonic: Callable[[], float],
     ) -> None:
         self._spec = spec
         self._health = health
+        self._group = group
         self._emit = emit
         self._monotonic = monotonic
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -110,7 +115,7 @@ class BackgroundTasks:
         if durable is None:
             return
         try:
-            await connection.commit(*durable)
+            await self._group.commit(connection, *durable)
         except CONNECTION_ERRORS as error:
             self._durable = self._durable or durable
             self._emit(OffsetsNotCommitted(worded(error)))

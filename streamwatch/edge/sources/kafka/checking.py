@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import aiokafka.errors as kafka_errors
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.consumer.fetcher import READ_COMMITTED
 from aiokafka.errors import (
     KafkaError,
@@ -18,10 +20,11 @@ from aiokafka.protocol.fetch import FetchRequest
 
 from streamwatch.core.events import Partition
 from streamwatch.core.ports import Record
-from streamwatch.edge.sources.kafka.client import ClientLogCapture
+from streamwatch.edge.sources.kafka.client import ClientLogCapture, security_options
 from streamwatch.edge.sources.kafka.connection import Connection, require_topics
 from streamwatch.edge.sources.kafka.dead_letters import require_writable
-from streamwatch.edge.sources.kafka.refusals import ReadDenied, explanation
+from streamwatch.edge.sources.kafka.group import Foreign, foreign, of_members, shared
+from streamwatch.edge.sources.kafka.refusals import ReadDenied, explanation, of_token
 from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listed, Listing
 
@@ -91,8 +94,8 @@ async def probe(spec: KafkaSpec, topics: Sequence[str]) -> Mapping[str, Probed]:
     return await asked(spec, read)
 
 
-async def probe_writing(spec: KafkaSpec, topic: str) -> None:
-    """Ask whether a topic may be written, without writing to it.
+async def probe_writing(spec: KafkaSpec, setting: str, topic: str) -> None:
+    """Ask whether the topic of a setting may be written, without writing to it.
 
     Raises
     ------
@@ -103,7 +106,83 @@ async def probe_writing(spec: KafkaSpec, topic: str) -> None:
     WriteDenied
         It may not be written.
     """
-    await asked(spec, lambda connection: require_writable(connection, topic, spec))
+    await asked(spec, lambda connection: require_writable(connection, setting, topic, spec))
+
+
+COMMITS_SECONDS: Final = 6.0
+"""Longer than the time between two commits of a daemon (`KafkaSpec.commit_interval_ms`)."""
+
+
+async def probe_group(
+    spec: KafkaSpec, topics: Sequence[str], own: Callable[[], tuple[str, bool]]
+) -> Foreign | None:
+    """Look at whether the consumer group is this state's alone; None if it is, or there is no group.
+
+    Where another state was the last to commit to it, the group is looked at twice, so that a daemon that
+    uses it now is told from one that did.
+
+    Parameters
+    ----------
+    spec
+        Names the group, if there is one.
+    topics
+        Those that are read.
+    own
+        Reads the mark of the state that is there, or one of no state, and whether that state has positions;
+        called after the group was asked, as a daemon may be committing to both.
+
+    Raises
+    ------
+    KafkaUnreachable
+        No broker answered, or none let the client in.
+    """
+    group = spec.group_id
+    if group is None:
+        return None
+
+    async def look(connection: Connection) -> tuple[list[str], tuple[str, ...]]:
+        listing = await connection.listing()
+        partitions = [Partition(t, n) for t in topics if t in listing for n in listing[t].partitions]
+        return await connection.texts(partitions), await members(spec, group)
+
+    texts, joined = await asked(spec, look)
+    if joined:
+        return of_members(group, joined)
+    mark, begun = own()
+    found = foreign(group, mark, texts, begun=begun)
+    if found is None:
+        return None
+    await asyncio.sleep(COMMITS_SECONDS)
+    later, _ = await asked(spec, look)
+    return (shared(group, own()[0], later) or found) if sorted(later) != sorted(texts) else found
+
+
+async def members(spec: KafkaSpec, group: str) -> tuple[str, ...]:
+    """Client ids of the consumers that subscribe with this group, and the hosts they are on.
+
+    Raises
+    ------
+    KafkaError
+        A broker refuses to tell.
+    """
+    admin = AIOKafkaAdminClient(
+        bootstrap_servers=spec.bootstrap_servers,
+        client_id=spec.client_id,
+        request_timeout_ms=spec.request_timeout_ms,
+        **security_options(spec),
+    )
+    try:
+        await admin.start()
+        described: Any = await admin.describe_consumer_groups([group])
+    finally:
+        await admin.close()
+    found: list[str] = []
+    for answer in described:
+        for code, _, _, _, _, those, *_ in answer.groups:
+            if code:
+                raise kafka_errors.for_code(code)(group)
+            found += [f"{member[1]} on {member[2].lstrip('/')}" for member in those]
+    return tuple(found)
 
 
 async def _listing(connection: Connection) -> Listing:
@@ -127,7 +206,8 @@ async def asked(spec: KafkaSpec, ask: Callable[[Connection], Awaitable[_Answer]]
     except CONNECTION_ERRORS as error:
         reason = client_log.last or str(error) or type(error).__name__
         words = explanation(reason, spec)
-        reason = reason if words is None else f"{words} ({reason.rstrip(' :')})"
+        told = reason if words is None else f"{words} ({reason.rstrip(' :')})"
+        reason = of_token(reason) or told
         raise KafkaUnreachable(f"Kafka at {spec.bootstrap_servers}: {reason}") from error
     finally:
         await connection.close(spec.stop_timeout_ms / 1_000)

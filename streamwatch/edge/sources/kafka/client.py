@@ -103,6 +103,19 @@ async def attempted(step: Any, seconds: float) -> None:
         task.exception()
 
 
+# How clients connect, whatever they are for.
+
+
+def connection_options(spec: KafkaSpec) -> dict[str, Any]:
+    """Arguments by which clients of aiokafka find the brokers and are let in."""
+    return {
+        "bootstrap_servers": spec.bootstrap_servers,
+        "client_id": spec.client_id,
+        "request_timeout_ms": spec.request_timeout_ms,
+        **security_options(spec),
+    }
+
+
 # Log lines of the client library.
 
 
@@ -132,7 +145,34 @@ class ClientLogCapture(logging.Handler):
             library.propagate = self._propagated
 
 
-# TLS to brokers.
+# TLS to brokers, and how they are told who this is.
+
+
+def security_options(spec: KafkaSpec) -> dict[str, Any]:
+    """Keyword arguments by which every client of aiokafka (consumer, producer, admin) is let in.
+
+    Raises
+    ------
+    TokenSourceMissing
+        The mechanism needs a package that is not installed.
+    OSError, ValueError
+        A certificate or a key cannot be used.
+    """
+    options: dict[str, Any] = {
+        "security_protocol": spec.security_protocol,
+        "ssl_context": ssl_context(spec),
+        "sasl_mechanism": spec.sasl_mechanism,
+        "sasl_plain_username": spec.username,
+        "sasl_plain_password": spec.password,
+    }
+    if spec.security_protocol.startswith("SASL") and spec.sasl_mechanism in ("OAUTHBEARER", "AWS_MSK_IAM"):
+        from streamwatch.edge.sources.kafka.tokens import token_provider  # noqa: PLC0415 - loads the HTTP client
+
+        options["sasl_mechanism"] = "OAUTHBEARER"
+        options["sasl_oauth_token_provider"] = token_provider(spec)
+    elif not spec.security_protocol.startswith("SASL"):
+        options["sasl_mechanism"] = "PLAIN"  # it is checked by the library, and not used
+    return options
 
 
 def ssl_context(spec: KafkaSpec) -> ssl.SSLContext | None:

@@ -24,7 +24,7 @@ from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner, compiled_plain_batches
-from streamwatch.edge.sources.kafka.client import Client, attempted, ssl_context
+from streamwatch.edge.sources.kafka.client import Client, attempted, security_options
 from streamwatch.edge.sources.kafka.fetching import Fetching, Taking, TurnRecords
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start
 from streamwatch.edge.sources.kafka.wire import Listing, Missing, list_topics, record_at
@@ -101,11 +101,7 @@ class Connection:
             auto_offset_reset="none",
             isolation_level="read_committed",
             request_timeout_ms=spec.request_timeout_ms,
-            security_protocol=spec.security_protocol,
-            ssl_context=ssl_context(spec),
-            sasl_mechanism=spec.sasl_mechanism,
-            sasl_plain_username=spec.username,
-            sasl_plain_password=spec.password,
+            **security_options(spec),
         )
         self._client: Any = self._consumer._client  # noqa: SLF001 - the consumer hides most of it  # pyright: ignore[reportPrivateUsage]
         self._usage = Client(self._client)
@@ -350,10 +346,14 @@ class TopicsMissing(Exception):  # noqa: N818 - it names what is the case
         For each missing topic the existing names most like it.
     """
 
-    def __init__(self, nearest: Mapping[str, Sequence[str]], servers: str) -> None:
+    def __init__(
+        self, nearest: Mapping[str, Sequence[str]], servers: str, keys: Mapping[str, str] | None = None
+    ) -> None:
         self.nearest = dict(nearest)
+        named = {name: f" ({key})" for name, key in (keys or {}).items()}
         parts = [
-            f"topic {name!r} does not exist" + (f" (did you mean {' or '.join(near)}?)" if near else "")
+            f"topic {name!r}{named.get(name, '')} does not exist"
+            + (f" (did you mean {' or '.join(near)}?)" if near else "")
             for name, near in nearest.items()
         ]
         super().__init__(
@@ -361,9 +361,11 @@ class TopicsMissing(Exception):  # noqa: N818 - it names what is the case
         )
 
 
-def require_topics(topics: Sequence[str], listing: Listing, servers: str) -> None:
-    """Raise `TopicsMissing` unless the cluster has every topic."""
+def require_topics(
+    topics: Sequence[str], listing: Listing, servers: str, keys: Mapping[str, str] | None = None
+) -> None:
+    """Raise `TopicsMissing` unless the cluster has every topic; `keys` are the settings that name some."""
     there = [name for name, listed in listing.items() if listed.partitions]
     missing = {t: get_close_matches(t, there, n=3, cutoff=0.6) for t in topics if t not in there}
     if missing:
-        raise TopicsMissing(missing, servers)
+        raise TopicsMissing(missing, servers, keys)

@@ -17,7 +17,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import Record
-from streamwatch.edge.sources.kafka.client import Client, ssl_context
+from streamwatch.edge.sources.kafka.client import Client, connection_options
 from streamwatch.edge.sources.kafka.connection import Connection, require_topics
 from streamwatch.edge.sources.kafka.refusals import WriteDenied, error_name
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
@@ -67,16 +67,7 @@ class KafkaProducer:
     def __init__(self, spec: KafkaSpec) -> None:
         self._spec = spec
         self._open = False
-        self._client: Any = AIOKafkaClient(
-            bootstrap_servers=spec.bootstrap_servers,
-            client_id=spec.client_id,
-            request_timeout_ms=spec.request_timeout_ms,
-            security_protocol=spec.security_protocol,
-            ssl_context=ssl_context(spec),
-            sasl_mechanism=spec.sasl_mechanism,
-            sasl_plain_username=spec.username,
-            sasl_plain_password=spec.password,
-        )
+        self._client: Any = AIOKafkaClient(**connection_options(spec))
         self._usage = Client(self._client)
 
     async def leaders(self, topic: str) -> Mapping[int, int]:
@@ -414,8 +405,8 @@ def _reason_of(code: int) -> str:
     return "unreachable" if code in _LATER else "refused"
 
 
-async def require_writable(connection: Connection, topic: str, spec: KafkaSpec) -> None:
-    """Ask a broker whether this user may write to a topic, by a request without a record: nothing is written.
+async def require_writable(connection: Connection, setting: str, topic: str, spec: KafkaSpec) -> None:
+    """Ask a broker whether this user may write to the topic of a setting, by a request without a record.
 
     Raises
     ------
@@ -431,5 +422,5 @@ async def require_writable(connection: Connection, topic: str, spec: KafkaSpec) 
         if leader >= 0:
             code = await produce(client, leader, topic, number, b"", _PROBE_MS)
             if kafka_errors.for_code(code) is kafka_errors.TopicAuthorizationFailedError:
-                raise WriteDenied(topic, spec)
+                raise WriteDenied(setting, topic, spec)
             return

@@ -1,4 +1,8 @@
-"""Was the consumer group last used by this state? Its advisory offsets carry the name of theirs.
+"""Was the consumer group last used by this state, and is it used by anybody else? Its advisory offsets tell.
+
+They carry the name of the state that committed them. A daemon looks before it commits: where another state's
+name has come after its own, another daemon commits to the same group. Consumers that subscribe are members of
+the group, and brokers then refuse commits of one that is none.
 
 Without a group nothing outside the state directory remembers: one that was lost or restored goes unnoticed.
 """
@@ -6,8 +10,10 @@ Without a group nothing outside the state directory remembers: one that was lost
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+from aiokafka.errors import CommitFailedError
 
 from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.connection import Connection
@@ -16,13 +22,14 @@ from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, worded
 from streamwatch.telemetry import InternalEvent, OffsetsNotRead
 
+_SHOWN: Final = 3
 _MARK = re.compile(r"state=(\S+) commit=(\d+)")
 
 
 class Foreign(NamedTuple):
     """Reason why the group's offsets are not of this state as it is now."""
 
-    cause: Literal["state_lost", "state_restored", "state_replaced"]
+    cause: Literal["state_lost", "state_restored", "state_replaced", "group_shared"]
     what: str
     remedy: str
 
@@ -71,8 +78,51 @@ def foreign(group: str, own: str, theirs: Iterable[str], *, begun: bool) -> Fore
     )
 
 
+OWN_NAME: Final = "give each of them a kafka.group_id of its own"
+
+
+def shared(group: str, own: str, theirs: Iterable[str]) -> Foreign | None:
+    """Tell whether another state has committed to the group since this one did; None if not.
+
+    Parameters
+    ----------
+    group
+        Name of the consumer group.
+    own
+        This state's mark; it has committed to the group before.
+    theirs
+        Texts that the group's offsets have now.
+    """
+    mine = _MARK.fullmatch(own)
+    if mine is None:
+        return None
+    found = [(mark[1], int(mark[2])) for mark in filter(None, map(_MARK.fullmatch, theirs))]
+    others = {name for name, _ in found if name != mine[1]}
+    if any(name == mine[1] and number > int(mine[2]) for name, number in found):
+        what = f"consumer group {group} is used by another daemon at the same time, on a copy of this state"
+        return Foreign("group_shared", what, "end one of them: both evaluate the same records")
+    if not others:
+        return None
+    return Foreign(
+        "group_shared",
+        f"consumer group {group} is used by another daemon at the same time, whose state is "
+        f"{', '.join(sorted(others))}: tools show the lag of either in turn, and a lost state is not noticed",
+        OWN_NAME,
+    )
+
+
+def of_members(group: str, members: Sequence[str] = ()) -> Foreign:
+    """Say that consumers subscribe with the group, so that no position can be committed to it."""
+    named = f" ({', '.join(members[:_SHOWN])})" if members else ""
+    return Foreign(
+        "group_shared",
+        f"consumer group {group} has members{named}, which subscribe: no position can be committed to it",
+        "choose a kafka.group_id that no other program uses",
+    )
+
+
 class Group:
-    """Asks the group once, before anything is committed to it.
+    """Asks the group before anything is committed to it, and now and then whether it is this state's alone.
 
     Parameters
     ----------
@@ -84,6 +134,8 @@ class Group:
         Told if the group was last used by another state; may refuse.
     emit
         Told if the group could not be asked.
+    monotonic
+        Seconds that never go back.
     """
 
     def __init__(
@@ -92,12 +144,40 @@ class Group:
         mark: Callable[[], str],
         losses: DataLossTracker,
         emit: Callable[[InternalEvent], None],
+        monotonic: Callable[[], float],
     ) -> None:
         self._spec = spec
+        self._monotonic = monotonic
         self._offset_metadata = mark
         self._losses = losses
         self._emit = emit
         self._asked = False
+        self._committed = False
+        self._look_at = 0.0
+        self._told: set[str] = set()
+
+    async def commit(self, connection: Connection, positions: Mapping[Partition, int], text: str) -> None:
+        """Leave positions and this state's mark in the group, and see whether anybody else does.
+
+        Raises
+        ------
+        LogLost
+            Somebody does, and `on_data_loss` is `fail`.
+        """
+        if self._committed and self._monotonic() >= self._look_at:
+            self._look_at = self._monotonic() + self._spec.metadata_refresh_ms / 1_000
+            self._tell(shared(str(self._spec.group_id), text, await connection.texts(positions)))
+        try:
+            await connection.commit(positions, text)
+        except CommitFailedError:  # only a group with members refuses so: this daemon is never one
+            self._tell(of_members(str(self._spec.group_id)))
+            raise
+        self._committed = True
+
+    def _tell(self, found: Foreign | None) -> None:
+        if found is not None and found.what not in self._told:
+            self._told.add(found.what)
+            self._losses.foreign(*found)
 
     async def ask(self, connection: Connection, partitions: Iterable[Partition], *, begun: bool) -> None:
         """Read what was committed for these; under `on_data_loss: fail` an answer is waited for."""

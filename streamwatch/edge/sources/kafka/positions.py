@@ -355,6 +355,9 @@ class Assignment:
         self._status = status
         self._background = background
         self._changes_settled = 0
+        self.missing: frozenset[str] | None = None
+        """Of the spec's `required_topics`, those that were not there when topics were last listed; None
+        before that."""
 
     async def settle(self, connection: Connection, listing: Listing) -> None:
         """Read over this connection from where reading stands.
@@ -418,6 +421,8 @@ class Assignment:
 
     def _require_topics(self, listing: Listing) -> None:
         require_topics(self._topics, listing, self._spec.bootstrap_servers)
+        there = {name for name, listed in listing.items() if listed.partitions}
+        self.missing = frozenset(dict(self._spec.required_topics)) - there
 
 
 # Parts of logs that could not be read, told of and passed over.

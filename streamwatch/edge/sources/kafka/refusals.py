@@ -10,12 +10,13 @@ import aiokafka.errors as kafka_errors
 
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 
+AUTHENTICATION: Final = r"(?i)authentication"
 REMEDIES: Final = (
     (
         r"UnsupportedSaslMechanism|IllegalSaslState|AuthenticationMethodNotSupported",
         "kafka.security.mechanism",
     ),
-    (r"(?i)authentication", "kafka.security.username, its password and kafka.security.mechanism"),
+    (AUTHENTICATION, "kafka.security.username, its password and kafka.security.mechanism"),
     (r"CERTIFICATE_VERIFY_FAILED", "kafka.security.ca_file and kafka.security.check_hostname"),
     (r"(?i)certificate", "kafka.security.certificate_file and kafka.security.key_file"),
     (r"GroupAuthorizationFailed", "the right to READ the group kafka.group_id"),
@@ -24,18 +25,44 @@ REMEDIES: Final = (
 """What to look at, by what the client or the brokers said."""
 
 
+class TokenSourceMissing(ValueError):  # noqa: N818 - it names what is the case
+    """The package that makes tokens is not installed."""
+
+
+TOKEN: Final = re.compile(r"Token(Denied|Unavailable): (.+)")
+"""Errors of `tokens` as the client's log has them: kind, and what to change."""
+TOKEN_REFUSED: Final = {
+    "OAUTHBEARER": "kafka.security.oauth.scope and kafka.security.oauth.extensions, and which issuer and "
+    "audience the brokers expect",
+    "AWS_MSK_IAM": "kafka.security.aws_region, the clock of this host, and that the role may do "
+    "kafka-cluster:Connect",
+}
+"""What to look at where brokers refuse a token, by the mechanism."""
+
+
+def of_token(message: str) -> str | None:
+    """Say why there is no token to be let in with; None where that is not the matter."""
+    found = TOKEN.search(message)
+    return None if found is None else found[2]
+
+
 def not_let_in(message: str, spec: KafkaSpec) -> str | None:
     """Say what to change where brokers do not let this client in; None if waiting may help.
 
     Parameters
     ----------
-    said
+    message
         The error, and what the client complained of.
     spec
         Where the brokers are.
     """
-    for pattern, remedy in REMEDIES:
+    if (token := TOKEN.search(message)) is not None:
+        denied = token[1] == "Denied"
+        return f"no token for Kafka at {spec.bootstrap_servers}: {token[2]}" if denied else None
+    by_token = TOKEN_REFUSED.get(spec.sasl_mechanism)
+    for pattern, words in REMEDIES:
         if re.search(pattern, message):
+            remedy = by_token if by_token and pattern == AUTHENTICATION else words
             return (
                 f"Kafka at {spec.bootstrap_servers} does not let this client in: check {remedy} ({message})"
             )
@@ -45,6 +72,7 @@ def not_let_in(message: str, spec: KafkaSpec) -> str | None:
 # What is probably the matter where a connection fails, in words.
 
 
+FAILED: Final = r"(?i)authentication ?failed"
 MEANINGS: Final = (
     (r"Connect call failed|Connection refused", "nothing listens there: check kafka.bootstrap_servers"),
     (
@@ -57,7 +85,7 @@ MEANINGS: Final = (
         "the port asks for no user, and kafka.security.protocol is {protocol}: set {without_user}",
     ),
     (
-        r"(?i)authentication ?failed",
+        FAILED,
         "user or password are wrong: check kafka.security.username and its password",
     ),
     (
@@ -86,6 +114,8 @@ def explanation(said: str, spec: KafkaSpec) -> str | None:
         How it connects.
     """
     protocol = spec.security_protocol
+    if re.search(FAILED, said) and (look_at := TOKEN_REFUSED.get(spec.sasl_mechanism)):
+        return f"the brokers refuse the token: check {look_at}"
     for pattern, meaning in MEANINGS:
         if re.search(pattern, said):
             without_user = "SSL" if protocol.endswith("SSL") else "PLAINTEXT"
@@ -121,11 +151,11 @@ class ReadDenied(Exception):  # noqa: N818 - it names what is the case
 
 
 class WriteDenied(Exception):  # noqa: N818 - it names what is the case
-    """The topic for dead letters, which this user may not write."""
+    """A topic that settings have written to, and this user may not write."""
 
-    def __init__(self, topic: str, spec: KafkaSpec) -> None:
+    def __init__(self, setting: str, topic: str, spec: KafkaSpec) -> None:
         super().__init__(
-            f"kafka.dead_letter_topic {topic!r} on {spec.bootstrap_servers} may not be written by "
+            f"{setting} {topic!r} on {spec.bootstrap_servers} may not be written by "
             f"{_who(spec)}: grant WRITE, such as `kafka-acls.sh --bootstrap-server … --add --allow-principal "
             f"{_principal(spec)} --operation Write --topic {topic}`"
         )
@@ -136,12 +166,18 @@ def _listed(topics: Sequence[str]) -> str:
 
 
 def _who(spec: KafkaSpec) -> str:
+    if spec.security_protocol.startswith("SASL") and spec.sasl_mechanism == "AWS_MSK_IAM":
+        return "the IAM role of this process"
+    if spec.security_protocol.startswith("SASL") and spec.oauth is not None:
+        return f"the principal of client {spec.oauth.client_id!r}"
     if spec.security_protocol.startswith("SASL") and spec.username:
         return f"user {spec.username!r}"
     return "the client certificate's name" if spec.certfile else "an anonymous client"
 
 
 def _principal(spec: KafkaSpec) -> str:
+    if spec.security_protocol.startswith("SASL") and spec.sasl_mechanism in TOKEN_REFUSED:
+        return "User:<subject of the token>"
     if spec.security_protocol.startswith("SASL") and spec.username:
         return f"User:{spec.username}"
     return "User:<name in the certificate>" if spec.certfile else "User:ANONYMOUS"

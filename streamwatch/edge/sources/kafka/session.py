@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from streamwatch.edge.sources.kafka.client import ClientLogCapture
 from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection, TopicsMissing, require_topics
 from streamwatch.edge.sources.kafka.data_loss import ReadingEnded
 from streamwatch.edge.sources.kafka.fetching import Backoff
-from streamwatch.edge.sources.kafka.refusals import explanation, not_let_in
+from streamwatch.edge.sources.kafka.refusals import TokenSourceMissing, explanation, not_let_in, of_token
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listing, worded
 
@@ -58,14 +58,17 @@ class Session:
         TopicsMissing
             A topic is absent twice.
         ReadingEnded
-            For `denied_ms`, brokers did nothing but refuse to let this client in.
+            For `denied_ms`, brokers did nothing but refuse to let this client in; or a package that makes
+            tokens is missing.
         """
         self._client_log.attach()
         missed = False
         refused_since: float | None = None
         while True:
             try:
-                return await self._connect()
+                return await self._connect(dict(self._spec.required_topics))
+            except TokenSourceMissing as error:
+                raise ReadingEnded(str(error)) from None
             except CONNECTION_ERRORS as error:
                 now = asyncio.get_running_loop().time()
                 refusal = not_let_in(worded(error) + self._client_log.last, self._spec)
@@ -126,12 +129,14 @@ class Session:
             await self._parting.close(timeout_seconds / 2)
         self._client_log.detach()
 
-    async def _connect(self) -> None:
+    async def _connect(self, required: Mapping[str, str] | None = None) -> None:
+        """Make a connection to read over; `required` are further topics, with their settings."""
         connection = Connection(self._spec)
         try:
             await connection.open()
             listing = await connection.listing()
-            require_topics(self._topics, listing, self._spec.bootstrap_servers)
+            topics = [*self._topics, *(required or {})]
+            require_topics(topics, listing, self._spec.bootstrap_servers, required)
             await self._settle(connection, listing)
         except BaseException:
             await connection.close(self._spec.stop_timeout_ms / 4_000)
@@ -160,4 +165,5 @@ class Session:
         client_error, self._client_log.last = self._client_log.last, ""
         words = explanation(client_error, self._spec)
         said = client_error.rstrip(" :") if words is None else f"{client_error.rstrip(' :')}: {words}"
+        said = of_token(client_error) or said
         return f" ({said})" if said else ""

@@ -104,8 +104,8 @@ class KafkaSource:
         self._partition_positions = PartitionPositions(
             spec, self._topics, self._losses, emit, wall, topics_since_ms
         )
-        self._group = Group(spec, offset_metadata, self._losses, emit)
-        self._background = BackgroundTasks(spec, self._health, emit, monotonic)
+        self._group = Group(spec, offset_metadata, self._losses, emit, monotonic)
+        self._background = BackgroundTasks(spec, self._health, self._group, emit, monotonic)
         self._partition_status = PartitionStatus(self._health, spec.watermark_grace_ms, monotonic)
         self._session = Session(spec, self._topics, self._health, self._begin, jitter)
         self._assignment = Assignment(
@@ -258,7 +258,11 @@ class KafkaSource:
 
     def families(self, counts: DataLossCounters | None) -> Sequence[Family]:
         """Series of the brokers and of what was lost of their logs."""
-        return source_families(counts, up=self.up)
+        families = source_families(counts, up=self.up)
+        missing = self._assignment.missing
+        if not self._spec.required_topics or missing is None:
+            return families
+        return [*families, single("dead_letter_topic_missing", float(bool(missing)))]
 
     async def stop(self) -> None:
         """Leave within about `stop_timeout_ms`, whatever state the brokers are in."""

@@ -8,7 +8,24 @@ from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-SaslMechanism: TypeAlias = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+SaslMechanism: TypeAlias = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"]
+"""Ways of proving who one is; the last is OAUTHBEARER with a token that AWS's signer makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthSpec:
+    """Endpoint that grants tokens to a client by its credentials (RFC 6749, section 4.4)."""
+
+    token_url: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    scope: str | None = None
+    extensions: tuple[tuple[str, str], ...] = ()
+    """Names and values sent to brokers beside each token (KIP-342)."""
+    cafile: str | None = None
+    """PEM file of the authorities trusted to sign the endpoint's certificate; None trusts the system's."""
+    timeout_seconds: float = 8.0
+    """How long the endpoint is waited for; less than `KafkaSpec.request_timeout_ms`, so that it is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +94,10 @@ class KafkaSpec:
     sasl_mechanism: SaslMechanism = "PLAIN"
     username: str | None = None
     password: str | None = field(default=None, repr=False)
+    oauth: OAuthSpec | None = None
+    """Where tokens come from, with OAUTHBEARER."""
+    aws_region: str | None = None
+    """Region of the cluster, with AWS_MSK_IAM."""
     cafile: str | None = None
     """PEM file of the authorities trusted to sign the brokers' certificates; None trusts the system's."""
     certfile: str | None = None
@@ -117,4 +138,6 @@ class KafkaSpec:
     backoff_initial_ms: int = 250
     backoff_max_ms: int = 10_000
     commit_interval_ms: int = 5_000
+    required_topics: tuple[tuple[str, str], ...] = ()
+    """Topics that are not read and yet have to exist at the start, each with the key of its setting."""
     stop_timeout_ms: int = 3_000

@@ -21,6 +21,7 @@ from rocksdict import (
     BlockBasedIndexType,
     BlockBasedOptions,
     Cache,
+    Checkpoint,
     DBCompressionType,
     DBRecoveryMode,
     Options,
@@ -331,6 +332,14 @@ class Database:
         with failures(self.directory):
             self._database.flush_wal(True)
 
+    def copy_to(self, directory: Path) -> None:
+        """Copy what was written before to a new directory; files that never change are linked.
+
+        On another file system they are copied.
+        """
+        with failures(directory):
+            Checkpoint(self._database).create_checkpoint(str(directory))
+
     def compact(self) -> None:
         """Merge everything, so that nothing overwritten takes room."""
         with failures(self.directory):
@@ -379,6 +388,7 @@ _NUMBER = Struct(">Q")
 STATE_KEY: Final = b"state"
 IDENTITY_KEY: Final = b"identity"
 SECTION_PREFIX: Final = b"section/"
+PUBLICATION_PREFIX: Final = b"publication/"
 
 
 def number_key(number: int) -> bytes:
@@ -394,7 +404,7 @@ def key_number(key: bytes) -> int:
 # Manifest of a state, in the family `meta`.
 
 
-SCHEMA = 6
+SCHEMA = 8
 """Of everything on disk; a change of meaning is a new number. Until the first release, a state of an older
 one is refused."""
 
@@ -429,6 +439,11 @@ def identity_of(database: Database) -> str | None:
 def sections_of(database: Database) -> dict[str, bytes]:
     """Sections of a commit, by name."""
     return {key.decode(): value for key, value in prefixed(database, SECTION_PREFIX)}
+
+
+def publications_of(database: Database) -> dict[int, bytes]:
+    """Collect what commits have for topics of results and have not removed, by commit number."""
+    return {key_number(key): value for key, value in prefixed(database, PUBLICATION_PREFIX)}
 
 
 def prefixed(database: Database, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:

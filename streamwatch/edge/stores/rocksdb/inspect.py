@@ -28,10 +28,12 @@ from streamwatch.edge.stores.rocksdb.database import (
     identity_of,
     key_number,
     manifest_of,
+    publications_of,
     sections_of,
     size_on_disk,
 )
 from streamwatch.edge.stores.rocksdb.opening import (
+    CONFIG,
     FORMAT,
     LOCK,
     Format,
@@ -48,7 +50,6 @@ from streamwatch.edge.stores.rocksdb.opening import (
 # only.
 
 
-CONFIG: Final = "rocksdict-config.json"
 _ATTEMPTS: Final = 5
 _CACHE_BYTES: Final = 32 * MEBIBYTE
 
@@ -188,6 +189,11 @@ class Inspection:
         """Time at which the directory was made, or copied to where it is."""
         path = self.directory / "IDENTITY"
         return (path if path.exists() else self.directory / FORMAT).stat().st_mtime
+
+    def publications(self) -> Mapping[int, bytes]:
+        """Collect what commits have for topics of results, by commit number, ascending."""
+        with self.reader.named():
+            return publications_of(self._database)
 
     def journal(self) -> Iterator[tuple[int, bytes]]:
         """Entries by commit."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import struct
 import uuid
 from collections.abc import Generator
@@ -32,7 +33,8 @@ from streamwatch.edge.stores.rocksdb.database import (
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 
 FORMAT: Final = "format.json"
-_NO_STRANGERS: Final = ("lost+found", "rocksdict-config.json", "LOG")
+CONFIG: Final = "rocksdict-config.json"
+_NO_STRANGERS: Final = ("lost+found", CONFIG, "LOG")
 """Of a volume, and what is written before RocksDB begins: a start that failed in between left it alone."""
 
 
@@ -170,6 +172,29 @@ def write_format(directory: Path, what: Format) -> None:
     written.replace(directory / FORMAT)
     for parent in (directory, directory.parent):
         _sync(parent)
+
+
+def copy_format(directory: Path, copy: Path) -> None:
+    """Make a copy of a database a state, on the disk for good.
+
+    Raises
+    ------
+    StateFailed
+        If the disk fails.
+    """
+    try:
+        written = read_format(directory)
+        if written is None:
+            raise StateGone(f"the state in {directory} was removed while it was copied")
+        config = directory / CONFIG
+        if config.exists():
+            shutil.copyfile(config, copy / CONFIG)
+        copy.chmod(0o700)
+        for path in copy.iterdir():
+            _sync(path)
+        write_format(copy, written)
+    except OSError as error:
+        raise translated(error, copy) from error
 
 
 def _sync(directory: Path) -> None:

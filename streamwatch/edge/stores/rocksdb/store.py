@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from rocksdict import WriteBatch
@@ -21,6 +22,7 @@ from streamwatch.edge.stores.rocksdb.database import (
     COLD_RUNS,
     FAMILIES,
     IDENTITY_KEY,
+    PUBLICATION_PREFIX,
     SECTION_PREFIX,
     STATE_KEY,
     Database,
@@ -30,9 +32,15 @@ from streamwatch.edge.stores.rocksdb.database import (
     key_number,
     manifest_of,
     number_key,
+    publications_of,
     sections_of,
 )
-from streamwatch.edge.stores.rocksdb.opening import Presence, closed_on_failure, open_database
+from streamwatch.edge.stores.rocksdb.opening import (
+    Presence,
+    closed_on_failure,
+    copy_format,
+    open_database,
+)
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 
 # Cold runs in RocksDB: blocks, filters and dead bits are values of a family of their own.
@@ -180,6 +188,7 @@ class RocksStore:
             {key.decode(): value for key, value in items("outbox")},
             items("columns"),
             self._runs,
+            publications_of(self._database),
         )
 
     def commit(self, changes: CommitBatch) -> None:
@@ -197,6 +206,11 @@ class RocksStore:
             batch[STATE_KEY] = encoded(StoreManifest(number))
             for name, section in changes.sections.items():
                 batch[SECTION_PREFIX + name.encode()] = section
+            publications = {
+                PUBLICATION_PREFIX + number_key(commit): value
+                for commit, value in changes.publications.items()
+            }
+            self._replace("meta", publications, batch)
         self._commits = number
 
     def _write_journal(self, number: int, changes: CommitBatch, batch: WriteBatch) -> None:
@@ -220,6 +234,12 @@ class RocksStore:
         """Flush the write-ahead log; what was flushed to files that nobody can find is not durable."""
         self._database.flush()
         self._presence.require()
+
+    def copy_to(self, directory: Path) -> None:
+        """Copy the last commit to a new directory, from which a store can be opened."""
+        self._presence.require()
+        self._database.copy_to(directory)
+        copy_format(self._database.directory, directory)
 
     def families(self) -> Sequence[Family]:
         """Room that everything takes; the join tells how many entries there are."""

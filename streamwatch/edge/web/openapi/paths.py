@@ -10,7 +10,10 @@ from streamwatch.edge.web.documents import Index, Route
 from streamwatch.edge.web.json_text import JSON, encode
 from streamwatch.edge.web.openapi.schemas import Schema, ref
 from streamwatch.edge.web.routes.json_api import DEFAULT_LIMIT
+from streamwatch.edge.web.routes.listing import PAGE, SORTS
 
+_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 128}
+_SWITCH: Schema = {"type": "string", "enum": ["0", "1"], "default": "0"}
 _STATUS = {"BadRequest": "400", "Unauthorized": "401", "NotFound": "404", "TooMany": "503"}
 
 
@@ -19,8 +22,21 @@ def paths() -> Schema:
     model = [{"$ref": "#/components/parameters/model"}]
     return {
         "/api/v1/models": _get("Every number of every model", "Models", tag="models"),
+        "/api/v1/worse": _get(
+            "Models that are worse than no change or the majority, of which few are expected to be false",
+            "Worse",
+            tag="models",
+            parameters=[
+                _query(
+                    "share",
+                    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.05},
+                    "Largest expected share of pairs listed falsely",
+                ),
+            ],
+            errors=("BadRequest",),
+        ),
         "/api/v1/models/{model}": _get(
-            "Every number of one model; `.` and `..` are asked for as %252E and %252E%252E",
+            "Every number of one model; `.` and `..` are asked for as `%252E` and `%252E%252E`",
             "Model",
             tag="models",
             parameters=model,
@@ -48,8 +64,58 @@ def paths() -> Schema:
             errors=("NotFound",),
         ),
         "/api/v1/overview": _get("One short row for every model, and the latest alarms", "Overview"),
+        "/api/v1/list": _get(
+            "Rows of the overview as the status page shows them: found, sorted, in pages or groups",
+            "Listing",
+            parameters=[
+                _query(
+                    "sort", {"type": "string", "enum": list(SORTS), "default": "attention"}, "Order of rows"
+                ),
+                _query(
+                    "order",
+                    {"type": "string", "enum": ["ascending", "descending"], "default": "ascending"},
+                    "Its direction; models without the value come last in both",
+                ),
+                _query(
+                    "filter",
+                    _NAME,
+                    "Only models whose name or labels (team=payments) contain this, whatever the case",
+                ),
+                _query("prefix", _NAME, "Only models of this group"),
+                _query("model", _NAME, "Only this model"),
+                _query("label", _NAME, "Only models with this label: team=payments"),
+                _query(
+                    "group", _SWITCH, "1: groups of models by the beginning of their names, instead of rows"
+                ),
+                _query("first", {"type": "integer", "minimum": 0, "default": 0}, "Place of the first row"),
+                _query(
+                    "rows",
+                    {"type": "integer", "minimum": 1, "maximum": 999, "default": PAGE},
+                    "At most so many",
+                ),
+                _query("details", _SWITCH, "1: whole rows, not rounded"),
+                _query("lines", _SWITCH, "1: with accuracy and both baselines over the last hours"),
+            ],
+            errors=("BadRequest",),
+        ),
         "/api/v1/comparisons": _get(
             "Every comparison of two models on the same ids", "Comparisons", tag="models"
+        ),
+        "/api/v1/comparisons/{champion}/{challenger}/verdict": _get(
+            "One comparison, for who decides whether the challenger takes the champion's place",
+            "ComparisonVerdict",
+            tag="models",
+            parameters=[
+                {
+                    "name": name,
+                    "in": "path",
+                    "required": True,
+                    "schema": {"type": "string"},
+                    "example": example,
+                }
+                for name, example in (("champion", "fraud-v3"), ("challenger", "fraud-v4"))
+            ],
+            errors=("NotFound",),
         ),
         "/api/v1/comparisons/{champion}/history": _get(
             "The recent past of a champion's comparisons, as kept in memory: at most 600 points",
@@ -73,11 +139,11 @@ def paths() -> Schema:
         ),
         "/api/v1/stream": {
             "get": {
-                "summary": "The overview, kept up to date by server-sent events",
+                "summary": "News of every report, as server-sent events",
                 "description": (
-                    "First an event `overview` (schema Overview), then after every report an event `report` "
-                    "(schema Changes); the id is the report's time in milliseconds. A comment every 15 s "
-                    "keeps the connection alive. Who reconnects is given the whole picture again."
+                    "An event `report` (schema News) at once and after every report: its time, the number of "
+                    "models, and the alarms raised since the event before. The id is the report's time in "
+                    "milliseconds. A comment every 15 s keeps the connection alive."
                 ),
                 "tags": ["overview"],
                 "responses": {
@@ -180,7 +246,7 @@ def paths() -> Schema:
 def errors() -> Schema:
     """Answers that several routes share."""
     descriptions = {
-        "BadRequest": "A query parameter is none",
+        "BadRequest": "A query parameter has a value that is not allowed",
         "NotFound": "No such model",
         "TooMany": "Too many are served already; Retry-After says when to come back",
         "Unauthorized": "A bearer token is needed",

@@ -5,7 +5,7 @@
     {"published_timestamp_seconds": 1760000000.5, "forgetting": "fading:0.999", "rule": "better: …",
      "comparisons": [{"champion": "fraud-v3", "challenger": "fraud-v4", "pairs": 1200,
                       "last_pair_timestamp_seconds": 1759999990.0,
-                      "verdict": "better", "verdict_since_timestamp_seconds": 1759990000.0,
+                      "basis": "labels", "verdict": "better", "verdict_since_timestamp_seconds": 1759990000.0,
                       "verdict_since_pair": 17, "lead": 0.06, "lead_lower": 0.03, "lead_upper": 0.09,
                       "evidence": {"better": 0.0, "worse": 0.0}, "lead_dispersion": 1.1,
                       "measures": {"landmark": {"q": 0.31, "mcnemar": 21.4, "mcnemar_calibrated": 21.4,
@@ -13,7 +13,9 @@
                                                 "champion_right_alone": 20, "challenger_right_alone": 90,
                                                 "effective_sample_size": 1200}}}]}
 
-By champion, the challenger that leads most first. Positive numbers speak for the challenger. Q and McNemar's
+By champion, the challenger that leads most first. Positive numbers speak for the challenger. Where labels are
+late, verdict, evidence and lead are by cohorts of prediction time once enough of them are judged (`basis`),
+and those in the order of labels are under `labels`; until then they are `provisional`. Q and McNemar's
 statistic describe: watched all the time they pass any level in the end, which the verdict does not. Undefined
 values are absent. `forgetting` is the one that the page shows first.
 """
@@ -25,18 +27,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from streamwatch.core.metrics.series import Family, Histogram, Report
-from streamwatch.edge.web.documents import Comparison, Comparisons, Folds
+from streamwatch.edge.web.documents import Comparison, Comparisons, ComparisonVerdict, Folds
 from streamwatch.edge.web.json_text import JSON, encode, number
+from streamwatch.edge.web.ports import named
 from streamwatch.edge.web.routes.json_api import COMPARISON_NAMES, VERDICTS
 from streamwatch.edge.web.routes.overview import main_forgetting
 
 RULE = (
     "better or worse: currently, of the challenger beside the champion on the same ids, by the utility that "
     "monitors.utility sets for the champion; open: neither is shown. If losses do not "
-    "depend on earlier ones, a comparison's verdict is false within monitors.verdict_outcomes pairs with "
+    "depend on earlier ones, and delays keep their law (basis cohorts) or do not depend on which model is "
+    "right (basis labels), a comparison's verdict is false within monitors.verdict_outcomes pairs with "
     "probability monitors.confidence_delta at most, however often one looks"
 )
 _PREFIX = "comparison_"
+_OF_COHORTS = "cohort_"
+_JUDGED = (
+    *("verdict", "verdict_since_timestamp_seconds", "verdict_since_pair"),
+    *("lead", "lead_lower", "lead_upper", "lead_dispersion", "evidence"),
+)
+"""What there is in the order of labels and by cohorts, except the number of a pair."""
 
 
 class ComparisonsExporter:
@@ -63,6 +73,38 @@ class ComparisonsExporter:
         return encode(Comparisons(published, shown_forgetting(families), RULE, compared))
 
 
+class ComparisonVerdictExporter:
+    """`/api/v1/comparisons/{champion}/{challenger}/verdict`: one comparison, for who decides on a promotion.
+
+    Names are percent-encoded; 404 for two models that are not compared.
+    """
+
+    routes: Sequence[str] = ("/api/v1/comparisons/{champion}/{challenger}/verdict",)
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    public = False
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """JSON, whatever is asked for."""
+        del accept, asked
+        return JSON
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes | None:
+        """The comparison; None where there is none."""
+        del live, media_type
+        if report is None:
+            return None
+        compared = comparisons_of(report.families)
+        names = {str(each[side]) for each in compared for side in ("champion", "challenger")}
+        pair = tuple(named(asked[side], lambda: names) for side in ("champion", "challenger"))
+        found = next((each for each in compared if (each["champion"], each["challenger"]) == pair), None)
+        if found is None:
+            return None
+        return encode(ComparisonVerdict(report.published_ms / 1000, RULE, cast("Comparison", found)))
+
+
 def comparisons_of(families: Iterable[Family]) -> list[dict[str, object]]:
     """Every comparison that a report has series of, as documents: by champion, the largest lead first."""
     found: dict[tuple[str, str], dict[str, object]] = {}
@@ -71,12 +113,17 @@ def comparisons_of(families: Iterable[Family]) -> list[dict[str, object]]:
             continue
         name = family.name.removeprefix(_PREFIX).removesuffix("_total")
         label = family.labels[2] if len(family.labels) > 2 else None
+        by_cohorts = name.startswith(_OF_COHORTS)
+        name = name.removeprefix(_OF_COHORTS)
         for (challenger, champion, *more), value in family.samples:
             if isinstance(value, Histogram) or math.isnan(value):
                 continue
             document = found.setdefault(
                 (champion, challenger), {"champion": champion, "challenger": challenger}
             )
+            if by_cohorts:
+                document = document.setdefault("cohorts", {})
+                assert isinstance(document, dict)  # noqa: S101 - made so above
             if label is None:
                 document[name] = number(value)
                 continue
@@ -87,11 +134,29 @@ def comparisons_of(families: Iterable[Family]) -> list[dict[str, object]]:
             else:
                 branch.setdefault(more[0], {})[name] = number(value)
     for document in found.values():
-        verdict = document.get("verdict", 0)
-        document["verdict"] = VERDICTS[int(verdict) if isinstance(verdict, int | float) else 0]
         document.setdefault("measures", {})
         document.setdefault("evidence", {})
+        _judge(document, cast("dict[str, object]", document.pop("cohorts", {})))
     return sorted(found.values(), key=_order)
+
+
+def _judge(document: dict[str, Any], cohorts: dict[str, Any]) -> None:
+    """Say the verdict by cohorts if there is one to be told, and else the one in the order of labels."""
+    document["verdict"] = VERDICTS[int(document.get("verdict", 0))]
+    document["basis"] = "labels"
+    if "headline" not in cohorts:
+        if cohorts:
+            document["provisional"] = True
+        return
+    by_labels = {name: document.pop(name) for name in _JUDGED if name in document}
+    verdict = int(cohorts["headline"])
+    document |= {name: cohorts[name] for name in _JUDGED if name in cohorts}
+    document["basis"], document["verdict"], document["labels"] = "cohorts", VERDICTS[verdict], by_labels
+    document["retracted"] = cohorts.get("verdict_retracted", 0)
+    if "age_seconds" in cohorts:
+        document["age_seconds"] = cohorts["age_seconds"]
+    if verdict:
+        document["status"] = "confirmed" if cohorts.get("verdict_confirmed") else "early"
 
 
 def shown_forgetting(families: Iterable[Family]) -> str | None:

@@ -24,7 +24,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.past import HOUR_S, Stretches, merged, tiers
 from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Report, Sample
 from streamwatch.core.specs import HEADLINE
-from streamwatch.edge.web.documents import ComparedPoints, ComparisonHistory, History, Past
+from streamwatch.edge.web.documents import ComparedPoints, ComparisonHistory, History, Line, Lines, Past
 from streamwatch.edge.web.json_text import JSON, encode
 from streamwatch.edge.web.ports import named
 from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
@@ -46,6 +46,9 @@ TIER_SECONDS = (0.9, 15.0, 180.0)
 """Least time between two points of a tier; reports a second apart are all kept in the first."""
 TIER_POINTS = 200
 MAX_VALUES = 8_000_000
+LINE_SECONDS = 6 * 3_600
+LINE_POINTS = 40
+"""What the page draws of a model in its list."""
 MAX_CLASSES = 8
 """Class names whose shares are kept, of all models together: each costs two numbers a model and point."""
 
@@ -53,7 +56,7 @@ _EVERY_FORGETTING = {"accuracy_ratio"}
 _MAIN_FORGETTING = {"kappa", "kappa_majority", "kappa_persistent", "kappa_plus"}
 _NAMED = {
     "accuracy_bound_ratio": ("bound", {LOWER, UPPER}),
-    "baseline_accuracy_ratio": ("baseline", {"persistent", "majority"}),
+    "baseline_accuracy_ratio": ("baseline", {"persistent", "persistent_at_prediction", "majority"}),
     "lead": ("opponent", {HEADLINE}),
     "lead_lower": ("opponent", {HEADLINE}),
     "lead_upper": ("opponent", {HEADLINE}),
@@ -133,6 +136,37 @@ class HistoryExporter:
             History(model, self._forgetting, [frame.published_ms / 1000 for frame in frames], series)
         )
 
+    def lines(self, models: Mapping[str, str]) -> Lines:
+        """Accuracy and both baselines of some models over the last hours, at the ends of equal stretches.
+
+        `models` names, for each, the baseline that is its no change.
+        """
+        merged = self._merged()
+        if not merged:
+            return Lines([], {})
+        newest_ms = merged[-1].published_ms
+        oldest_ms = max(merged[0].published_ms, newest_ms - LINE_SECONDS * 1000)
+        width_ms = max(1.0, (newest_ms - oldest_ms) / LINE_POINTS)
+        last = {
+            int((newest_ms - f.published_ms) // width_ms): f for f in merged if f.published_ms >= oldest_ms
+        }
+        frames = list(dict(sorted(last.items(), reverse=True)).values())
+        columns = {
+            "accuracy": self._columns.get(("accuracy_ratio", str(self._forgetting))),
+            "majority": self._columns.get(("baseline_accuracy_ratio", "majority")),
+        }
+        by_baseline = {
+            baseline: self._columns.get(("baseline_accuracy_ratio", baseline)) for baseline in models.values()
+        }
+        found = {
+            model: {
+                name: [_at(frame, model, column) for frame in frames]
+                for name, column in {**columns, "no_change": by_baseline[baseline]}.items()
+            }
+            for model, baseline in models.items()
+        }
+        return Lines([frame.published_ms / 1000 for frame in frames], cast("dict[str, Line]", found))
+
     def _merged(self) -> list[Frame]:
         """Points of all tiers in order of time, each once."""
         return [
@@ -179,6 +213,15 @@ class HistoryExporter:
                 self._classes[name] = None
             column = (family.name, name)
             yield row, self._columns.setdefault(column, len(self._columns)), value
+
+
+def _at(frame: Frame, model: str, column: int | None) -> float | None:
+    """The value of a model, with the digits of a picture; None where it is undefined."""
+    row = frame.rows.get(model)
+    if row is None or column is None or column >= frame.values.shape[1]:
+        return None
+    value = float(frame.values[row, column])
+    return round(value, 3) if math.isfinite(value) else None
 
 
 class Tier:

@@ -4,12 +4,15 @@
 
     {"published_timestamp_seconds": 1760000000.5, "forgetting": "fading:0.999", "rule": "better: …",
      "models": {"m": {"outcomes": 1200, "accuracy": 0.91, "lower": 0.88, "upper": 0.94,
-                      "effective_sample_size": 1100.0, "persistent": 0.85, "majority": 0.6, "kappa_plus": 0.5,
+                      "effective_sample_size": 1100.0, "no_change": 0.85, "majority": 0.6, "kappa_plus": 0.5,
                       "verdict": "better", "verdict_since_timestamp_seconds": 1759990000.0,
                       "verdict_since_outcome": 17, "lead": 0.06, "lead_lower": 0.03, "lead_upper": 0.09,
                       "alarms": 2, "last_alarm_timestamp_seconds": 1759999990.0,
+                      "last_prediction_timestamp_seconds": 1760000000.1,
+                      "last_label_timestamp_seconds": 1759999998.9,
                       "delay_median_seconds": 1.2, "delay_p90_seconds": 3.4, "pending": 17,
                       "joined": 0.97, "warning": "no label has matched any of 120 predictions",
+                      "warning_page": "deploy/runbooks/NothingJoins.md",
                       "trouble": "incident", "incidents": 1, "incident_severity": "warning",
                       "incident_since_timestamp_seconds": 1759999990.0,
                       "verdict_before": "open", "verdict_changed_timestamp_seconds": 1759990100.0,
@@ -19,18 +22,21 @@
 `verdict` is by cohorts of prediction time where `monitors.cohort_verdicts` keeps these and one is there
 (`headline`); `verdict_opponent` (`persistent_at_prediction` or `majority`), `verdict_status` (`early` or
 `confirmed`) and `verdict_age_seconds`, the age at which predictions are judged, are there then.
+`no_change` is the accuracy of the opponent that the verdict means: by cohorts the last label known when the
+prediction was made, in the order of labels the previous label (`no_change_of`).
 `verdict_provisional` (1) says that there is none yet: the verdict is the one in the order of labels.
 `labels_sampled_ratio` is there where labels are asked for with a known probability: accuracy, verdict and
 lead are then from labels weighted by it (`headline`), and there is no baseline.
 
 `trouble` is the first that holds of worse, incident, warning, open and better: the order in which models need
 a look (`trouble`). `joined` is the share of predictions that have met their label so far. `warning` says what
-is silently wrong, `waiting` why a model that predicts has no outcome yet. `verdict_before` is the verdict
-before the last change of it that is among the recent alarms.
-`first_horizon_ends_timestamp_seconds` is there until the first prediction is one horizon old: until then only
-quick labels are in. `labels_assumed_as` is there where predictions without a label count as a class
-(`join.on_expiry`). `evaluation_since_timestamp_seconds` is there once a setting was changed that decides how
-outcomes of the model are made. Undefined values are absent. `alarms` are the latest, newest first.
+is silently wrong, `warning_page` which page of the documentation says what to do about it, `waiting` why a
+model that predicts has no outcome yet. `verdict_before` is the verdict before the last change of it that is
+among the recent alarms. `first_horizon_ends_timestamp_seconds` is there until the first prediction is one
+horizon old, or observed delays show that hardly any label takes longer: until then only quick labels are in.
+`labels_assumed_as` is there where predictions without a label count as a class (`join.on_expiry`).
+`evaluation_since_timestamp_seconds` is there once a setting was changed that decides how outcomes of the
+model are made. Undefined values are absent. `alarms` are the latest, newest first.
 """
 
 from __future__ import annotations
@@ -69,7 +75,7 @@ REPLACED = (
 """Fields of a row that are about the verdict in the order of labels, and not shown beside this one."""
 
 UNWEIGHTED = (
-    *("accuracy", "lower", "upper", "effective_sample_size", "persistent", "majority", "kappa_plus"),
+    *("accuracy", "lower", "upper", "effective_sample_size", "no_change", "majority", "kappa_plus"),
     *("verdict_provisional", "verdict_status", "verdict_age_seconds", *REPLACED),
     *("verdict_before", "verdict_changed_timestamp_seconds"),
 )
@@ -161,37 +167,44 @@ def trouble_of(row: Mapping[str, float | str]) -> Trouble:
     return "better" if row.get("verdict") == "better" else "open"
 
 
-def warning_of(details: Mapping[str, object]) -> str:
-    """Say what is silently wrong with a model; empty if nothing is."""
-    warnings: list[str] = []
+RUNBOOKS: Final = "deploy/runbooks/"
+"""Where pages of the documentation on alerts are."""
+
+
+def warnings_of(details: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Say what is silently wrong with a model: in words, and the page of the documentation about it."""
+    warnings: list[tuple[str, str]] = []
     predicted = detail_at(details, "classes_disjoint", "predicted_class")
     true = detail_at(details, "classes_disjoint", "true")
     if isinstance(predicted, list | tuple) and isinstance(true, list | tuple):
-        warnings.append(
+        said = (
             f"predicted classes ({', '.join(map(str, predicted))}) and true classes "
             f"({', '.join(map(str, true))}) have nothing in common"
         )
+        warnings.append((said, f"{RUNBOOKS}ClassesDisjoint.md"))
     scores = detail_at(details, "scores_as_classes", "predicted_class")
     if isinstance(scores, list | tuple):
-        warnings.append(
+        said = (
             f"predicted classes are scores ({', '.join(map(str, scores))}): map them as prediction: "
             "{score: …, threshold: …, above: …, below: …}"
         )
+        warnings.append((said, f"{RUNBOOKS}ScoresAsClasses.md"))
     predictions = detail_at(details, "nothing_joins", "predictions")
     if isinstance(predictions, int):
-        warnings.append(f"no label has matched any of {predictions:,} predictions")
+        said = f"no label has matched any of {predictions:,} predictions"
+        warnings.append((said, f"{RUNBOOKS}NothingJoins.md"))
     arrived = detail_at(details, "sampled_labels", "arrived_ratio")
     if isinstance(arrived, float):
         if detail_at(details, "sampled_labels", "labels_missing") is True:
-            warnings.append(
+            said = (
                 f"only {arrived:.0%} of the labels that were asked for have come, of predictions whose "
                 "labels should be there: estimates hold only if labels are lost regardless of the outcome"
             )
+            warnings.append((said, "docs/sampled-labels.md"))
         if detail_at(details, "sampled_labels", "probabilities_differ") is True:
-            warnings.append(
-                "labels are not asked for as often as label_probability says: estimates are wrong"
-            )
-    return "; ".join(warnings)
+            said = "labels are not asked for as often as label_probability says: estimates are wrong"
+            warnings.append((said, "docs/sampled-labels.md"))
+    return warnings
 
 
 CAVEATS: Final = (
@@ -228,6 +241,15 @@ def incidents_of(details: Mapping[str, object]) -> dict[str, float | str]:
         "incident_severity": severity,
         "incident_since_timestamp_seconds": started,
     }
+
+
+def labels_of(details: Mapping[str, object]) -> dict[str, float | str]:
+    """Labels that settings give to the model, as a text in a row; empty without any."""
+    labels = details.get("labels")
+    if not isinstance(labels, Mapping):
+        return {}
+    pairs = cast("Mapping[str, str]", labels).items()
+    return {"labels": ", ".join(f"{name}={value}" for name, value in pairs)}
 
 
 def verdict_changes(alarms: Sequence[Alarm]) -> dict[str, dict[str, float | str]]:
@@ -303,6 +325,7 @@ _FORGETTING = {
     "effective_sample_size": "effective_sample_size",
     "kappa_plus": "kappa_plus",
 }
+_AT_PREDICTION = "persistent_at_prediction"
 _JUDGED = (
     "verdict_since_timestamp_seconds",
     "verdict_since_outcome",
@@ -313,7 +336,8 @@ _JUDGED = (
 _NAMED = {
     ("accuracy_bound_ratio", LOWER): "lower",
     ("accuracy_bound_ratio", UPPER): "upper",
-    ("baseline_accuracy_ratio", "persistent"): "persistent",
+    ("baseline_accuracy_ratio", "persistent"): "no_change",
+    ("baseline_accuracy_ratio", "persistent_at_prediction"): _AT_PREDICTION,
     ("baseline_accuracy_ratio", "majority"): "majority",
     ("verdict", HEADLINE): "verdict",
     **{(name, HEADLINE): name for name in _JUDGED},
@@ -321,11 +345,17 @@ _NAMED = {
 _JOINED, _ACCEPTED = "model_predictions_joined_total", "model_predictions_total"
 _INVALID = "model_records_invalid_total"
 _LAST_PREDICTION, _LAST_LABEL = "last_prediction_timestamp_seconds", "last_label_timestamp_seconds"
-_BESIDE = {_JOINED, _ACCEPTED, _INVALID, _LAST_PREDICTION, _LAST_LABEL}
+_BESIDE = {_JOINED, _ACCEPTED, _INVALID}
 """Families that are not read sample by sample."""
-_READ = {"alarms_total", "last_alarm_timestamp_seconds", "label_delay_seconds", *_PLAIN, *_FORGETTING} | {
-    name for name, _ in _NAMED
-}
+_READ = {
+    _LAST_PREDICTION,
+    _LAST_LABEL,
+    "alarms_total",
+    "last_alarm_timestamp_seconds",
+    "label_delay_seconds",
+    *_PLAIN,
+    *_FORGETTING,
+} | {name for name, _ in _NAMED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +416,7 @@ def overview(report: Report | None) -> Overview:
                 rows.setdefault(model, {})["invalid"] = value
     _add_signs(rows, report, families)
     for row in rows.values():
+        row.pop(_AT_PREDICTION, None)
         if not isinstance(row.get("verdict"), str):
             row["verdict"] = VERDICTS[int(_number(row, "verdict") or 0.0)]
         row["trouble"] = trouble_of(row)
@@ -399,24 +430,38 @@ def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Fami
     )
     for model in rows.keys() | report.details.keys():
         details = report.details.get(model, {})
-        if warning := "; ".join(filter(None, (warning_of(details), stopped.get(model)))):
-            rows.setdefault(model, {})["warning"] = warning
+        silence = [(stopped[model], f"{RUNBOOKS}LabelsStopped.md")] if model in stopped else []
+        if warnings := [*warnings_of(details), *silence]:
+            row = rows.setdefault(model, {})
+            row["warning"], row["warning_page"] = "; ".join(said for said, _ in warnings), warnings[0][1]
         if model in rows:
-            rows[model] |= {**caveats_of(details), **incidents_of(details)}
+            rows[model] |= {**caveats_of(details), **incidents_of(details), **labels_of(details)}
     for model, change in verdict_changes(report.alarms).items():
         if model in rows:
             rows[model] |= change
     for model, details in report.details.items():
         if model in rows and (headline := headline_of(details)):
-            if "verdict" in headline:
-                for name in REPLACED:
-                    rows[model].pop(name, None)
-            rows[model] |= headline
+            _replace_headline(rows[model], headline)
         if sampled := sampled_headline_of(details):
             row = rows.setdefault(model, {})
             for name in UNWEIGHTED:
                 row.pop(name, None)
             row |= sampled
+
+
+def _replace_headline(row: Row, headline: Fields) -> None:
+    """Put a verdict by cohorts, with the no change that it is about, in place of the one by labels."""
+    if "verdict" in headline:
+        for name in (*REPLACED, "no_change"):
+            row.pop(name, None)
+        if (at_prediction := row.get(_AT_PREDICTION)) is not None:
+            row["no_change"] = at_prediction
+    row |= headline
+
+
+def no_change_of(row: Row) -> str:
+    """Name the baseline that is called no change beside a row's verdict."""
+    return _AT_PREDICTION if "verdict_opponent" in row else "persistent"
 
 
 def main_forgetting(accuracy: Family | None) -> str | None:

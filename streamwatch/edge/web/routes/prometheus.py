@@ -8,21 +8,37 @@ prometheus-client chooses the format and is the oracle of the tests; its own ren
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain, compress, repeat
 from typing import Final
 
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, choose_encoder
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as OPENMETRICS_1_0
 from prometheus_client.utils import floatToGoString
 
 from streamwatch.core.metrics import family
-from streamwatch.core.metrics.series import Family, Histogram, Report, exposed
+from streamwatch.core.metrics.selection import StandardSeries
+from streamwatch.core.metrics.series import (
+    ClassSamples,
+    Column,
+    Columns,
+    Family,
+    Histogram,
+    HistogramColumn,
+    Report,
+    Sample,
+    exposed,
+)
 from streamwatch.core.metrics.series_budget import PARTS, Cut, Part, SeriesBudget, lines_of, within
 from streamwatch.core.specs import MonitorsSpec
 
 DROPPED = "series_dropped"
 PLAIN_0_0_4 = CONTENT_TYPE_PLAIN_0_0_4
 _NOTHING: Final = Cut((), 0)
+_ENCODER: Final = msgspec.json.Encoder()
 
 
 @dataclass(slots=True)
@@ -35,6 +51,10 @@ class _Prefixes:
     histograms: dict[tuple[str, ...], tuple[str, ...]] = field(
         default_factory=dict[tuple[str, ...], tuple[str, ...]]
     )
+    columns: dict[object, tuple[object, Sequence[str]]] = field(
+        default_factory=dict[object, "tuple[object, Sequence[str]]"]
+    )
+    """Texts of whole columns by the identity of what names them, which is kept so that it stays unique."""
 
     def forget_vanished(self, family: Family) -> None:
         """Keep no text of a series that is gone."""
@@ -56,6 +76,8 @@ class PrometheusExporter:
         Chooses the series that fit; the others are counted in `series_dropped`.
     changed
         Told, in the rendering thread, when something else is left out than before, or a tenth more or less.
+    standard
+        Chooses the series of a report that are shown; None shows all.
     """
 
     routes: Sequence[str] = ("/metrics",)
@@ -67,7 +89,10 @@ class PrometheusExporter:
         self,
         budget: SeriesBudget | None = None,
         changed: Callable[[Cut], None] = lambda _: None,
+        standard: StandardSeries | None = None,
     ) -> None:
+        self._standard = standard
+        self._chosen: tuple[Report, list[Family]] | None = None
         self._budget = budget or SeriesBudget.of(MonitorsSpec())
         self._changed = changed
         self._prefixes: dict[str, _Prefixes] = {}
@@ -113,13 +138,20 @@ class PrometheusExporter:
         known = self._cut
         if known is not None and known[0] is report and known[1] == live_names and known[2].lines <= room:
             return known[2]
-        families = [each for each in report.families if each.name not in live_names]
+        families = [each for each in self._shown(report) if each.name not in live_names]
         cut = self._budget.cut(families, self._budget.max_series - room, report.published_ms)
         self._cut = (report, live_names, cut)
         if _differ(self._reported, cut.dropped):
             self._reported = cut.dropped
             self._changed(cut)
         return cut
+
+    def _shown(self, report: Report) -> Sequence[Family]:
+        if self._standard is None:
+            return report.families
+        if self._chosen is None or self._chosen[0] is not report:
+            self._chosen = report, self._standard.chosen(report.families)
+        return self._chosen[1]
 
     def _of(self, cut: Cut) -> list[tuple[Family, str]]:
         if self._rendered is None or self._rendered[0] is not cut:
@@ -133,7 +165,11 @@ class PrometheusExporter:
         prefixes = self._prefixes.get(family.name)
         if prefixes is None or prefixes.labels != family.labels or prefixes.bounds != family.bounds:
             prefixes = self._prefixes[family.name] = _Prefixes(family.labels, family.bounds)
-        lines = "".join(_sample_lines(family, prefixes))
+        if isinstance(family.samples, Columns):
+            return _column_lines(family, prefixes, family.samples)
+        if isinstance(family.samples, ClassSamples):
+            return _class_lines(family, prefixes, family.samples)
+        lines = "".join(_sample_lines(family, prefixes, family.samples))
         prefixes.forget_vanished(family)
         return lines
 
@@ -145,9 +181,71 @@ def _differ(before: Mapping[Part, int], now: Mapping[Part, int]) -> bool:
     return any(abs(now[part] - count) > 0.1 * count for part, count in before.items())
 
 
-def _sample_lines(family: Family, prefixes: _Prefixes) -> list[str]:
+def _column_lines(family: Family, prefixes: _Prefixes, columns: Columns) -> str:
+    """Lines of samples in columns, and of the others among them."""
+    lines: list[str] = []
+    known, prefixes.columns = prefixes.columns, {}
+    others = [part for part in columns.parts if isinstance(part, list)]
+    for part in columns.parts:
+        if isinstance(part, Column):
+            texts = known.get(id(part.keys))
+            if texts is None:
+                texts = part.keys, [_scalar_prefix(family, values) for values in part.keys]
+            prefixes.columns[id(part.keys)] = texts
+            lines.append(_joined(texts[1], part.values))
+        elif isinstance(part, HistogramColumn):
+            texts = known.get(id(part.keys))
+            if texts is None:
+                made = (_histogram_prefixes(family, values) for values in part.keys)
+                texts = part.keys, list(chain.from_iterable(made))
+            prefixes.columns[id(part.keys)] = texts
+            numbers = np.column_stack([part.counts, part.counts[:, -1], part.totals])
+            lines.append(_joined(texts[1], numbers.reshape(-1).astype(np.float64)))
+        else:
+            lines += _sample_lines(family, prefixes, part)
+    prefixes.forget_vanished(replace(family, samples=[sample for part in others for sample in part]))
+    return "".join(lines)
+
+
+def _class_lines(family: Family, prefixes: _Prefixes, samples: ClassSamples) -> str:
+    """Lines of the classes of all models."""
+    texts: list[str] = []
+    parts: list[NDArray[np.float64]] = []
+    known, prefixes.columns = prefixes.columns, {}
+    for model, names, values in samples.columns():
+        place = model, id(names)
+        found = known.get(place)
+        if found is None:
+            label = (_scalar_prefix(family, (name, samples.forgetting, model)) for name in names)
+            found = names, list(label)
+        prefixes.columns[place] = found
+        number = min(len(names), len(values))
+        texts += found[1] if number == len(names) else found[1][:number]
+        parts.append(values[:number])
+    return _joined(texts, np.concatenate(parts)) if parts else ""
+
+
+def _joined(texts: Sequence[str], values: NDArray[np.float64]) -> str:
+    """Lines of texts and defined values."""
+    defined = ~np.isnan(values)
+    if not defined.all():
+        texts, values = list(compress(texts, defined.tolist())), values[defined]
+    return "".join(chain.from_iterable(zip(texts, _numbers(values), repeat("\n"), strict=False)))
+
+
+def _numbers(values: NDArray[np.float64]) -> Sequence[str]:
+    """Texts of defined values, as `_number` gives them but for the form of exponents."""
+    if not len(values):
+        return ()
+    if not np.isfinite(values).all():
+        return list(map(_number, values.tolist()))
+    text = f"{_ENCODER.encode(values.tolist())[1:-1].decode()},"
+    return text.replace(".0,", ",")[:-1].split(",")
+
+
+def _sample_lines(family: Family, prefixes: _Prefixes, samples: Sequence[Sample]) -> list[str]:
     scalars, lines = prefixes.scalars, list[str]()
-    for values, value in family.samples:
+    for values, value in samples:
         if isinstance(value, Histogram):
             lines.append(_histogram_lines(family, prefixes, values, value))
             continue

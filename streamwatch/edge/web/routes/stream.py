@@ -1,60 +1,51 @@
-"""The status page kept up to date: server-sent events, rendered once for all who listen.
+"""News of every report for pages that are open: server-sent events, rendered once for all who listen.
 
-`GET /api/v1/stream` sends first `event: overview` (the document of `/api/v1/overview`), then, after every
-report, `event: report` with what changed::
+`GET /api/v1/stream` sends `event: report` at once, and after every report::
 
     event: report
     id: 1760000001500
-    data: {"published_timestamp_seconds": 1760000001.5, "forgetting": "fading:0.999",
-           "models": {"m": {…}}, "gone": ["retired"], "alarms": [{…}]}
+    data: {"published_timestamp_seconds": 1760000001.5, "models": 12, "alarms": [{…}]}
 
-`models` are the rows that changed, whole; `gone` the models that are no more; `alarms` those raised since the
-last event, newest first. The id is the report's time in milliseconds. Who reconnects is given the whole
-picture again, so nothing depends on `Last-Event-ID`.
+`alarms` are those raised since the last event, newest first; none for a newcomer. The id is the report's time
+in milliseconds. Numbers are not sent: a listener asks for those that it shows. Nothing depends on
+`Last-Event-ID`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from streamwatch.core.events import Alarm
 from streamwatch.core.metrics.series import Report
-from streamwatch.edge.web.documents import Changes, Row
+from streamwatch.edge.web.documents import News
 from streamwatch.edge.web.json_text import encode
-from streamwatch.edge.web.routes.json_api import alarm_document
-from streamwatch.edge.web.routes.overview import Overview, document, overview
+from streamwatch.edge.web.routes.json_api import alarm_document, names_of
 
 
-class OverviewStream:
+class NewsStream:
     """Messages to new and to earlier listeners; used by one thread at a time."""
 
     route = "/api/v1/stream"
 
     def __init__(self) -> None:
         self._report: Report | None = None
-        self._seen = overview(None)
+        self._models = 0
 
     def events(self, report: Report | None, *, whole: bool) -> tuple[bytes, bytes]:
-        """The whole picture (if wanted), and what changed since the last call."""
+        """The news without alarms (if wanted), and those since the last call."""
         changes = b""
         if report is not None and report is not self._report:
-            seen = overview(report)
-            changes = _event("report", seen, _changes(self._seen, seen, _news(self._report, report)))
-            self._seen, self._report = seen, report
-        return _event("overview", self._seen, document(self._seen, report)) if whole else b"", changes
+            self._models = len(names_of(report.families))
+            changes = self._event(report, _news(self._report, report))
+            self._report = report
+        return self._event(report, ()) if whole else b"", changes
 
-
-def _changes(before: Overview, after: Overview, news: Sequence[Alarm]) -> Changes:
-    assert after.published_ms is not None  # noqa: S101 - of a report
-    changed = {model: row for model, row in after.rows.items() if before.rows.get(model) != row}
-    return Changes(
-        after.published_ms / 1000,
-        after.forgetting,
-        cast("dict[str, Row]", changed),
-        [model for model in before.rows if model not in after.rows],
-        [alarm_document(alarm) for alarm in news],
-    )
+    def _event(self, report: Report | None, alarms: Sequence[Alarm]) -> bytes:
+        published_ms = None if report is None else report.published_ms
+        identity = b"" if published_ms is None else b"id: %d\n" % published_ms
+        published = None if published_ms is None else published_ms / 1000
+        news = News(published, self._models, [alarm_document(alarm) for alarm in alarms])
+        return b"event: report\n%bdata: %b\n\n" % (identity, encode(news))
 
 
 def _news(before: Report | None, after: Report) -> list[Alarm]:
@@ -66,8 +57,3 @@ def _news(before: Report | None, after: Report) -> list[Alarm]:
             break
         found.append(alarm)
     return found
-
-
-def _event(name: str, seen: Overview, data: object) -> bytes:
-    identity = b"id: %d\n" % seen.published_ms if seen.published_ms is not None else b""
-    return b"event: %b\n%bdata: %b\n\n" % (name.encode(), identity, encode(data))

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix
 
+from streamwatch.core.estimators.kernel.table import ModelTable
 from tests.core.estimators.kernel.streams import drifting, one_row, some_scores, table_of
 from tests.layouts import DEFAULT
 
 pytestmark = pytest.mark.filterwarnings("ignore:A single label was found")
+
+
+def confusion(table: ModelTable) -> np.ndarray | None:
+    return table.confusions(np.array([0]))[0]
 
 
 def expected(true_class, predicted_class, classes):
@@ -26,7 +31,7 @@ def test_the_matrix_is_scikit_learns_after_the_first_outcome_and_later_ones(clas
     for end in (1, 2, 3, 10, 57, 300, 301, n):
         table.fold(one_row(end - done), true_class[done:end], predicted_class[done:end])
         done = end
-        matrix = table.confusion(0)
+        matrix = confusion(table)
         assert matrix is not None
         shown = int(max(true_class[:end].max(), predicted_class[:end].max())) + 1
         np.testing.assert_allclose(
@@ -44,7 +49,7 @@ def test_the_matrix_outlives_the_renormalisation_of_its_unit() -> None:
     true_class, predicted_class = rng.integers(0, 3, (2, n)).astype(np.int32)
     table = table_of(DEFAULT)
     table.fold(one_row(n), true_class, predicted_class)
-    np.testing.assert_allclose(table.confusion(0), expected(true_class, predicted_class, 3), rtol=1e-11)
+    np.testing.assert_allclose(confusion(table), expected(true_class, predicted_class, 3), rtol=1e-11)
 
 
 def test_a_resumed_model_has_the_matrix_of_one_that_never_stopped() -> None:
@@ -56,14 +61,14 @@ def test_a_resumed_model_has_the_matrix_of_one_that_never_stopped() -> None:
         before.fold(one_row(stop), true_class[:stop], predicted_class[:stop])
         resumed.restore(0, before.snapshot(0))
         resumed.fold(one_row(400 - stop), true_class[stop:], predicted_class[stop:])
-        np.testing.assert_array_equal(resumed.confusion(0), whole.confusion(0))
+        np.testing.assert_array_equal(confusion(resumed), confusion(whole))
 
 
 def test_classes_known_from_scores_only_have_empty_rows_and_columns() -> None:
     true_class = np.array([5, 6, 5], np.int32)
     table = table_of(DEFAULT)
     table.fold(one_row(3), true_class, true_class, scores=some_scores(true_class, seed=4))
-    matrix = table.confusion(0)
+    matrix = confusion(table)
     assert matrix is not None
     assert matrix.sum() == pytest.approx(1 + 0.999 + 0.999**2)
     assert not matrix[:5].any()
@@ -71,9 +76,9 @@ def test_classes_known_from_scores_only_have_empty_rows_and_columns() -> None:
 
 def test_there_is_no_matrix_before_an_outcome_nor_beyond_the_most_classes() -> None:
     table = table_of(DEFAULT)
-    assert table.confusion(0) is None
+    assert confusion(table) is None
     true_class = np.arange(17, dtype=np.int32)
     table.fold(one_row(16), true_class[:16], true_class[:16])
-    assert table.confusion(0) is not None
+    assert confusion(table) is not None
     table.fold(one_row(1), true_class[16:], true_class[16:])
-    assert table.confusion(0) is None
+    assert confusion(table) is None

@@ -125,7 +125,8 @@ class TwinEwma:
             self.threshold = spec.alarm_level * sigma + weight * spec.alarm_level**2 / 6
         else:
             self.threshold = (3.97 - 6.56 * p + 48.73 * p**3 - 330.13 * p**5 + 848.18 * p**7) * sigma
-        self.statistic = {"up": faded - p, "down": p - faded, "both": abs(faded - p)}[spec.direction]
+        rise, fall = faded - p, p * float(weights.sum()) - faded
+        self.statistic = {"up": rise, "down": fall, "both": max(rise, fall)}[spec.direction]
         if n < spec.min_outcomes:
             return None
         self.warned = self.statistic > self.threshold / 2

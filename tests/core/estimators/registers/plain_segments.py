@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.estimators.kernel.table import ModelTable, TableFull
 from streamwatch.core.estimators.names import Batch
@@ -213,8 +214,11 @@ class PlainSegments:
             for value in segment.values.values():
                 self._table.retire(value.row)
 
-    def snapshot(self, row: int) -> bytes:
-        """Values of every segment with their estimates, by name."""
+    def snapshots(self, rows: NDArray[np.int64]) -> Sequence[bytes]:
+        """Values of every segment of some rows with their estimates, by name."""
+        return [self._snapshot(row) for row in rows.tolist()]
+
+    def _snapshot(self, row: int) -> bytes:
         return _ENCODER.encode(
             _Kept(
                 self._last.get(row, -1),

@@ -16,11 +16,16 @@ from streamwatch.core.estimators.registers.segments.observe import EMPTY, forget
 from streamwatch.core.estimators.registers.segments.register import Segments, decode
 from streamwatch.core.events import Outcome, segments_text
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.scores import lists_of
 from tests.core.estimators.registers.plain_segments import EPOCH, OTHER, PlainSegments
 
 MODELS = 3
 CLASSES = 4
 LENGTH = 3 * EPOCH
+
+
+def snapshot(register: Segments | PlainSegments, row: int) -> bytes:
+    return register.snapshots(np.array([row]))[0]
 
 
 def many_values(rng: np.random.Generator, at: int) -> dict[str, str] | None:
@@ -64,8 +69,8 @@ def batch(
         records["scores"] = np.where(given < 0, -1, SEGMENTS_FROM + given)
         scored = np.flatnonzero(rng.random(n) < 0.1)
         records["scores"][scored] = scored
-        beside = {int(i): int(given[i]) for i in scored if given[i] >= 0}
-        outcomes = OutcomeBatch(records, ["m"], ["x"], {}, texts, beside)
+        lists = lists_of([{0: 1.0}] * n, given)
+        outcomes = OutcomeBatch(records, ["m"], ["x"], lists, texts)
     times = np.arange(n, dtype=np.int64)
     return Batch(
         outcomes,
@@ -120,10 +125,12 @@ def test_what_is_kept_is_that_of_the_register_in_objects(
             for each in (compiled, plain):
                 each.clear(count % MODELS)
         if count % 5 == 4:
-            assert [compiled.snapshot(row) for row in range(MODELS)] == [
-                plain.snapshot(row) for row in range(MODELS)
+            assert [snapshot(compiled, row) for row in range(MODELS)] == [
+                snapshot(plain, row) for row in range(MODELS)
             ]
-    assert [compiled.snapshot(row) for row in range(MODELS)] == [plain.snapshot(row) for row in range(MODELS)]
+    assert [snapshot(compiled, row) for row in range(MODELS)] == [
+        snapshot(plain, row) for row in range(MODELS)
+    ]
 
 
 def test_states_of_the_register_in_objects_are_resumed_and_the_other_way_round() -> None:
@@ -135,14 +142,14 @@ def test_states_of_the_register_in_objects_are_resumed_and_the_other_way_round()
         plain.observe(each)
     resumed, plain_again = Segments(spec, MODELS), PlainSegments(spec)
     for row in range(MODELS):
-        resumed.restore(row, plain.snapshot(row))
-        plain_again.restore(row, resumed.snapshot(row))
+        resumed.restore(row, snapshot(plain, row))
+        plain_again.restore(row, snapshot(resumed, row))
     for each in given[half:]:
         plain.observe(each)
         resumed.observe(each)
         plain_again.observe(each)
     for row in range(MODELS):
-        assert resumed.snapshot(row) == plain.snapshot(row) == plain_again.snapshot(row)
+        assert snapshot(resumed, row) == snapshot(plain, row) == snapshot(plain_again, row)
 
 
 def test_states_with_more_values_than_there_is_room_for_go_on_as_those_of_the_register_in_objects() -> None:
@@ -156,7 +163,7 @@ def test_states_with_more_values_than_there_is_room_for_go_on_as_those_of_the_re
     compiled, plain = Segments(less, MODELS), PlainSegments(less)
     for each in (compiled, plain):
         for row in range(MODELS):
-            each.restore(row, before.snapshot(row))
+            each.restore(row, snapshot(before, row))
     for count, each in enumerate(given[half:]):
         compiled.observe(each)
         plain.observe(each)
@@ -164,7 +171,7 @@ def test_states_with_more_values_than_there_is_room_for_go_on_as_those_of_the_re
             compiled.clear(0)
             plain.clear(0)
     for row in range(MODELS):
-        assert compiled.snapshot(row) == plain.snapshot(row)
+        assert snapshot(compiled, row) == snapshot(plain, row)
 
 
 def test_a_state_with_more_values_than_there_is_room_for_counts_those_left_out() -> None:
@@ -173,7 +180,7 @@ def test_a_state_with_more_values_than_there_is_room_for_counts_those_left_out()
     for each in batches(5, values, columns=False)[:6]:
         before.observe(each)
     for row in range(MODELS):
-        after.restore(row, before.snapshot(row))
+        after.restore(row, snapshot(before, row))
     assert sum(len(each) for each in after._state.rows) == 50
     kept, had = (int(each._state.values["outcomes"].sum()) for each in (after, before))
     assert kept + int(after._state.segments["left_out"].sum()) == had
@@ -191,10 +198,10 @@ def test_a_value_that_finds_room_only_after_a_restore_is_entered_once() -> None:
     observe(before, 0, "ab" + 100 * "c")
     observe(before, 1, "x")
     for row in (1, 0):  # x, all others and a have room; b has none, and c is still told apart from others
-        after.restore(row, before.snapshot(row))
+        after.restore(row, snapshot(before, row))
     after.clear(1)
     observe(after, 0, "a" + (EPOCH - 102) * "c" + "ac")
-    [segment] = decode(after.snapshot(0), CLASSES).segments
+    [segment] = decode(snapshot(after, 0), CLASSES).segments
     assert {value.name: value.outcomes for value in segment.values} == {OTHER: 100, "a": 3, "c": EPOCH - 101}
     assert after._table.rows.room == 0
     after.clear(0)

@@ -95,7 +95,10 @@ def test_on_a_topic_of_both_kinds_a_null_value_withdraws_where_a_header_says_pre
 @pytest.mark.parametrize(
     ("mapping", "complaint"),
     [
-        (TopicMapping(id="id"), "id: expected value.some.field, key, header:name, topic or a constant"),
+        (
+            TopicMapping(id="id"),
+            "id: expected value.some.field, value, key, header:name, topic or a constant",
+        ),
         (TopicMapping(model="value..a"), "model: expected"),
         (TopicMapping(scores="header:"), "scores: expected"),
         (TopicMapping(model="=" + "x" * 200), "model: a constant must be 1 to 128 bytes"),

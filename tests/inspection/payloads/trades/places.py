@@ -9,7 +9,8 @@ from tests.inspection.story import Maker, Payload, story
 def bare_words() -> Payload:
     found = Payload(
         "the value is nothing but the class",
-        cannot=("wafer-maps", "a text and not an object"),
+        predictions={"wafer-maps": {"id": "key", "prediction": "value"}},
+        labels={"microscope": {"id": "value.wafer", "label": "value.defect"}},
     )
     for item in story(821, classes=("none", "scratch", "ring"), weights=(0.6, 0.2, 0.2)):
         wafer = f"L{item.number // 25:03d}-{item.number % 25:02d}"

@@ -19,9 +19,9 @@ from streamwatch.core.specs import DAY_MS, UtilitySpec, first_utility
 if TYPE_CHECKING:
     from streamwatch.core.estimators.registers.cohorts.register import Cohorts
 
-MODEL_BYTES: Final = 11_500
+MODEL_BYTES: Final = 12_750
 """Largest number of bytes of one model without its classes, in memory and in snapshots."""
-CLASS_BYTES: Final = 4_000
+CLASS_BYTES: Final = 4_050
 """The same of each of its first eight classes."""
 LABEL_BYTES: Final = 8
 """The same of each class beside."""
@@ -132,6 +132,9 @@ class CohortsSpec:
         As in `MonitorsSpec`.
     utilities
         As in `MonitorsSpec`: the criterion here is accuracy, so models with another one have no headline.
+    of_pairs
+        Whether outcomes are pairs of two models, and the only opponent is the other model: its answer is the
+        label known at the prediction, and delays may depend on which of the two is right.
     """
 
     horizon_ms: int = 14 * DAY_MS
@@ -141,6 +144,7 @@ class CohortsSpec:
     by_prediction: bool = False
     max_classes: int = 1_000
     utilities: tuple[UtilitySpec, ...] = (UtilitySpec(),)
+    of_pairs: bool = False
 
     def gives_headline(self, model: str) -> bool:
         """Tell whether the headline of a model is by cohorts, once it has been judged by enough of them.

@@ -6,7 +6,8 @@ dispersion as known when it is judged (Shiryaev-Roberts form: Shin, Ramdas, Rina
     M_λ ← (M_λ + n)·Π_λ^(1/φ)
     if C_λ ≤ 1: start_λ ← opening of the cohort, C_λ ← 1;  C_λ ← C_λ·Π_λ^(1/φ)
 
-Better is claimed when mean_λ M_λ ≥ 2N/δ, worse when it is ≥ 4N/δ; then M = C = 0 of the side. So a model that
+Better is claimed when mean_λ M_λ ≥ 2N/δ, worse when it is ≥ 4N/δ (2N/δ if there is one opponent); then
+M = C = 0 of the side. So a model that
 is not worse than any of the two opponents is said to be worse than one of them within N predictions with
 probability δ/2 at most, and one that is not better than both is said to be better than both with δ/2 at most.
 
@@ -116,6 +117,8 @@ LEAST_JUDGED = 40
 """Number of judged cohorts after which evidence may be kept."""
 LARGEST = 600.0
 """Bound of |ln Π/φ| of a cohort, so that M stays finite: e^600 is far more than any claim needs."""
+MOST_WEALTH = 1e30
+"""Bound of L: far more than a list of models needs, and a product with e^600 of it is finite."""
 LOGARITHMS = np.log1p(np.stack([STAKES, -STAKES]))
 """ln(1 ± λ): factors of bets on labels that all count once."""
 ERRORS = 2.5
@@ -131,7 +134,7 @@ def take_evidence(m, kinds, p, j, slot, position, row, changes, count):
     for k in range(classes_of(m)):
         u = kinds[k, row]
         for side in range(SIDES):
-            outcomes = float(u.leads[slot, side, j])
+            outcomes = float(u.labelled[slot, side, j])
             weight = 1.0 / u.share[slot, side] if c.rule == SETTLED_RULE else 1.0
             total += outcomes * weight * (1.0 if side == HITS else -1.0)
             squares += outcomes * weight * weight
@@ -143,7 +146,9 @@ def take_evidence(m, kinds, p, j, slot, position, row, changes, count):
     dispersion = max(o.dispersion, 1.0)
     if o.started == 0 and m.judged > LEAST_JUDGED:
         before = float(m.judged_predictions - c.predictions)
-        o.started = int(before >= max(p.least_predictions, p.predictions_by_dispersion * dispersion))
+        if before >= max(p.least_predictions, p.predictions_by_dispersion * dispersion):
+            o.started = 1
+            put_lanes(o.wealth, 0, lanes(1.0))
     if o.started == 1:
         for side in range(2):
             grown = logarithms(m, kinds, row, j, slot, side) * lanes(1.0 / dispersion)
@@ -153,6 +158,8 @@ def take_evidence(m, kinds, p, j, slot, position, row, changes, count):
             started = bits_at_most(maxima, lanes(1.0))
             put_lanes(o.maxima, side, larger(maxima, lanes(1.0)) * factors)
             put_lanes(o.sums, side, (lanes_of(o.sums, side) + lanes(n)) * factors)
+            if side == WORSE:
+                take_wealth(o, min(n / predictions_of(m, p), 1.0), factors)
             for k in range(len(STAKES)):
                 if (started >> k) & 1:
                     o.starts_ms[side, k] = c.opened_ms
@@ -174,6 +181,16 @@ def take_evidence(m, kinds, p, j, slot, position, row, changes, count):
 
 
 @inner
+def take_wealth(o, share, factors):
+    """Bet on a cohort with its share η = n/N of what there was at first: L ← ((1 − η)·L + η)·Π.
+
+    L may be capped: what it is expected to be, for a model that is not worse, stays at most 1.
+    """
+    grown = (lanes_of(o.wealth, 0) * lanes(1.0 - share) + lanes(share)) * factors
+    put_lanes(o.wealth, 0, where_at_most(grown, lanes(MOST_WEALTH), grown, lanes(MOST_WEALTH)))
+
+
+@inner
 def logarithms(m, kinds, row, j, slot, side):
     """Σ ln(1 ± λ·d·a/c) of a cohort by λ, less n·ln(1 + λ·missing).
 
@@ -188,7 +205,7 @@ def logarithms(m, kinds, row, j, slot, side):
         outcomes = 0.0
         for k in range(classes_of(m)):
             u = kinds[k, row]
-            number = float(u.leads[slot, lead, j])
+            number = float(u.labelled[slot, lead, j])
             if c.rule != SETTLED_RULE:
                 outcomes += number
             elif number > 0.0:
@@ -211,8 +228,8 @@ def predictions_of(m, p):
 
 @inner
 def threshold_of(m, p, side):
-    """Evidence that a claim of a side needs: 2N/δ for better, 4N/δ for worse."""
-    return (2.0 if side == BETTER else 4.0) * predictions_of(m, p) / p.delta
+    """Evidence that a claim needs: 2N/δ of better, and of worse that times the number of opponents."""
+    return (2.0 if side == BETTER else 2.0 * p.opponents) * predictions_of(m, p) / p.delta
 
 
 @inner

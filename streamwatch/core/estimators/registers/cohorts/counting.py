@@ -9,6 +9,7 @@ from streamwatch.core.estimators.registers.cohorts.life import advance, cohort_o
 from streamwatch.core.estimators.registers.cohorts.settled import begin_buckets, begin_classes, slot_of
 from streamwatch.core.estimators.registers.cohorts.state import (
     AGES,
+    ALL,
     BOUNDS,
     CLASSES,
     EARLY,
@@ -91,16 +92,17 @@ def count_outcome(m, u, p, x, predicted_ms, delay_ms):
     y = x.true_class
     is_hit = y == x.predicted_class
     side = np.uint32(HITS if is_hit else MISSES)
+    known = (x.known >> 1) - 1
+    # A hit leads over an answer that is another, a miss is behind an answer that is right.
+    first = (known >= 0) & ((known != y) if is_hit else (known == y))
     if p.by_prediction == 0:
         k = count_in_windows(m, p, predicted_ms, delay_ms)
         bucket = slot_of(m, p, predicted_ms)
-        if bucket >= 0:
+        # Of a pair of models, labels may come sooner where both are right than where one is.
+        if bucket >= 0 and (first or p.opponents > 1):
             u.counts[np.uint32(bucket), side, np.uint32(k)] += 1
             m.bucket_outcomes[np.uint32(bucket)] += 1
-    known = (x.known >> 1) - 1
     leading = leader_at(m, predicted_ms)
-    # A hit leads over an answer that is another, a miss is behind an answer that is right.
-    first = (known >= 0) & ((known != y) if is_hit else (known == y))
     second = (leading >= 0) & ((leading != y) if is_hit else (leading == y))
     sign = 1 if is_hit else -1
     stretch = stretch_of(m.bounds_ms, predicted_ms)
@@ -114,8 +116,9 @@ def count_outcome(m, u, p, x, predicted_ms, delay_ms):
         t.lead_squares[MAJORITY] += second
         slot, counts = cohort_of(m, stretch, predicted_ms, delay_ms)
         slot = np.uint32(slot)
-        u.leads[slot, side, NO_CHANGE] += counts & first
-        u.leads[slot, side, MAJORITY] += counts & second
+        u.labelled[slot, side, NO_CHANGE] += counts & first
+        u.labelled[slot, side, MAJORITY] += counts & second
+        u.labelled[slot, side, ALL] += counts
     if m.claims > 0:
         count_claimed(m.opponents[NO_CHANGE], predicted_ms, known >= 0, sign * first)
         count_claimed(m.opponents[MAJORITY], predicted_ms, leading >= 0, sign * second)

@@ -32,7 +32,7 @@ from streamwatch.core.jit import entry, inner
 @inner
 def begins(m, p, verdict):
     """Tell whether a model without a headline has one now."""
-    for j in range(len(OPPONENTS)):
+    for j in range(p.opponents):
         o = m.opponents[j]
         needed = max(p.least_predictions, p.predictions_by_dispersion * max(o.dispersion, 1.0))
         if o.started == 1 and (verdict != 0 or m.judged_predictions >= 2.0 * needed):
@@ -41,14 +41,18 @@ def begins(m, p, verdict):
 
 
 @inner
-def headline_of(m):
+def headline_of(m, p):
     """Find the headline: verdict, index of the opponent, status, and prediction time since which it holds.
+
+    With one opponent, it is the verdict against that. With two:
 
     *Worse* is against the opponent whose verdict is confirmed, or else the one against which it holds
     longest.
     *Better* holds since both do, and is early while one is. Where it is open, the time is 0.
     """
     first, second = m.opponents[NO_CHANGE], m.opponents[MAJORITY]
+    if p.opponents == 1:
+        return first.verdict, NO_CHANGE, first.status, first.since_ms if first.verdict != 0 else 0
     if first.verdict < 0 or second.verdict < 0:
         j = NO_CHANGE
         if first.verdict >= 0:
@@ -65,12 +69,13 @@ def headline_of(m):
 
 
 @entry
-def read_headlines(models, rows, found):
+def read_headlines(models, parameters, rows, found):
     """Read the headlines of m models: `HEADLINES` records (m,), written; `rows` are int64 (m,)."""
+    p = parameters[0]
     for i in range(len(rows)):
         m, told = models[rows[i]], found[i]
         told.is_there = m.headlines > 0
-        told.verdict, told.opponent, told.status, told.since_ms = headline_of(m)
+        told.verdict, told.opponent, told.status, told.since_ms = headline_of(m, p)
 
 
 @inner
@@ -96,7 +101,7 @@ def tell_headline(m, p, before, opponent, status, retractions, first, position, 
     position, row, changes, count
         As in `append_change`.
     """
-    verdict, j, status_now, since_ms = headline_of(m)
+    verdict, j, status_now, since_ms = headline_of(m, p)
     if m.headlines == 0:
         if not begins(m, p, verdict):
             return count

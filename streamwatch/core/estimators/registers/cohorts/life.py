@@ -15,6 +15,7 @@ from streamwatch.core.estimators.registers.cohorts.headline import (
 )
 from streamwatch.core.estimators.registers.cohorts.settled import choose_age, classes_of, settle
 from streamwatch.core.estimators.registers.cohorts.state import (
+    ALL,
     EARLY,
     FAST_RULE,
     MAJORITY,
@@ -32,6 +33,7 @@ from streamwatch.core.estimators.registers.cohorts.trackers import (
     advance_trackers,
     begin_stretch,
     missing_at,
+    take_errors,
 )
 from streamwatch.core.jit import hot, inner
 
@@ -53,20 +55,21 @@ def advance(m, kinds, p, position, row, changes, count):
         if m.clock_ms >= m.tracked_ms or m.made >= m.tracked_made:
             advance_trackers(m, p)
     first = count
-    before, opponent, status, _ = headline_of(m)
+    before, opponent, status, _ = headline_of(m, p)
     retractions = retractions_of(m, before, opponent)
     if m.claims > 0:
-        for j in range(len(OPPONENTS)):
+        for j in range(p.opponents):
             count = confirm(m, p, j, position, row, changes, count)
     while m.first_cohort < m.next_cohort - m.is_open:
         slot = m.first_cohort % SLOTS
         if m.clock_ms < judged_at(m, p, slot):
             break
+        take_errors(m, kinds, row, slot, m.bounds - m.next_cohort + m.first_cohort)
         m.first_cohort += 1
         m.first_slot = m.first_cohort % SLOTS
         m.judged += 1
         m.judged_predictions += m.cohorts[slot].predictions
-        for j in range(len(OPPONENTS)):
+        for j in range(p.opponents):
             count = take_evidence(m, kinds, p, j, slot, position, row, changes, count)
     count = tell_headline(m, p, before, opponent, status, retractions, first, position, row, changes, count)
     if m.is_open == 0:
@@ -183,8 +186,8 @@ def open_if_known(m, kinds, row, p):
     c.missing = missing_at(m, m.fast_age - 1) if rule == FAST_RULE else 0.0
     for k in range(classes_of(m)):
         for side in range(SIDES):
-            for j in range(len(OPPONENTS)):
-                kinds[k, row].leads[slot, side, j] = 0
+            for j in range(ALL + 1):
+                kinds[k, row].labelled[slot, side, j] = 0
     if rule == SETTLED_RULE:
         for side in range(SIDES):
             m.share[slot, side] = m.settled_share[side]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import isfinite, log, nan
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,7 +23,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     State,
 )
 from streamwatch.core.estimators.verdicts.readout import LEAST_BLOCKS, RHO_SQUARED
-from streamwatch.core.estimators.verdicts.state import BETTER, WORSE
+from streamwatch.core.estimators.verdicts.state import BETTER, STAKES, WORSE
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -45,6 +45,8 @@ class CohortVerdicts(NamedTuple):
     better: Floats
     """Evidence from 0 to 1, see `evidence_of`."""
     worse: Floats
+    e_value: Floats
+    """Of the pair in a list of worse models, see `fleet`."""
     lead: Floats
     lower: Floats
     upper: Floats
@@ -64,7 +66,7 @@ def evidence_of(sums: Floats, threshold: Floats) -> Floats:
     return np.log(np.maximum(sums.mean(axis=-1), 1.0)) / np.log(threshold)
 
 
-def read_cohorts(models: NDArray[Any], rows: Integers, delta: float, least: int) -> CohortVerdicts:
+def read_cohorts(models: NDArray[Any], rows: Integers, parameters: NDArray[Any]) -> CohortVerdicts:
     """Read the records of some rows.
 
     Parameters
@@ -73,11 +75,10 @@ def read_cohorts(models: NDArray[Any], rows: Integers, delta: float, least: int)
         `MODEL` records.
     rows
         Rows of the models, (m,).
-    delta
-        δ, the probability with which the bounds of a mean lead may be wrong.
-    least
-        Least N.
+    parameters
+        `PARAMETERS` (1,).
     """
+    delta, least = float(parameters["delta"][0]), int(parameters["outcomes"][0])
     opponents = models["opponents"]
     judged = models["judged"][rows]
     opened = models["next_cohort"][rows]
@@ -87,12 +88,12 @@ def read_cohorts(models: NDArray[Any], rows: Integers, delta: float, least: int)
     changes = opponents["changes"][rows]
     needed = 2.0 * np.maximum(least, models["recent"][rows]) / delta
     threshold = np.empty((len(rows), 1, 2))
-    threshold[:, 0, BETTER], threshold[:, 0, WORSE] = needed, 2.0 * needed
+    threshold[:, 0, BETTER], threshold[:, 0, WORSE] = needed, int(parameters["opponents"][0]) * needed
     evidence = evidence_of(opponents["sums"][rows], threshold)
     dispersion = np.maximum(opponents["dispersion"][rows], 1.0)
     lead, lower, upper = _lead(opponents, rows, dispersion, delta)
     headlines = np.zeros(len(rows), HEADLINES)
-    read_headlines(models, rows, headlines)
+    read_headlines(models, parameters, rows, headlines)
     return CohortVerdicts(
         verdict=decides * opponents["verdict"][rows],
         since_seconds=np.where(changes > 0, opponents["since_ms"][rows] / 1000.0, np.nan),
@@ -101,6 +102,7 @@ def read_cohorts(models: NDArray[Any], rows: Integers, delta: float, least: int)
         changes=changes,
         better=decides * evidence[..., BETTER],
         worse=decides * evidence[..., WORSE],
+        e_value=decides * opponents["wealth"][rows, :, 0].mean(axis=-1),
         lead=lead,
         lower=lower,
         upper=upper,
@@ -137,13 +139,12 @@ Status: TypeAlias = Literal["early", "confirmed", ""]
 STATUSES: Final[dict[int, Status]] = {OPEN: "", EARLY: "early", CONFIRMED: "confirmed"}
 
 
-def headline_document(said: CohortVerdicts) -> dict[str, object] | None:
-    """Build the document of one model's headline; None until evidence is kept.
+def headline_document(found: Any) -> dict[str, object] | None:
+    """Build the document of one model's headline, a `HEADLINES` record; None until evidence is kept.
 
     `opponent` is that of a headline *worse*; `status` and `since_timestamp_seconds` are absent of an open
     one.
     """
-    found: Any = said.headlines[0]
     if not found["is_there"]:
         return None
     verdict = int(found["verdict"])
@@ -168,55 +169,125 @@ IMMEDIATE_SHARE: Final = 0.99
 _WORDS: Final = {1: "better", -1: "worse", 0: "open"}
 
 
-def document_of(state: State, row: int, said: CohortVerdicts) -> dict[str, object]:
-    """Build the document of one model; undefined values are absent.
+_NEWEST: Final = np.dtype(
+    [
+        ("is_there", "i8"),
+        ("rule", "i8"),
+        ("age_ms", "i8"),
+        ("lowest", "f8"),  # and highest G of the kinds that the model has outcomes of, or may have
+        ("highest", "f8"),
+    ]
+)
+"""Newest cohort of a model."""
+
+
+def newest_cohorts(state: State, rows: Integers) -> NDArray[Any]:
+    """Read the newest cohort of some models with no outcomes held, `_NEWEST` records, (m,)."""
+    found = np.zeros(len(rows), _NEWEST)
+    number = state.models["next_cohort"][rows]
+    slot = (number - 1) % SLOTS
+    found["is_there"] = number > 0
+    found["rule"] = state.models["cohorts"]["rule"][rows, slot]
+    found["age_ms"] = state.models["cohorts"]["age_ms"][rows, slot]
+    shares = state.classes["share"][:, rows, slot]  # (8, m, 2)
+    in_use = np.clip(state.models["classes"][rows], 1, CLASSES)
+    used = (np.arange(CLASSES)[:, None] < in_use)[:, :, None]
+    settled = found["rule"] == SETTLED_RULE
+    found["lowest"] = np.where(settled, np.where(used, shares, np.inf).min(axis=(0, 2)), 1.0)
+    found["highest"] = np.where(settled, np.where(used, shares, -np.inf).max(axis=(0, 2)), 1.0)
+    return found
+
+
+def document_of(
+    said: CohortVerdicts, record: Any, newest: Any, place: int, delta: float, least: int
+) -> dict[str, object]:
+    """Build the document of one model that has had an outcome; undefined values are absent.
 
     Parameters
     ----------
-    state, row
-        State with no outcomes held, and the row of the model, which has had at least one.
-    said
-        What `read_cohorts` found of this model alone.
+    said, place
+        What `read_cohorts` found, and the place of the model in it.
+    record, newest
+        Its record, `MODEL`, and its newest cohort, `_NEWEST`.
+    delta, least
+        As for `read_cohorts`.
     """
-    record: Any = state.models[row]
-    document: dict[str, object] = {
-        "judged": int(said.judged[0]),
-        "provisional": not said.headlines[0]["is_there"],
-        "waiting": int(said.waiting[0]),
-        "age_changes": int(said.age_changes[0]),
-        "opponents": {name: _opponent(said, j) for j, name in enumerate(OPPONENTS)},
+    document: dict[str, Any] = {
+        "judged": int(said.judged[place]),
+        "provisional": not said.headlines[place]["is_there"],
+        "waiting": int(said.waiting[place]),
+        "age_changes": int(said.age_changes[place]),
+        "opponents": {name: _opponent(said, place, j) for j, name in enumerate(OPPONENTS)},
     }
-    if record["next_cohort"] > 0:
-        slot = int(record["next_cohort"] - 1) % SLOTS
-        rule, age_ms = int(record["cohorts"]["rule"][slot]), int(record["cohorts"]["age_ms"][slot])
-        lowest, highest = _shares(state, row, slot) if rule == SETTLED_RULE else (1.0, 1.0)
-        document["age_seconds"] = float(said.age_seconds[0])
+    needed = 4.0 * max(float(least), float(record["recent"])) / delta
+    for j, of_opponent in enumerate(document["opponents"].values()):
+        after = _shown_after_seconds(record, record["opponents"][j], needed)
+        if of_opponent.get("verdict", "open") == "open" and isfinite(after):
+            of_opponent["five_points_shown_after_seconds"] = after
+    if newest["is_there"]:
+        rule, age_ms = int(newest["rule"]), int(newest["age_ms"])
+        lowest, highest = float(newest["lowest"]), float(newest["highest"])
+        document["age_seconds"] = float(said.age_seconds[place])
         document["age_rule"] = _RULES[rule]
         document["share_labelled"] = {"lowest": lowest, "highest": highest}
         document["as_good_as_immediate"] = age_ms <= IMMEDIATE_MS and lowest >= IMMEDIATE_SHARE
     return document
 
 
-def _shares(state: State, row: int, slot: int) -> tuple[float, float]:
-    """Lowest and highest G of the kinds that the model has outcomes of, or may have."""
-    in_use = max(1, min(int(state.models["classes"][row]), CLASSES))
-    shares: NDArray[np.float64] = state.classes["share"][:in_use, row, slot]
-    return float(shares.min()), float(shares.max())
+LEAD: Final = 0.05
+"""Lead, on either side, for which it is said how long a verdict takes."""
 
 
-def _opponent(said: CohortVerdicts, j: int) -> dict[str, object]:
+def predictions_until_shown(squares: float, dispersion: float, threshold: float) -> float:
+    """Estimate the number of predictions after which a lead of 5 points is a verdict.
+
+    It is ln(A·g)/g with g the growth of the logarithm of the best bet by one prediction, (q + μ)/2·ln(1 + λ)
+    + (q − μ)/2·ln(1 − λ) over φ, for μ = .05: about 1/g bets have begun by then, and are summed.
+
+    Parameters
+    ----------
+    squares
+        q, the mean square of the lead of a prediction; of smaller ones than μ nothing can be said.
+    dispersion
+        φ.
+    threshold
+        A, the evidence that a claim needs.
+    """
+    if not squares > LEAD:
+        return nan
+    gain = (squares + LEAD) / 2.0 * np.log1p(STAKES) + (squares - LEAD) / 2.0 * np.log1p(-STAKES)
+    growth = float(gain.max()) / dispersion
+    return log(threshold * growth) / growth
+
+
+def _shown_after_seconds(record: Any, opponent: Any, needed: float) -> float:
+    """Time that so many predictions take, at the rate of the cohorts closed last, and the age of judging."""
+    cohorts = record["cohorts"]
+    closed = (cohorts["predictions"] > 0) & (cohorts["ended_ms"] > cohorts["opened_ms"])
+    if not closed.any() or not opponent["predictions"] > 0.0:
+        return nan
+    lasted_ms = float((cohorts["ended_ms"] - cohorts["opened_ms"])[closed].sum())
+    per_ms = float(cohorts["predictions"][closed].sum()) / lasted_ms
+    squares = float(opponent["squares"] / opponent["predictions"])
+    dispersion = max(float(opponent["dispersion"]), 1.0)
+    until = predictions_until_shown(squares, dispersion, needed)
+    return (until / per_ms + float(record["last_age_ms"])) / 1000.0
+
+
+def _opponent(said: CohortVerdicts, place: int, j: int) -> dict[str, object]:
     found: dict[str, object] = {
-        "retracted": int(said.retracted[0, j]),
-        "changes": int(said.changes[0, j]),
+        "retracted": int(said.retracted[place, j]),
+        "changes": int(said.changes[place, j]),
     }
-    verdict = float(said.verdict[0, j])
+    verdict = float(said.verdict[place, j])
     if isfinite(verdict):
         found["verdict"] = _WORDS[int(verdict)]
-        found["evidence"] = {"better": float(said.better[0, j]), "worse": float(said.worse[0, j])}
-    confirmed = float(said.confirmed[0, j])
+        found["evidence"] = {"better": float(said.better[place, j]), "worse": float(said.worse[place, j])}
+    confirmed = float(said.confirmed[place, j])
     if isfinite(confirmed):
         found["status"] = "confirmed" if confirmed else "early"
     named = {
+        "e_value": said.e_value,
         "since_timestamp_seconds": said.since_seconds,
         "lead": said.lead,
         "lower": said.lower,
@@ -224,6 +295,6 @@ def _opponent(said: CohortVerdicts, j: int) -> dict[str, object]:
         "dispersion": said.dispersion,
     }
     for name, values in named.items():
-        if isfinite(value := float(values[0, j])):
+        if isfinite(value := float(values[place, j])):
             found[name] = value
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import compress
 from typing import Any, Final
 
@@ -11,15 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.fingerprints import fingerprint
-from streamwatch.core.estimators.names import Batch, Classes, Slice
+from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.estimators.registers.alarms import HeadlineChange
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.estimators.registers.cohorts.confirmation import confirmation_of, expected_ms
 from streamwatch.core.estimators.registers.cohorts.observe import observe, take_all
 from streamwatch.core.estimators.registers.cohorts.readout import (
     STATUSES,
     CohortVerdicts,
     document_of,
     headline_document,
+    newest_cohorts,
     read_cohorts,
 )
 from streamwatch.core.estimators.registers.cohorts.state import (
@@ -38,6 +41,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     empty,
     geometry_of,
 )
+from streamwatch.core.events import Confirmation
 from streamwatch.core.metrics.series import Sample
 
 # Snapshot of a model's cohorts: the words of its records that are not 0, and its label counts.
@@ -66,17 +70,32 @@ def _words_of(state: State, row: int, classes: int) -> list[NDArray[np.uint64]]:
     return [each.view(np.uint64) for each in records]
 
 
-def encode(state: State, row: int) -> bytes:
-    """Encode the state of a row, of which no outcomes are held; empty before its first outcome."""
-    if not state.models["observed"][row]:
-        return b""
-    classes = int(state.models["classes"][row])
-    words = np.concatenate(_words_of(state, row, classes))
-    filled = words != 0
-    counts = state.labels[row, :classes]
-    return _ENCODER.encode(
-        _CohortsState(np.packbits(filled).tobytes(), words[filled].tobytes(), counts.tobytes())
-    )
+def encode(state: State, rows: NDArray[np.int64]) -> list[bytes]:
+    """Encode the states of some rows, of which no outcomes are held; empty before its first outcome."""
+    found = [b""] * len(rows)
+    classes = state.models["classes"][rows]
+    seen = state.models["observed"][rows] > 0
+    for counted in np.unique(classes[seen]).tolist():
+        members = np.flatnonzero(seen & (classes == counted))
+        chosen = rows[members]
+        records = [state.models[chosen]]
+        records += [state.classes[k, chosen] for k in range(min(counted, CLASSES))]
+        words = np.concatenate([each.view(np.uint64).reshape(len(members), -1) for each in records], axis=1)
+        filled = words != 0
+        body, labels = words[filled].tobytes(), state.labels[chosen, :counted]
+        ends: list[int] = (8 * np.cumsum(filled.sum(axis=1))).tolist()
+        parts = [body[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+        states = map(_CohortsState, _bytes_of(np.packbits(filled, axis=1)), parts, _bytes_of(labels))
+        for member, encoded in zip(members.tolist(), map(_ENCODER.encode, states), strict=True):
+            found[member] = encoded
+    return found
+
+
+def _bytes_of(values: NDArray[Any]) -> list[bytes]:
+    """Bytes of each row of an array."""
+    body = values.tobytes()
+    size = len(body) // len(values)
+    return [body[number * size : (number + 1) * size] for number in range(len(values))]
 
 
 def decode(state: State, row: int, snapshot: bytes) -> None:
@@ -121,7 +140,7 @@ def clear(state: State, row: int) -> None:
     state.held[row : row + 1].view(np.uint8)[:32] = 0
 
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Incremented when the meaning of the state changes."""
 _ROOM: Final = 4 * MOST_CHANGES
 """Number of changes of verdicts that a compiled call may return."""
@@ -136,7 +155,9 @@ class Cohorts:
         self.parameters = parameters_of(spec)
         self._changes: NDArray[Any] = np.zeros(_ROOM, CHANGE)
         self._headlines = self._changes[:0]
+        self._headlined = lru_cache(capacity)(spec.gives_headline)
         identity = (spec.horizon_ms, spec.delta, spec.outcomes, spec.age_ms, spec.by_prediction)
+        identity = (*identity, "pairs") if spec.of_pairs else identity
         records = np.dtype([("model", MODEL), ("class", CLASS)])
         self.section = fingerprint("cohorts", identity, records, VERSION)
         self.title = f"verdicts by cohorts (horizon {spec.horizon_ms / 1000:g} s)"
@@ -169,16 +190,28 @@ class Cohorts:
 
     def gives_headline(self, model: str) -> bool:
         """Tell whether the headline of a model is by cohorts, once it has been judged by enough of them."""
-        return self._spec.gives_headline(model)
+        return self._headlined(model)
 
-    def headline(self, row: int) -> dict[str, object] | None:
-        """Document of the headline of a row; None until there is one."""
-        return headline_document(self.read([row]))
+    def headlines(self, rows: Sequence[int]) -> Callable[[int], dict[str, object] | None]:
+        """Read the headlines of some rows; the document of each by its place, None until there is one."""
+        headlines = self.read(rows).headlines
+        return lambda place: headline_document(headlines[place])
 
     def headline_verdict(self, row: int) -> int | None:
         """Verdict of the headline of a row: 1, 0 or −1; None until there is one."""
         found: Any = self.read([row]).headlines[0]
         return int(found["verdict"]) if found["is_there"] else None
+
+    def confirmation_expected_ms(self, row: int, at_ms: int) -> int | None:
+        """Find the clock from which on an alarm at `at_ms` may be confirmed.
+
+        None if it needs no confirmation, or if there is none to be had as too little has been judged.
+        """
+        return expected_ms(self.taken_in([row]).models[row], at_ms)
+
+    def confirmation(self, row: int, at_ms: int, rise: float) -> Confirmation | None:
+        """Judge an alarm at a clock that found a `rise` of the error; None while that is not decided."""
+        return confirmation_of(self.taken_in([row]).models[row], at_ms, rise)
 
     def changes_in(self, batch: Batch) -> NDArray[Any]:
         """Evaluate outcomes in order; return the changes of verdicts, `CHANGE` records in their order."""
@@ -203,7 +236,7 @@ class Cohorts:
                 found.append(self._changes[:count].copy())
         return np.concatenate(found) if found else self._changes[:0]
 
-    def taken_in(self, rows: Sequence[int]) -> State:
+    def taken_in(self, rows: Sequence[int] | NDArray[np.int64]) -> State:
         """State after all outcomes of some models are taken in."""
         take_all(*self.state, self.parameters, np.array(rows, np.int64), self._changes)
         return self.state
@@ -212,9 +245,9 @@ class Cohorts:
         """Reset a row; called before a model uses it and after the model has retired."""
         clear(self.state, row)
 
-    def snapshot(self, row: int) -> bytes:
-        """Encode the state of a row; the same outcomes give the same bytes."""
-        return encode(self.taken_in([row]), row)
+    def snapshots(self, rows: NDArray[np.int64]) -> Sequence[bytes]:
+        """Encode the states of some rows; the same outcomes give the same bytes."""
+        return encode(self.taken_in(rows), rows)
 
     def restore(self, row: int, state: bytes) -> None:
         """Set a cleared row to a snapshot; raises ValueError for bytes that are not one."""
@@ -223,20 +256,17 @@ class Cohorts:
     def read(self, rows: Sequence[int]) -> CohortVerdicts:
         """Verdicts of some rows."""
         models = self.taken_in(rows).models
-        return read_cohorts(models, np.array(rows, np.int64), self._spec.delta, self._spec.outcomes)
+        return read_cohorts(models, np.array(rows, np.int64), self.parameters)
 
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
         """Verdicts, leads and evidence of some models; undefined values give no sample."""
         said = self.read([one.row for one in chosen])
         models = [(one.model,) for one in chosen]
         pairs = [(one.model, opponent) for one in chosen for opponent in OPPONENTS]
-        headlines = [
-            ((one.model,), float(told["verdict"]))
-            for one, told in zip(chosen, said.headlines, strict=True)
-            if told["is_there"] and self._spec.gives_headline(one.model)
-        ]
+        own = np.array([self._headlined(one.model) for one in chosen], np.bool_)
+        headlines = np.where(own & (said.headlines["is_there"] > 0), said.headlines["verdict"], np.nan)
         found = {
-            "cohort_headline": headlines,
+            "cohort_headline": _samples(models, headlines),
             "cohort_verdict": _samples(pairs, said.verdict),
             "cohort_verdict_since_timestamp_seconds": _samples(pairs, said.since_seconds),
             "cohort_verdict_confirmed": _samples(pairs, said.confirmed),
@@ -254,12 +284,21 @@ class Cohorts:
             found["cohort_verdict_evidence"] += _samples(of_side, values)
         return found
 
-    def details(self, row: int, classes: Classes) -> Mapping[str, object]:
+    def details(self, chosen: Sequence[Slice]) -> Details:
         """Verdicts with status, age, shares labelled, leads and counts; empty before the first outcome."""
-        state = self.taken_in([row])
-        if not classes or not state.models["observed"][row]:
-            return {}
-        return {"cohorts": document_of(state, row, self.read([row]))}
+        rows = [one.row for one in chosen]
+        said = self.read(rows)
+        observed = self.state.models["observed"][rows] > 0
+        newest = newest_cohorts(self.state, np.array(rows, np.int64))
+        records, spec = self.state.models[rows], self._spec
+
+        def document(place: int) -> Mapping[str, object]:
+            if not chosen[place].classes or not observed[place]:
+                return {}
+            told = document_of(said, records[place], newest[place], place, spec.delta, spec.outcomes)
+            return {"cohorts": told}
+
+        return document
 
 
 def _samples(keys: Sequence[tuple[str, ...]], values: NDArray[np.float64]) -> list[Sample]:
@@ -298,4 +337,5 @@ def parameters_of(spec: CohortsSpec) -> NDArray[Any]:
     parameters["outcomes"] = spec.outcomes
     parameters["fixed_age"] = geometry.index_of(spec.age_ms) if spec.age_ms else -1
     parameters["by_prediction"] = spec.by_prediction
+    parameters["opponents"] = 1 if spec.of_pairs else len(OPPONENTS)
     return parameters

@@ -91,6 +91,8 @@ Records: TypeAlias = NDArray[np.void]
 OPPONENTS: Final = ("persistent_at_prediction", "majority")
 """Opponents whose answers are fixed when the prediction is made, as the label `opponent` names them."""
 NO_CHANGE, MAJORITY = range(len(OPPONENTS))
+ALL: Final = len(OPPONENTS)
+"""Index of all outcomes, beside those whose lead over an opponent is not 0."""
 
 SIDES: Final = 2
 HITS, MISSES = range(SIDES)
@@ -153,6 +155,9 @@ STRETCH: Final = np.dtype(
         ("outcomes", "i8", (len(OPPONENTS),)),  # that the opponent answered
         ("leads", "i8", (len(OPPONENTS),)),
         ("lead_squares", "i8", (len(OPPONENTS),)),
+        # of judged cohorts: hits and misses that were labelled by A, weighted by w = 1/G
+        ("weights", "f8", (SIDES,)),  # Σ w
+        ("weight_squares", "f8", (SIDES,)),  # Σ w²
     ]
 )
 
@@ -169,13 +174,13 @@ KIND_SUMS: Final = np.dtype(
 
 CLASS: Final = np.dtype(
     [
-        ("leads", "u4", (SLOTS, SIDES, len(OPPONENTS))),  # outcomes labelled by A whose lead is not 0
+        ("labelled", "u4", (SLOTS, SIDES, ALL + 1)),  # outcomes labelled by A: whose lead is not 0, and all
         ("share", "f8", (SLOTS, SIDES)),  # G by cohort, if its rule is the settled one …
         ("band", "f8", (SLOTS, SIDES)),  # … and by how much it may be wrong
         ("settled_share", "f8", (SIDES,)),  # the same at the settled age
         ("settled_band", "f8", (SIDES,)),
         ("sums", KIND_SUMS),
-        ("unused", "u8", (4,)),  # so that counts of a bucket and side are a cache line
+        ("unused", "u8", (2,)),  # so that counts of a bucket and side are a cache line
         ("counts", "u4", (LIVE, SIDES, AGES)),  # outcomes by slot of the bucket, side and bin of delay
     ]
 )
@@ -194,6 +199,7 @@ OPPONENT: Final = np.dtype(
         ("sums", "f8", _EVIDENCE),  # M
         ("maxima", "f8", _EVIDENCE),  # C
         ("starts_ms", "i8", _EVIDENCE),  # opening of the cohort from which C has grown
+        ("wealth", "f8", (1, len(STAKES))),  # L, of bets that the model is worse, which no claim resets
         # differences of sums over 1, 4 and 16 cohorts
         ("parts", "i8", (LENGTHS,)),  # number of cohorts in the current sum
         ("means", "f8", (LENGTHS,)),  # Σ m/n over them
@@ -339,6 +345,7 @@ PARAMETERS: Final = np.dtype(
         ("least_predictions", "f8"),  # judged before evidence is kept …
         ("predictions_by_dispersion", "f8"),  # … and per unit of φ
         ("by_prediction", "i8"),  # whether outcomes come in the order of predictions
+        ("opponents", "i8"),  # number of opponents that there are verdicts against
         ("ages_ms", "i8", (AGES,)),
         ("ages", "f8", (HALVES, AGES // HALVES)),  # the same
     ]

@@ -8,7 +8,18 @@ from math import sqrt
 import numpy as np
 
 from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
-from streamwatch.core.estimators.registers.cohorts.state import AGES, BOUNDS, HALVES, NOTES, OPPONENTS, WHOLE
+from streamwatch.core.estimators.registers.cohorts.settled import classes_of
+from streamwatch.core.estimators.registers.cohorts.state import (
+    AGES,
+    ALL,
+    BOUNDS,
+    HALVES,
+    NOTES,
+    OPPONENTS,
+    SETTLED_RULE,
+    SIDES,
+    WHOLE,
+)
 from streamwatch.core.estimators.verdicts.leads import MAJORITY_GROWTH
 from streamwatch.core.jit import (
     bits_at_most,
@@ -187,7 +198,7 @@ def shrink(m, labels, row):
         labels[row, k] *= SHRINK
 
 
-# Leads by stretch of prediction time, from which early verdicts are confirmed.
+# Leads by stretch of prediction time, from which early verdicts are confirmed, and errors of judged cohorts.
 #
 # Every cohort that opens begins a stretch. When there are 64, the older 32 are merged in pairs first: the
 # newest 32 stretches or more are single cohorts, older ones are twice as long again and again, so the list
@@ -210,28 +221,63 @@ def begin_stretch(m, time_ms):
 @inner
 def merge_stretches(m):
     """Merge the older half of the stretches in pairs."""
-    for i in range(MERGED):
-        m.bounds_ms[i] = m.bounds_ms[2 * i]
-    for i in range(MERGED, BOUNDS):
-        m.bounds_ms[i] = m.bounds_ms[i + MERGED] if i + MERGED < BOUNDS else NEVER
     for i in range(BOUNDS):
         t = m.stretches[i]
-        for j in range(len(OPPONENTS)):
-            if i < MERGED:
-                one, other = m.stretches[2 * i], m.stretches[2 * i + 1]
-                t.outcomes[j] = one.outcomes[j] + other.outcomes[j]
-                t.leads[j] = one.leads[j] + other.leads[j]
-                t.lead_squares[j] = one.lead_squares[j] + other.lead_squares[j]
-            elif i + MERGED < BOUNDS:
-                later = m.stretches[i + MERGED]
-                t.outcomes[j] = later.outcomes[j]
-                t.leads[j] = later.leads[j]
-                t.lead_squares[j] = later.lead_squares[j]
-            else:
+        if i < MERGED:
+            m.bounds_ms[i] = m.bounds_ms[2 * i]
+            if i > 0:
+                copy_stretch(t, m.stretches[2 * i])
+            add_stretch(t, m.stretches[2 * i + 1])
+        elif i + MERGED < BOUNDS:
+            m.bounds_ms[i] = m.bounds_ms[i + MERGED]
+            copy_stretch(t, m.stretches[i + MERGED])
+        else:
+            m.bounds_ms[i] = NEVER
+            for j in range(len(OPPONENTS)):
                 t.outcomes[j] = 0
                 t.leads[j] = 0
                 t.lead_squares[j] = 0
+            for side in range(SIDES):
+                t.weights[side] = 0.0
+                t.weight_squares[side] = 0.0
     m.bounds -= MERGED
+
+
+@inner
+def copy_stretch(t, other):
+    """Set the sums of a stretch to those of another."""
+    for j in range(len(OPPONENTS)):
+        t.outcomes[j] = other.outcomes[j]
+        t.leads[j] = other.leads[j]
+        t.lead_squares[j] = other.lead_squares[j]
+    for side in range(SIDES):
+        t.weights[side] = other.weights[side]
+        t.weight_squares[side] = other.weight_squares[side]
+
+
+@inner
+def add_stretch(t, other):
+    """Add the sums of another stretch."""
+    for j in range(len(OPPONENTS)):
+        t.outcomes[j] += other.outcomes[j]
+        t.leads[j] += other.leads[j]
+        t.lead_squares[j] += other.lead_squares[j]
+    for side in range(SIDES):
+        t.weights[side] += other.weights[side]
+        t.weight_squares[side] += other.weight_squares[side]
+
+
+@inner
+def take_errors(m, kinds, row, slot, stretch):
+    """Add the hits and misses of a cohort that is judged to its stretch, weighted by 1/G."""
+    t = m.stretches[stretch]
+    for k in range(classes_of(m)):
+        u = kinds[k, row]
+        for side in range(SIDES):
+            outcomes = float(u.labelled[slot, side, ALL])
+            weight = 1.0 / u.share[slot, side] if m.cohorts[slot].rule == SETTLED_RULE else 1.0
+            t.weights[side] += outcomes * weight
+            t.weight_squares[side] += outcomes * weight * weight
 
 
 @hot

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -404,26 +404,51 @@ class Estimate:
         return latest_change(errors, outcomes, self.first_bucket, geometry)
 
 
-def estimates_of(ring: LabelRing, rows: Integers) -> list[Estimate]:
+class Estimates(Sequence[Estimate]):
+    """Estimates of m models at one time; each is made when it is asked for.
+
+    Parameters
+    ----------
+    view
+        Outcomes of the models by prediction time.
+    late
+        Accuracies from them.
+    """
+
+    def __init__(self, view: RingView, late: LateAccuracy) -> None:
+        self._head, self._now_ms = view.head, view.now_ms
+        self.late = late
+
+    def __len__(self) -> int:
+        return len(self._head)
+
+    @overload
+    def __getitem__(self, m: int) -> Estimate: ...
+    @overload
+    def __getitem__(self, m: slice) -> list[Estimate]: ...
+    def __getitem__(self, m: int | slice) -> Estimate | list[Estimate]:
+        if isinstance(m, slice):
+            return [self[k] for k in range(len(self))[m]]
+        late = self.late
+        return Estimate(
+            int(self._head[m]),
+            int(self._now_ms[m]),
+            _one_of(late.settled, m),
+            _one_of(late.corrected, m),
+            float(late.naive[m]),
+            late.outcomes[m],
+            late.weights[m],
+            late.shares[m],
+        )
+
+
+def estimates_of(ring: LabelRing, rows: Integers) -> Estimates:
     """Estimate several rows at once."""
     view = ring.view(rows)
-    late = late_accuracy(view, ring.geometry)
-    settled, corrected = _each(late.settled), _each(late.corrected)
-    return [
-        Estimate(
-            int(view.head[m]),
-            int(view.now_ms[m]),
-            settled[m],
-            corrected[m],
-            float(late.naive[m]),
-            late.outcomes[m].copy(),
-            late.weights[m].copy(),
-            late.shares[m].copy(),
-        )
-        for m in range(len(rows))
-    ]
+    return Estimates(view, late_accuracy(view, ring.geometry))
 
 
-def _each(share: Share) -> list[OneShare]:
-    columns = np.stack([share.value, share.lower, share.upper, share.n_eff], axis=1)
-    return [OneShare(*values) for values in columns.tolist()]
+def _one_of(share: Share, m: int) -> OneShare:
+    return OneShare(
+        float(share.value[m]), float(share.lower[m]), float(share.upper[m]), float(share.n_eff[m])
+    )

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, nan
+from itertools import compress, repeat
+from math import isfinite
 from typing import Final, Literal, TypeAlias
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.estimators.fingerprints import fingerprint
-from streamwatch.core.estimators.names import Batch, Classes, Slice
+from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.estimators.registers.kind import RegisterKind
 from streamwatch.core.estimators.registers.late_labels.accuracy import (
     LEAST_SHARE,
     Estimate,
+    Estimates,
     OneShare,
     estimates_of,
 )
@@ -203,8 +206,12 @@ class LateLabels:
     def __init__(self, spec: LateLabelsSpec, capacity: int) -> None:
         self._spec = spec
         self._ring = LabelRing(capacity, geometry_of(spec.horizon_ms))
-        self._estimates: dict[int, Estimate] = {}
-        """Cached estimates of rows without outcomes since."""
+        self._estimates: dict[int, tuple[Estimates, int]] = {}
+        """Last estimates of rows, and the place of the row among them."""
+        self._known: NDArray[np.bool_] = np.zeros(capacity, np.bool_)
+        """Whether there were no outcomes of a row since its estimates."""
+        self._values: NDArray[np.float64] = np.full((capacity, len(METRICS)), np.nan)
+        """Values of the metrics by the estimates."""
         self.section = fingerprint("late_labels", (spec, BUCKETS, BINS), None, VERSION)
         self.title = f"late labels (horizon {spec.horizon_ms / 1000:g} s)"
 
@@ -214,44 +221,53 @@ class LateLabels:
             return
         hits = batch.true_class == batch.predicted_class
         self._ring.observe(batch.rows, hits, batch.event_ms, batch.delay_ms)
-        if self._estimates:
-            for row in np.flatnonzero(np.bincount(batch.rows)).tolist():
-                self._estimates.pop(row, None)
+        self._known[batch.rows] = False
 
     def clear(self, row: int) -> None:
         """Reset a row; called before a model uses it and after the model has retired."""
         self._ring.clear(row)
         self._estimates.pop(row, None)
+        self._known[row] = False
 
-    def snapshot(self, row: int) -> bytes:
-        """Encode the state of a row; the same outcomes give the same bytes."""
-        return _ENCODER.encode(self._ring.snapshot(row))
+    def snapshots(self, rows: NDArray[np.int64]) -> Sequence[bytes]:
+        """Encode the states of some rows; the same outcomes give the same bytes."""
+        return list(map(_ENCODER.encode, self._ring.snapshots(rows)))
 
     def restore(self, row: int, state: bytes) -> None:
         """Set a cleared row to a snapshot; raises ValueError for bytes that are not one."""
         self._ring.restore(row, _DECODER.decode(state))
-        self._estimates.pop(row, None)
+        self._known[row] = False
 
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
         """Corrected and settled accuracies of some models, with n_eff; undefined values give no sample."""
-        self._estimate([one.row for one in chosen])
-        found: dict[str, list[Sample]] = {metric.name: [] for metric in METRICS}
-        for one in chosen:
-            for name, value in self._values(self._estimates[one.row]).items():
-                if isfinite(value):
-                    found[name].append(((one.model,), value))
-        return found
+        rows = np.array([one.row for one in chosen], np.int64)
+        self._estimate(rows)
+        keys = [(one.model,) for one in chosen]
+        values = self._values[rows]
+        defined = np.isfinite(values)
+        return {
+            metric.name: list(compress(zip(keys, own.tolist(), strict=True), there.tolist()))
+            for metric, own, there in zip(METRICS, values.T, defined.T, strict=True)
+        }
 
-    def details(self, row: int, classes: Classes) -> Mapping[str, object]:
+    def details(self, chosen: Sequence[Slice]) -> Details:
         """Accuracies with intervals, delays, and errors by prediction time.
 
         Empty before the first outcome.
         """
-        self._estimate([row])
-        estimate = self._estimates[row]
-        if estimate.head < 0 or not classes:
-            return {}
-        return {"late_labels": document_of(estimate, self._ring.geometry, assumed=self._spec.assumed)}
+        rows = [one.row for one in chosen]
+        self._estimate(np.array(rows, np.int64))
+        estimates = [self._estimates[row] for row in rows]
+        geometry, assumed = self._ring.geometry, self._spec.assumed
+
+        def document(place: int) -> Mapping[str, object]:
+            of_all, own = estimates[place]
+            estimate = of_all[own]
+            if estimate.head < 0 or not chosen[place].classes:
+                return {}
+            return {"late_labels": document_of(estimate, geometry, assumed=assumed)}
+
+        return document
 
     def change_at(self, batch: Batch, position: int) -> ErrorChange | None:
         """Locate the latest change among predictions as of one outcome of a batch not yet observed.
@@ -274,26 +290,25 @@ class LateLabels:
         """Tell whether a model's first predictions are younger than the horizon."""
         return age_ms < self._spec.horizon_ms
 
-    def _estimate(self, rows: Sequence[int]) -> None:
-        """Estimate the rows without a cached estimate, all at once."""
-        changed = [row for row in rows if row not in self._estimates]
-        if changed:
-            found = estimates_of(self._ring, np.array(changed, np.int64))
-            self._estimates.update(zip(changed, found, strict=True))
-
-    def _values(self, estimate: Estimate) -> Mapping[str, float]:
-        settled, corrected = estimate.settled, estimate.corrected
-        values = {
+    def _estimate(self, rows: NDArray[np.int64]) -> None:
+        """Estimate the rows whose estimates are not known, all at once."""
+        changed = rows[~self._known[rows]]
+        if not len(changed):
+            return
+        found = estimates_of(self._ring, changed)
+        self._estimates.update(zip(changed.tolist(), zip(repeat(found), range(len(changed))), strict=False))
+        self._known[changed] = True
+        settled, corrected = found.late.settled, found.late.corrected
+        is_settled = np.isfinite(settled.value)
+        is_corrected = np.isfinite(corrected.value) & (not self._spec.assumed)
+        by_name = {
             "accuracy_settled_ratio": settled.value,
-            "accuracy_settled_effective_sample_size": settled.n_eff if isfinite(settled.value) else nan,
+            "accuracy_settled_effective_sample_size": np.where(is_settled, settled.n_eff, np.nan),
+            "accuracy_delay_corrected_ratio": np.where(is_corrected, corrected.value, np.nan),
+            "label_delay_bias": np.where(is_corrected, found.late.bias, np.nan),
+            "accuracy_delay_corrected_effective_sample_size": np.where(is_corrected, corrected.n_eff, np.nan),
         }
-        if not self._spec.assumed and isfinite(corrected.value):
-            values |= {
-                "accuracy_delay_corrected_ratio": corrected.value,
-                "label_delay_bias": estimate.naive - corrected.value,
-                "accuracy_delay_corrected_effective_sample_size": corrected.n_eff,
-            }
-        return values
+        self._values[changed] = np.stack([by_name[metric.name] for metric in METRICS], axis=1)
 
 
 KIND: Final = RegisterKind("late_labels", LateLabelsSpec, METRICS, LateLabels)

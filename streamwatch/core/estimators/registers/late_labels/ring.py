@@ -7,6 +7,7 @@ buckets only, and leave the rest of the past as it is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -126,13 +127,16 @@ class LabelRing:
         single._newest_ms[0] = self._newest_ms[row]
         return single
 
-    def snapshot(self, row: int) -> RingSnapshot:
-        """State of a row."""
-        flat = self._counts[row].reshape(-1)
-        found = np.flatnonzero(flat)
-        cells = np.zeros(len(found), _CELL)
-        cells["cell"], cells["count"] = found, flat[found]
-        return RingSnapshot(self._buckets[row].tolist(), self._newest_ms[row].tolist(), cells.tobytes())
+    def snapshots(self, rows: Integers) -> Iterator[tuple[list[int], list[int], bytes]]:
+        """States of some rows, fields as of `RingSnapshot`."""
+        flat = self._counts[rows].reshape(len(rows), -1)
+        of_row, cell = np.nonzero(flat)
+        cells = np.zeros(len(cell), _CELL)
+        cells["cell"], cells["count"] = cell, flat[of_row, cell]
+        body = cells.tobytes()
+        ends: list[int] = (np.cumsum(np.bincount(of_row, minlength=len(rows))) * _CELL.itemsize).tolist()
+        parts = [body[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+        return zip(self._buckets[rows].tolist(), self._newest_ms[rows].tolist(), parts, strict=True)
 
     def restore(self, row: int, state: RingSnapshot) -> None:
         """Set a row to a snapshot.

@@ -16,7 +16,7 @@ from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.names import Batch, Classes, Slice
+from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.estimators.registers.alarms import LateAlarm
 from streamwatch.core.estimators.registers.prediction_clock.held import (
     HeldOutcomes,
@@ -283,15 +283,20 @@ class PredictionClock:
         if model is not None:
             self._table.retire(model.row)
 
-    def snapshot(self, row: int) -> bytes:
-        """Encode the state of a row; the same outcomes give the same bytes.
+    def snapshots(self, rows: NDArray[np.int64]) -> Sequence[bytes]:
+        """Encode the states of some rows, empty before the first outcome.
 
-        Empty before the first outcome.
+        The same outcomes give the same bytes.
         """
-        model = self._models.get(row)
-        if model is None:
-            return b""
-        return _ENCODER.encode(_State(model.name, model.held.state(), self._table.snapshot(model.row)))
+        models = {row: self._models[row] for row in rows.tolist() if row in self._models}
+        own = np.array([model.row for model in models.values()], np.int64)
+        taken = dict(zip(models, self._table.snapshots(own), strict=True))
+        return [
+            _ENCODER.encode(_State(models[row].name, models[row].held.state(), taken[row]))
+            if row in models
+            else b""
+            for row in rows.tolist()
+        ]
 
     def restore(self, row: int, state: bytes) -> None:
         """Set a cleared row to a snapshot; raises ValueError for bytes that are not one.
@@ -335,9 +340,11 @@ class PredictionClock:
                 )
         return found
 
-    def details(self, row: int, classes: Classes) -> Mapping[str, object]:
+    def details(self, chosen: Sequence[Slice]) -> Details:
         """Numbers of outcomes held, late and released early; time up to which predictions are settled."""
-        del classes
+        return [self._details(one.row) for one in chosen].__getitem__
+
+    def _details(self, row: int) -> Mapping[str, object]:
         model = self._models.get(row)
         if model is None:
             return {}

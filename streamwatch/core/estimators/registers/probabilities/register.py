@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.fingerprints import fingerprint
-from streamwatch.core.estimators.names import Batch, Classes, Slice
+from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.estimators.registers.probabilities.measures import (
     areas,
     losses,
@@ -198,13 +198,12 @@ class Probabilities:
         self._kept.pop(row, None)
         self._scored[row] = False
 
-    def snapshot(self, row: int) -> bytes:
-        """Encode the state of a row, empty for a model without scores.
+    def snapshots(self, rows: NDArray[np.int64]) -> Sequence[bytes]:
+        """Encode the states of some rows, empty for a model without scores.
 
         The same outcomes give the same bytes.
         """
-        kept = self._kept.get(row)
-        return b"" if kept is None else encode(kept)
+        return [encode(self._kept[row]) if row in self._kept else b"" for row in rows.tolist()]
 
     def restore(self, row: int, state: bytes) -> None:
         """Set a cleared row to a snapshot; raises ValueError for bytes that are not one."""
@@ -233,10 +232,13 @@ class Probabilities:
             _put(samples["auc_ratio"], (model,), mean_area(kept))
         return samples
 
-    def details(self, row: int, classes: Classes) -> Mapping[str, object]:
-        """Diagrams of a row under the key `probabilities`; empty for a model without scores."""
-        kept = self._kept.get(row)
-        return {} if kept is None else {"probabilities": document(kept, list(classes))}
+    def details(self, chosen: Sequence[Slice]) -> Details:
+        """Diagrams of models under the key `probabilities`; empty for a model without scores."""
+        return [self._details(one) for one in chosen].__getitem__
+
+    def _details(self, one: Slice) -> Mapping[str, object]:
+        kept = self._kept.get(one.row)
+        return {} if kept is None else {"probabilities": document(kept, list(one.classes))}
 
     def _kept_of(self, row: int) -> ModelState:
         kept = self._kept.get(row)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.fingerprints import fingerprint
-from streamwatch.core.estimators.names import Batch, Classes, Slice
+from streamwatch.core.estimators.names import Batch, Classes, Details, Slice
 from streamwatch.core.estimators.registers.late_labels.observe import BINS, geometry_of
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.revisions.measures import (
@@ -196,8 +196,11 @@ class Revisions:
         self._sums[row] = 0.0
         self._counts[row] = 0
 
-    def snapshot(self, row: int) -> bytes:
-        """Encode the state of a row; the same outcomes give the same bytes."""
+    def snapshots(self, rows: NDArray[np.int64]) -> Sequence[bytes]:
+        """Encode the states of some rows; the same outcomes give the same bytes."""
+        return [self._snapshot(row) for row in rows.tolist()]
+
+    def _snapshot(self, row: int) -> bytes:
         sums = self._sums[row]
         used: list[int] = np.flatnonzero(sums[:, WEIGHT]).tolist()
         return _ENCODER.encode(
@@ -234,8 +237,11 @@ class Revisions:
                     found[measure.name].append(((one.model,), value))
         return found
 
-    def details(self, row: int, classes: Classes) -> Mapping[str, object]:
+    def details(self, chosen: Sequence[Slice]) -> Details:
         """Both accuracies, their difference with its interval, and the same by waiting time."""
+        return [self._details(one.row, one.classes) for one in chosen].__getitem__
+
+    def _details(self, row: int, classes: Classes) -> Mapping[str, object]:
         counts: NDArray[np.int64] = self._counts[row]
         if not classes or not counts[ALL_OUTCOMES]:
             return {}

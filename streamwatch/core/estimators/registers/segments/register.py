@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.measures.catalogue import MEASURES
 from streamwatch.core.estimators.measures.measures import accuracy
-from streamwatch.core.estimators.names import Batch, Classes, Slice
+from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
 from streamwatch.core.estimators.registers.segments import observe as loop
 from streamwatch.core.estimators.registers.segments.estimates import (
@@ -227,8 +227,11 @@ class Segments:
         for freed in self._state.remove(row):
             self._table.retire(freed)
 
-    def snapshot(self, row: int) -> bytes:
-        """Encode all segments of a model with their values and estimates, ordered by name."""
+    def snapshots(self, rows: NDArray[np.int64]) -> Sequence[bytes]:
+        """Encode all segments of some models with their values and estimates, ordered by name."""
+        return [self._snapshot(row) for row in rows.tolist()]
+
+    def _snapshot(self, row: int) -> bytes:
         kept = [self._kept(name, number) for name, number in self._state.segments_of(row)]
         return encode(KeptSegments(int(self._state.last[row]), kept))
 
@@ -236,9 +239,11 @@ class Segments:
         state = self._state
         segment = state.segments[number]
         values: list[KeptValue] = []
-        for value, row in sorted(state.rows[number].items()):
+        rows = sorted(state.rows[number].items())
+        taken = self._table.snapshots(np.array([row for _, row in rows], np.int64))
+        for (value, row), sections in zip(rows, taken, strict=True):
             counted: tuple[int, int, float, int] = state.values[row].item()
-            values.append(KeptValue(value, *counted, self._table.snapshot(row)))
+            values.append(KeptValue(value, *counted, sections))
         candidates = sorted(state.candidates(number).items())
         return KeptSegment(name, int(segment["counted"]), candidates, values, int(segment["left_out"]))
 
@@ -291,9 +296,11 @@ class Segments:
                     ]
         return samples
 
-    def details(self, row: int, classes: Classes) -> Mapping[str, object]:
+    def details(self, chosen: Sequence[Slice]) -> Details:
         """Values of each segment with the most traffic, the largest first."""
-        del classes
+        return [self._details(one.row) for one in chosen].__getitem__
+
+    def _details(self, row: int) -> Mapping[str, object]:
         found: dict[str, object] = {}
         for name, number in self._state.segments_of(row):
             of_values = self._estimates(number)

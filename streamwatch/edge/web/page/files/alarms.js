@@ -2,18 +2,13 @@
 
 import { arrange, byId, element, say } from "./dom.js";
 import { both, iso, moment, percent, when, zones } from "./format.js";
-import { alarmKey, state } from "./state.js";
+import { state } from "./state.js";
+import { against } from "./verdict.js";
 
 const SHOWN = 20;
+const keyOf = (alarm) => `${alarm.model}\n${alarm.detector}\n${alarm.ordinal}\n${alarm.timestamp_seconds}`;
 
 const JUDGED = { better: "better than", worse: "worse than", open: "no longer shown better or worse than" };
-
-// Whom a verdict is against: by cohorts, one that is not worse is against both.
-export function against({ verdict, opponent, basis }) {
-  if (basis !== "cohorts") return "no change";
-  if (verdict === "worse") return opponent === "majority" ? "the majority" : "no change";
-  return verdict === "better" ? "no change and the majority" : "no change or the majority";
-}
 
 // Where it stands: the outcome in the order of labels, or how sure a verdict by cohorts is.
 function standing({ basis, status, since_outcome: outcome }) {
@@ -21,9 +16,9 @@ function standing({ basis, status, since_outcome: outcome }) {
   return status ? `, ${status}` : "";
 }
 
-export const change = (alarm) =>
+const change = (alarm) =>
   alarm.judgement
-    ? `${JUDGED[alarm.judgement.verdict]} ${against(alarm.judgement)} since ${both(alarm.judgement.since_timestamp_seconds)}${standing(alarm.judgement)}`
+    ? `${JUDGED[alarm.judgement.verdict]} ${against(alarm.judgement)} since ${both(alarm.judgement.since_timestamp_seconds)}`
     : `error ${percent(alarm.before)} → ${percent(alarm.after)}${inPredictionTime(alarm.predicted_timestamp_seconds)}${amongPredictions(alarm.predictions)}`;
 
 // Found in the order of predictions: at which of them.
@@ -42,8 +37,15 @@ export class Alarms {
     this.fresh = new Set();
   }
 
+  // All that are remembered, at every connection; what somebody who watched has missed is told.
+  catchUp(alarms) {
+    const known = new Set(state.alarms.map(keyOf));
+    state.alarms = alarms;
+    this.announce(known.size ? alarms.filter((alarm) => !known.has(keyOf(alarm))) : []);
+  }
+
   announce(alarms) {
-    for (const alarm of alarms) this.fresh.add(alarmKey(alarm));
+    for (const alarm of alarms) this.fresh.add(keyOf(alarm));
     const [latest] = alarms;
     if (!latest) return;
     const others = alarms.length > 1 ? `, and ${alarms.length - 1} more` : "";
@@ -52,10 +54,10 @@ export class Alarms {
 
   render() {
     const shown = state.alarms.slice(0, SHOWN);
-    const keys = new Set(shown.map(alarmKey));
+    const keys = new Set(shown.map(keyOf));
     for (const key of this.items.keys()) if (!keys.has(key)) this.items.delete(key);
     const nodes = shown.map((alarm) => {
-      const key = alarmKey(alarm);
+      const key = keyOf(alarm);
       if (!this.items.has(key)) this.items.set(key, alarmItem(alarm, true, this.fresh.delete(key)));
       return this.items.get(key);
     });
@@ -69,9 +71,9 @@ export function alarmItem(alarm, named, fresh = false) {
   return element(
     "li",
     { class: fresh ? "fresh" : null },
-    named ? element("a", { href: `#/model/${encodeURIComponent(alarm.model)}` }, alarm.model) : element("span", {}, `outcome ${alarm.outcome.toLocaleString("en")}`),
+    named ? element("a", { href: `#/model/${encodeURIComponent(alarm.model)}` }, alarm.model) : element("span", {}, alarm.judgement ? "Verdict" : "Error changed", element("span", { class: "detail" }, `, outcome ${alarm.outcome.toLocaleString("en")}`)),
     element("time", { datetime: iso(alarm.timestamp_seconds), title: moment(alarm.timestamp_seconds) }, when(alarm.timestamp_seconds)),
-    element("span", { class: "detector" }, alarm.detector),
-    element("span", { class: "change" }, change(alarm)),
+    element("span", { class: "detector detail" }, alarm.detector),
+    element("span", { class: "change" }, change(alarm), alarm.judgement ? element("span", { class: "detail" }, standing(alarm.judgement)) : null),
   );
 }

@@ -12,8 +12,15 @@ function headers() {
   return token ? { Authorization: `Bearer ${token}` } : {};
 }
 
+const HEADERS = 1_000; // of a request and its answer, about
+let bytes = 0;
+
+// Bytes over the line so far, but for those of the stream.
+export const spent = () => bytes;
+
 async function ask(path, signal) {
   const answer = await fetch(path, { headers: headers(), signal, cache: "no-store" });
+  bytes += HEADERS + Number(answer.headers.get("Content-Length") ?? 0);
   if (answer.status === 401) throw new Unauthorized();
   if (!answer.ok) {
     const error = new Error(`${path}: ${answer.status}`);

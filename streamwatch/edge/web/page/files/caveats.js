@@ -12,7 +12,7 @@ export function caveatsOf(row) {
   const said = [];
   const ends = row.first_horizon_ends_timestamp_seconds;
   if (ends !== undefined) {
-    said.push(["quick labels only", `Until ${moment(ends)}, only quick labels are in${labelsIn(row)}: the first prediction is not one horizon old yet, and slower labels may change the verdict.`]);
+    said.push(["quick labels only", `Only quick labels are in so far${labelsIn(row)}: many predictions older than that still wait, and slower labels may change the verdict, until ${moment(ends)} at the latest.`]);
   }
   if (row.verdict_provisional !== undefined) {
     said.push(["provisional", "How late labels are is not known yet, so the verdict follows the order in which they arrive: if hits and errors are labelled at different speed, it may change."]);

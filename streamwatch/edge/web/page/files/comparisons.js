@@ -11,6 +11,11 @@ const TITLE = {
   worse: "Currently worse than the champion on the same ids",
   open: "Not shown to be better or worse than the champion",
 };
+const CERTAINTY = {
+  provisional: ["in the order of labels so far", "If labels of some outcomes come later than others, this may be wrong. There will be a verdict by cohorts of prediction time."],
+  early: ["early", "Some labels of these predictions are still to come; it is confirmed or taken back when they are in"],
+  confirmed: ["confirmed", "All labels of these predictions are in"],
+};
 const COLOURS = ["line-1", "line-2", "line-3", "line-4", "line-5", "line-6"];
 const CHARTED = COLOURS.length;
 const MATRIX = 20;
@@ -27,7 +32,6 @@ const HEADINGS = [
 
 export class Comparisons {
   name = "Comparisons";
-  everything = true; // every report concerns it
 
   constructor() {
     this.leave = new AbortController();
@@ -163,11 +167,13 @@ function challengers(own, forgetting) {
     const found = each.measures[forgetting] ?? {};
     const since = each.verdict === "open" || each.verdict_since_timestamp_seconds === undefined ? "" : `since ${both(each.verdict_since_timestamp_seconds)}`;
     const badge = element("span", { class: "badge", title: TITLE[each.verdict] }, TEXT[each.verdict]);
+    const [word, hint] = each.provisional ? CERTAINTY.provisional : CERTAINTY[each.status] ?? ["", ""];
+    const certainty = element("span", { class: "minor", title: hint }, word);
     mark(badge, "data-verdict", each.verdict);
     const bounds = each.lead_lower === undefined ? "" : `${signed(each.lead_lower)} to ${signed(each.lead_upper)}`;
     return element("tr", {},
       element("th", { scope: "row" }, element("a", { href: `#/model/${encodeURIComponent(each.challenger)}` }, each.challenger)),
-      element("td", {}, badge, element("span", { class: "minor" }, since)),
+      element("td", {}, badge, certainty, element("span", { class: "minor" }, since)),
       element("td", { class: "number" }, signed(each.lead), element("span", { class: "minor" }, bounds)),
       ...[count(each.pairs), percent(found.challenger_error_ratio), percent(found.champion_error_ratio), signed(found.q), short(found.mcnemar_calibrated)]
         .map((text) => element("td", { class: "number" }, text)));

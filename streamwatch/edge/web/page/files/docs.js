@@ -13,6 +13,9 @@ function resolved(part) {
   return named ? { ...whole.components[named[1]][named[2]], ...part, $ref: undefined, named: named[2] } : part;
 }
 
+// Text in which backticks enclose what is written as code.
+const prose = (text) => text.split("`").map((part, at) => (at % 2 ? element("code", {}, part) : part));
+
 // A type in a few words, with a link where a schema has a name.
 function typeOf(schema) {
   const named = REF.exec(schema.$ref ?? "");
@@ -36,7 +39,7 @@ function fields(schema) {
     { class: "fields" },
     ...properties.flatMap(([name, property]) => [
       element("dt", {}, element("code", {}, name), required.has(name) ? null : element("span", { class: "soft" }, " optional")),
-      element("dd", {}, typeOf(property), property.description ? element("span", { class: "soft" }, ` ${property.description}`) : null, property.properties || property.items?.properties ? fields(property) : null),
+      element("dd", {}, typeOf(property), property.description ? element("span", { class: "soft" }, " ", ...prose(property.description)) : null, property.properties || property.items?.properties ? fields(property) : null),
     ]),
   );
 }
@@ -45,7 +48,7 @@ function answers(responses) {
   return Object.entries(responses).map(([status, part]) => {
     const answer = resolved(part);
     const contents = Object.entries(answer.content ?? {}).flatMap(([kind, { schema }], at) => [at ? ", " : " ", element("code", {}, kind), " ", schema ? typeOf(schema) : ""]);
-    return element("li", {}, element("code", {}, status), ` ${answer.description}:`, ...contents);
+    return element("li", {}, element("code", {}, status), " ", ...prose(answer.description), ":", ...contents);
   });
 }
 
@@ -57,13 +60,13 @@ function operation(path, { summary, description, parameters = [], responses, sec
     "section",
     { class: "panel operation", id: anchor(path), "aria-label": path },
     element("h3", {}, element("code", {}, `GET ${path}`)),
-    element("p", {}, summary, "."),
-    description ? element("p", { class: "soft" }, description) : null,
+    element("p", {}, ...prose(summary), "."),
+    description ? element("p", { class: "soft" }, ...prose(description)) : null,
     security?.length === 0 ? element("p", { class: "soft" }, "Needs no token.") : null,
     taken.length
       ? element("dl", { class: "fields" }, ...taken.flatMap(({ name, in: where, required, schema, description: told }) => [
         element("dt", {}, element("code", {}, name), element("span", { class: "soft" }, ` in ${where}${required ? "" : ", may be absent"}`)),
-        element("dd", {}, typeOf(schema), told ? element("span", { class: "soft" }, ` ${told}`) : null),
+        element("dd", {}, typeOf(schema), told ? element("span", { class: "soft" }, " ", ...prose(told)) : null),
       ]))
       : null,
     element("ul", { class: "answers" }, ...answers(responses)),
@@ -71,14 +74,14 @@ function operation(path, { summary, description, parameters = [], responses, sec
 }
 
 function render() {
-  say(byId("about"), `${whole.info.title} ${whole.info.version}. ${whole.info.description.replaceAll("`", "")}`);
+  byId("about").replaceChildren(`${whole.info.title} ${whole.info.version}. `, ...prose(whole.info.description));
   const byTag = grouped();
   byId("contents").replaceChildren(...[...byTag].map(([tag, routes]) =>
     element("p", {}, element("strong", {}, `${tag} `), ...routes.map(([path]) => element("a", { href: `#${anchor(path)}` }, path)))));
   byId("operations").replaceChildren(...[...byTag].flatMap(([tag, routes]) => [element("h2", {}, tag), ...routes.map(([path, item]) => operation(path, item.get))]));
   byId("schemas").replaceChildren(...Object.entries(whole.components.schemas).map(([name, schema]) =>
     element("section", { class: "panel operation", id: `schema-${name}`, "aria-label": name },
-      element("h3", {}, name), schema.description ? element("p", { class: "soft" }, schema.description) : null, fields(schema))));
+      element("h3", {}, name), schema.description ? element("p", { class: "soft" }, ...prose(schema.description)) : null, fields(schema))));
   document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }
 

@@ -10,7 +10,6 @@ const p = (value) => (value === undefined ? "–" : value < 0.001 ? "< 0.001" : 
 export class Folds {
   constructor() {
     this.name = "Folds";
-    this.everything = true; // any model's report changes it
     this.leave = new AbortController();
     this.node = byId("model");
     this.chosen = element("select", { "aria-label": "Forgetting" });

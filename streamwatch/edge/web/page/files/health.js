@@ -2,12 +2,27 @@
 
 import { arrange, byId, element, mark, say } from "./dom.js";
 import { ago, bytes, count, moment, percent } from "./format.js";
+import { doctor, remedy, runbook } from "./remedies.js";
 import { state } from "./state.js";
 
 const total = (tree) => (typeof tree === "number" ? tree : Object.values(tree ?? {}).reduce((sum, below) => sum + total(below), 0));
 
 // As in the alert rule PredictionsRepeated.
 const MANY = 0.01;
+
+// What this replica does of what several share; null where there are none.
+const PARTS = {
+  catching_up: ["standby, catching up", "fair"],
+  standby: ["standby: another replica publishes and notifies", "good"],
+  taking_over: ["taking over from another replica", "fair"],
+  holder: ["publishes and notifies", "good"],
+  diverged: ["standby with other numbers than the holder's", "bad", "StandbyDiverged"],
+};
+
+function part(stream) {
+  const found = Object.entries(stream.standby_role ?? {}).find(([, holds]) => holds);
+  return found ? PARTS[found[0]] : null;
+}
 
 // Before the state is open nothing is known of it, and nobody has asked Kafka.
 const opened = ({ ready, stream }) => ready || stream.commits_total !== undefined;
@@ -18,18 +33,19 @@ function repeated(stream) {
   return again ? again / (again + total(stream.predictions_accepted_total)) : 0;
 }
 
-// [text, good | fair | bad]
+// [text, good | fair | bad, page that says what to do]
 function chips(health) {
   const { ready, reasons, stream } = health;
   const lag = total(stream.consumer_lag_records);
-  if (state.lost) return [["no answer", "bad"]];
+  if (state.lost) return [["no answer", "bad"]]; // the banner above says what to do
   if (!opened(health)) return [[reasons[0], "bad"]];
   return [
-    ready ? ["ready", "good"] : [reasons[0] ?? "not ready", "bad"],
-    stream.kafka_up ? ["Kafka reachable", "good"] : ready ? ["Kafka unreachable", "bad"] : null,
+    ready ? ["ready", "good"] : [reasons[0] ?? "not ready", "bad", reasons[0]?.startsWith("Kafka") ? "KafkaUnreachable" : undefined],
+    stream.kafka_up ? ["Kafka reachable", "good"] : ready ? ["Kafka unreachable", "bad", "KafkaUnreachable"] : null,
     stream.caught_up ? ["caught up", "good"] : [lag ? `${count(lag)} records behind` : "catching up", "fair"],
     stream.state_durable ? ["state durable", "good"] : ["state in memory only", "fair"],
-    repeated(stream) > MANY ? [`${percent(repeated(stream))} of predictions repeat an id: two models with one name?`, "bad"] : null,
+    part(stream),
+    repeated(stream) > MANY ? [`${percent(repeated(stream))} of predictions repeat an id: two models with one name?`, "bad", "PredictionsRepeated"] : null,
   ].filter((chip) => chip !== null);
 }
 
@@ -69,6 +85,7 @@ function facts(health) {
     ["Kafka", once(stream.kafka_up ? "reachable" : "unreachable")],
     ["Reading", once(stream.caught_up ? "caught up" : "catching up")],
     ["Behind by", once(`${count(total(stream.consumer_lag_records))} records`)],
+    ["Part", part(stream)?.[0] ?? null],
     ["State", once(stream.state_durable ? "durable" : "in memory")],
     ["Predictions accepted", count(stream.predictions_accepted_total)],
     ["Predictions repeated", stream.predictions_accepted_total === undefined ? null : percent(repeated(stream))],
@@ -86,7 +103,17 @@ function facts(health) {
   ].filter(([, value]) => value !== null);
 }
 
-const kept = { chips: [], facts: new Map() };
+const kept = { chips: [], facts: new Map(), wrong: "" };
+
+// What is wrong with the daemon itself, each with what to do.
+function tellWrong(shown) {
+  const wrong = shown.filter(([, , page]) => page !== undefined);
+  const told = JSON.stringify(wrong);
+  if (told === kept.wrong) return;
+  kept.wrong = told;
+  byId("wrong").replaceChildren(...wrong.map(([text, , name]) => element("li", {}, `${text}. `, remedy(runbook(name)))), element("li", {}, doctor()));
+  byId("wrong").hidden = wrong.length === 0;
+}
 
 export function renderHealth() {
   if (!state.health) return;
@@ -97,6 +124,7 @@ export function renderHealth() {
     mark(kept.chips[index], "data-state", how);
   });
   arrange(byId("chips"), kept.chips.slice(0, shown.length));
+  tellWrong(shown);
   const nodes = facts(state.health).flatMap(([name, value, at]) => {
     if (!kept.facts.has(name)) kept.facts.set(name, [element("dt", {}, name), element("dd")]);
     const pair = kept.facts.get(name);

@@ -1,8 +1,9 @@
-// Follows the stream, draws at most once a frame, and goes to the view the address names.
+// Follows the news, draws at most once a frame, and goes to the view the address names.
 
 import { Alarms } from "./alarms.js";
 import { events, get, Unauthorized } from "./api.js";
 import { Comparisons } from "./comparisons.js";
+import { switchDetails } from "./details.js";
 import { byId, mark, say } from "./dom.js";
 import { Folds } from "./folds.js";
 import { both, moment, time, zones } from "./format.js";
@@ -10,17 +11,21 @@ import { renderHealth } from "./health.js";
 import { askToken, welcome } from "./login.js";
 import { Model } from "./model.js";
 import { Overview } from "./overview.js";
+import { Pace } from "./pace.js";
+import { remedy, runbook } from "./remedies.js";
+import { remembered } from "./sections.js";
 import { apply, state } from "./state.js";
 
-const HEALTH_MS = 5_000;
+const HEALTH_MS = 15_000;
 const UNREADY_MS = 1_000;
 const TICK_MS = 5_000; // "12 s ago" grows without a report, too
 const LONGEST_WAIT_MS = 10_000;
 const QUIET_MS = 2_500; // a reconnection shorter than this is nobody's business
 
-const overview = new Overview();
+const overview = new Overview(() => draw());
 const alarms = new Alarms();
 let model = null;
+let pace = overview.pace; // of what is shown
 let due = false;
 let lostTimer;
 
@@ -38,11 +43,15 @@ function draw() {
     }
   });
 }
-overview.changed = draw;
+
+// There is a new report, or something else is to be shown; a tab in the background asks for nothing.
+function renew() {
+  if (!document.hidden) pace.poke();
+}
 
 // Also for who looks at the tab only.
 function title() {
-  const worse = overview.worse();
+  const worse = state.counts?.worse;
   const what = model ? `${model.name} · streamwatch` : worse ? `(${worse}) streamwatch` : "streamwatch";
   return state.lost ? `No connection · ${what}` : what;
 }
@@ -64,7 +73,8 @@ function connected() {
 function lost(why) {
   connection("reconnecting…", "lost");
   lostTimer ??= setTimeout(() => {
-    say(byId("banner"), `${why} ${state.published ? `The page shows the numbers of ${both(state.published)}.` : ""} Trying again…`);
+    const shows = state.published ? `The page shows the numbers of ${both(state.published)}.` : "";
+    byId("banner").replaceChildren(`${why} ${shows} Trying again… `, remedy(runbook("Down")));
     byId("banner").hidden = false;
     state.lost = true;
     draw();
@@ -78,13 +88,17 @@ async function follow() {
   for (;;) {
     let why = "The connection was lost.";
     try {
-      for await (const { event, data } of events("api/v1/stream")) {
+      alarms.catchUp((await get("api/v1/alarms?limit=50")).alarms);
+      if (state.alarms.some((alarm) => alarm.model === model?.name)) pace.hurry();
+      for await (const { data } of events("api/v1/stream")) {
         wait = 500;
         welcome();
-        alarms.announce(apply(event, data));
+        apply(data);
+        alarms.announce(data.alarms);
         connected();
         draw();
-        if (model && (event === "overview" || model.everything || data.models[model.name])) refreshModel();
+        if (data.alarms.length) pace.hurry();
+        else renew();
       }
     } catch (error) {
       if (error instanceof Unauthorized) {
@@ -108,15 +122,7 @@ async function watchHealth() {
     } catch {
       // follow() tells that the connection is lost, and asks for the token
     }
-    await pause(state.health?.ready && state.models.size > 0 ? HEALTH_MS : UNREADY_MS);
-  }
-}
-
-async function refreshModel() {
-  try {
-    await model?.refresh();
-  } catch {
-    // the next report tries again
+    await pause(state.health?.ready && state.counts?.models > 0 ? HEALTH_MS : UNREADY_MS);
   }
 }
 
@@ -124,15 +130,17 @@ function route() {
   const named = /^#\/model\/(.+)$/.exec(location.hash);
   const left = model?.name;
   model?.destroy();
-  if (named) model = new Model(decodeURIComponent(named[1]), overview.address());
+  if (pace !== overview.pace) pace.end();
+  if (named) model = new Model(decodeURIComponent(named[1]), overview.choices.address());
   else if (location.hash === "#/comparisons") model = new Comparisons();
   else model = location.hash === "#/folds" ? new Folds() : null;
-  if (model === null) overview.read(/^#\/\?(.*)$/.exec(location.hash)?.[1] ?? "");
+  if (model === null) overview.choices.read(/^#\/\?(.*)$/.exec(location.hash)?.[1] ?? "");
+  pace = model ? new Pace(() => model?.refresh()) : overview.pace;
+  pace.hurry();
   byId("overview").hidden = model !== null;
   if (model) {
     scrollTo(0, 0);
     byId("model").querySelector("h1").focus({ preventScroll: true });
-    refreshModel();
   } else if (left !== undefined) overview.focus(left);
   draw();
 }
@@ -156,6 +164,9 @@ say(byId("theme-name"), document.documentElement.dataset.theme ?? "automatic");
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => model?.repaint());
 byId("skip").addEventListener("click", () => byId("content").focus());
 addEventListener("hashchange", route);
+document.addEventListener("visibilitychange", renew);
+remembered(byId("daemon"), "daemon");
+switchDetails(() => pace.hurry());
 setInterval(draw, TICK_MS);
 route();
 follow();

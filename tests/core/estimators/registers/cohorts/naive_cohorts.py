@@ -110,6 +110,7 @@ class Cohort:
     width: int
     parameters: Parameters
     leads: list[tuple[Kind, dict[str, float]]] = field(default_factory=list)
+    """Of all its outcomes labelled by its age; empty where no opponent answered."""
     end: int | None = None
     n: int = 0
 
@@ -161,6 +162,8 @@ class Side:
     m: list[float] = field(default_factory=lambda: [0.0] * 8)
     c: list[float] = field(default_factory=lambda: [0.0] * 8)
     start: list[int] = field(default_factory=lambda: [0] * 8)
+    wealth: list[float] = field(default_factory=lambda: [1.0] * 8)
+    """Of bets that no claim resets."""
 
     @property
     def mean(self) -> float:
@@ -251,6 +254,8 @@ class NaiveCohorts:
         self.ages = ages_of(horizon_ms)
         self.bucket_width = ceil(horizon_ms / BUCKETS)
         self.starts: list[int] = []
+        self.judged_outcomes: list[tuple[int, bool, float]] = []
+        """Of all judged cohorts: opening, whether a hit, and 1/G of each outcome labelled by their age."""
         self.outcomes: list[tuple[int, int, Kind, dict[str, float]]] = []
         """Prediction time, delay, kind, leads: of all labels within the horizon."""
         self.settled: dict[Kind, Settled] = {}
@@ -365,6 +370,10 @@ class NaiveCohorts:
     def _judge(self, cohort: Cohort) -> None:
         if cohort.n == 0:
             return
+        share = cohort.parameters.share
+        self.judged_outcomes += [
+            (cohort.opened, kind[1], 1.0 / cohort.parameters.of(share, kind)) for kind, _ in cohort.leads
+        ]
         self.judged += 1
         self.judged_predictions += cohort.n
         for name, opponent in self.opponents.items():
@@ -375,11 +384,10 @@ class NaiveCohorts:
                 opponent.started = self.judged > 40 and self.judged_predictions - cohort.n >= least
             if opponent.started:
                 for side in (opponent.better, opponent.worse):
-                    self._bet(side, cohort, leads, opponent.phi)
+                    self._bet(side, cohort, leads, opponent.phi, min(cohort.n / self._n(), 1.0))
                 self._claim(opponent, cohort)
             if opponent.verdict != OPEN and opponent.since_claim >= self._n():
                 self._change(opponent, OPEN)
-            share = cohort.parameters.share
             weighted = [d / cohort.parameters.of(share, kind) for kind, d in leads]
             variance = sum(x * x for x in weighted) / cohort.n**2
             for scale in opponent.scales:
@@ -387,7 +395,7 @@ class NaiveCohorts:
             opponent.phi = max([1.0] + [scale.ratio for scale in opponent.scales])
 
     @staticmethod
-    def _bet(side: Side, cohort: Cohort, leads: list[tuple[Kind, float]], phi: float) -> None:
+    def _bet(side: Side, cohort: Cohort, leads: list[tuple[Kind, float]], phi: float, part: float) -> None:
         """One bet on all of the cohort: Π (1 ± λ·d·a/c), at the power 1/φ."""
         p = cohort.parameters
         largest = p.largest()
@@ -399,6 +407,7 @@ class NaiveCohorts:
                 product += log(1 + side.sign * rate * d / g / largest)
             factor = exp(min(product / phi, 600.0))
             side.m[j] = (side.m[j] + cohort.n) * factor
+            side.wealth[j] = min(((1 - part) * side.wealth[j] + part) * factor, 1e30)
             if side.c[j] <= 1:
                 side.start[j], side.c[j] = cohort.opened, 1.0
             side.c[j] *= factor
@@ -428,6 +437,16 @@ class NaiveCohorts:
         if len(self.starts) == MOST_STARTS:
             self.starts = self.starts[:32:2] + self.starts[32:]
         self.starts.append(opened)
+
+    def errors_by_stretch(self) -> list[tuple[float, float, float, float]]:
+        """Weights of hits and misses in judged cohorts, and their squares, by stretch."""
+        ends = [*self.starts[1:], *([float("inf")] if self.starts else [])]
+        found = []
+        for start, end in zip(self.starts, ends, strict=True):
+            inside = [(hit, w) for opened, hit, w in self.judged_outcomes if start <= opened < end]
+            sides = [[w for hit, w in inside if hit is side] for side in (True, False)]
+            found.append((*(sum(each) for each in sides), *(sum(w * w for w in each) for each in sides)))
+        return found
 
     @staticmethod
     def _change(opponent: Opponent, verdict: int) -> None:

@@ -70,6 +70,14 @@ def differences(register, naive: NaiveCohorts) -> list[str]:
         for side, evidence in ((0, plain.better), (1, plain.worse)):
             close = np.allclose(own["sums"][side], evidence.m, rtol=1e-6, atol=0.0)
             pairs[f"{name} evidence {side}"] = (bool(close), True)
+        if plain.started:
+            close = np.allclose(own["wealth"][0], plain.worse.wealth, rtol=1e-6, atol=0.0)
+            pairs[f"{name} wealth"] = (bool(close), True)
+    stretches = m["stretches"][: int(m["bounds"])]
+    errors = np.column_stack([stretches["weights"], stretches["weight_squares"]])
+    if naive.judged % 8 == 0:  # whole lists are slow
+        plain_errors = np.array(naive.errors_by_stretch()).reshape(-1, 4)
+        pairs["errors"] = (errors.shape == plain_errors.shape and np.allclose(errors, plain_errors), True)
     return [f"{what}: {own}, not {plain}" for what, (own, plain) in pairs.items() if own != plain]
 
 

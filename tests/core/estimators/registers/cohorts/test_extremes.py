@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators.names import Classes
+from streamwatch.core.estimators.names import Classes, Slice
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec, bytes_of
 from streamwatch.core.estimators.registers.cohorts.state import CLASS, HELD_OUTCOMES, MODEL, SLOTS, empty
 from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
@@ -91,7 +91,7 @@ def test_numbers_stay_finite_and_cohorts_few(name, by_prediction) -> None:
         for field in flat_fields(record):
             assert np.isfinite(field).all()
         assert 0 <= record["next_cohort"] - record["first_cohort"] < SLOTS
-        json.dumps(register.details(0, classes), allow_nan=False)
+        json.dumps(register.details([Slice("m", 0, classes)])(0), allow_nan=False)
     assert register.taken_in([0]).models[0]["observed"] == len(outcomes.at)
 
 
@@ -125,7 +125,7 @@ def test_labels_that_take_seconds_are_judged_within_hours_of_a_long_horizon() ->
     register = register_of(CohortsSpec(60 * DAY_MS, outcomes=1_000), start=(100.0, 100.0))
     register.observe(batch_of(outcomes))
     assert register.taken_in([0]).models[0]["judged"] > 40
-    details = register.details(0, _named())["cohorts"]
+    details = register.details([Slice("m", 0, _named())])(0)["cohorts"]
     assert details["age_rule"] == "complete"
     assert details["as_good_as_immediate"] == (details["age_seconds"] <= 60)
 

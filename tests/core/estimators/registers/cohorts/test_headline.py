@@ -11,6 +11,7 @@ import pytest
 from streamwatch.core.estimators.names import Classes, Slice
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.cohorts.headline import read_headlines
+from streamwatch.core.estimators.registers.cohorts.register import parameters_of
 from streamwatch.core.estimators.registers.cohorts.state import HEADLINES, MODEL
 from streamwatch.core.specs import UtilitySpec
 from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn
@@ -20,6 +21,7 @@ from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
 
 NAMES = {"no_change": "persistent_at_prediction", "majority": "majority"}
 START = (100.0, 100.0)
+PARAMETERS = parameters_of(CohortsSpec())
 
 
 class Said(NamedTuple):
@@ -124,10 +126,10 @@ def test_it_is_worse_than_either_or_better_than_both(no_change, majority, expect
     models, found = np.zeros(1, MODEL), np.zeros(1, HEADLINES)
     for opponent, (verdict, status, since) in zip(models["opponents"][0], (no_change, majority), strict=True):
         opponent["verdict"], opponent["status"], opponent["since_ms"] = verdict, status, since
-    read_headlines(models, np.zeros(1, np.int64), found)
+    read_headlines(models, PARAMETERS, np.zeros(1, np.int64), found)
     assert not found["is_there"][0]
     models["headlines"] = 1
-    read_headlines(models, np.zeros(1, np.int64), found)
+    read_headlines(models, PARAMETERS, np.zeros(1, np.int64), found)
     verdict, opponent, status, since = expected
     (told,) = found
     assert (told["is_there"], told["verdict"], told["since_ms"]) == (1, verdict, since)
@@ -146,13 +148,13 @@ def test_series_and_document_say_the_headline_of_models_judged_by_accuracy() -> 
     classes = Classes(12)
     models = ("m", "m-costs", "m-fair")
     assert register.series([Slice("m", 0, classes)])["cohort_headline"] == []
-    assert register.headline(0) is None
+    assert register.headlines([0])(0) is None
     register.observe(batch_of(outcomes_of(Stream(), 1)))
     verdicts = register.taken_in([0]).models[0]["opponents"]["verdict"]
     worst = int(min(verdicts))
     samples = register.series([Slice(model, 0, classes) for model in models])["cohort_headline"]
     assert samples == [(("m",), float(worst))]
-    document = register.headline(0)
+    document = register.headlines([0])(0)
     assert document is not None
     assert (document["basis"], document["verdict"]) == (
         "cohorts",

@@ -132,11 +132,11 @@ def test_state_does_not_depend_on_cuts_on_other_models_or_on_restores() -> None:
         if number % 7 == 0:
             again = register_of(SPEC, 3, START)
             for row in range(3):
-                again.restore(row, register.snapshot(row))
-                assert again.snapshot(row) == register.snapshot(row)
+                again.restore(row, register.snapshots(np.array([row]))[0])
+                assert again.snapshots(np.array([row]))[0] == register.snapshots(np.array([row]))[0]
             register = again
     for row in range(3):
-        assert register.snapshot(row) == alone[row].snapshot(row)
+        assert register.snapshots(np.array([row]))[0] == alone[row].snapshots(np.array([row]))[0]
         assert bytes_of_state(register, row) == bytes_of_state(alone[row], row)
 
 
@@ -162,11 +162,11 @@ def test_a_cleared_row_is_as_new() -> None:
     register = register_of(SPEC, 1, START)
     batch = batch_of(outcomes_of(Stream(predictions=3_000), 4))
     register.observe(batch)
-    before = register.snapshot(0)
+    before = register.snapshots(np.array([0]))[0]
     register.clear(0)
-    assert register.snapshot(0) == b""
+    assert register.snapshots(np.array([0]))[0] == b""
     register.observe(batch)
-    assert register.snapshot(0) == before
+    assert register.snapshots(np.array([0]))[0] == before
 
 
 def test_predictions_made_may_wrap_and_step_back() -> None:
@@ -203,7 +203,7 @@ def test_series_and_details_say_what_the_record_says() -> None:
     assert classes["a"] == 0
     series = register.series([Slice("m", 0, classes)])
     assert set(series) == {metric.name for metric in METRICS}
-    details = register.details(0, classes)["cohorts"]
+    details = register.details([Slice("m", 0, classes)])(0)["cohorts"]
     json.dumps(details, allow_nan=False)
     for j, opponent in enumerate(("persistent_at_prediction", "majority")):
         record, said = register.taken_in([0]).models[0]["opponents"][j], details["opponents"][opponent]
@@ -234,14 +234,14 @@ def test_several_models_are_read_together_as_each_alone() -> None:
 
 def test_a_model_without_outcomes_has_no_details() -> None:
     register = register_of(SPEC)
-    assert register.details(0, Classes(12)) == {}
-    assert register.snapshot(0) == b""
+    assert register.details([Slice("m", 0, Classes(12))])(0) == {}
+    assert register.snapshots(np.array([0]))[0] == b""
 
 
 def test_bytes_that_are_no_snapshot_are_refused() -> None:
     register = register_of(SPEC)
     register.observe(batch_of(outcomes_of(Stream(predictions=50), 1)))
-    state = register.snapshot(0)
+    state = register.snapshots(np.array([0]))[0]
     for wrong in (b"\xc1", state[: len(state) // 2], b"\x93\xc4\x01a\xc4\x00\xc4\x00"):
         with pytest.raises(ValueError, match=r"."):
             register_of(SPEC).restore(0, wrong)

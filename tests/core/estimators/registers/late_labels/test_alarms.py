@@ -96,3 +96,30 @@ def test_a_verdict_says_whether_only_quick_labels_could_be_in() -> None:
     assert [bool(v.judgement and v.judgement.quick_labels_only) for v in verdicts] == young
     without = EstimatorSet(DEFAULT).fold(outcomes)
     assert not any(alarm.judgement and alarm.judgement.quick_labels_only for alarm in without)
+
+
+@pytest.mark.parametrize(
+    ("waiting_share", "quick"), [(0.0, False), (0.04, False), (0.5, True)], ids=["none", "few", "many"]
+)
+@pytest.mark.parametrize("size", [1, 700, 100_000])
+def test_quick_labels_are_judged_by_delays_and_by_what_waits_not_by_the_horizon(
+    waiting_share, quick, size
+) -> None:
+    """Labels within a minute and a horizon of a day: all are in, unless many predictions wait for one."""
+    rng = np.random.default_rng(5)
+    outcomes = []
+    for number in range(6_000):
+        label = str(int(rng.random() < 0.5))
+        predicted = label if rng.random() < 0.95 else str(1 - int(label))
+        at = 1_760_000_000_000 + 5_000 * number
+        made = max(1, round((number + 1) / (1 - waiting_share)))
+        outcomes.append(Outcome("m", label, predicted, at, 30_000, made=made, resolved_ms=at))
+    estimators = EstimatorSet(SPEC)
+    found = [
+        alarm
+        for start in range(0, len(outcomes), size)
+        for alarm in estimators.fold(outcomes[start : start + size])
+    ]
+    judged = [alarm.judgement for alarm in found if alarm.judgement is not None]
+    assert judged
+    assert {each.quick_labels_only for each in judged} == {quick}

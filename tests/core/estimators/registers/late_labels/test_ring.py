@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.estimators.registers.late_labels.accuracy import late_accuracy
-from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
+from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, RingSnapshot
 from tests.core.estimators.registers.late_labels.plain_late import Known, width_of
 from tests.core.estimators.registers.late_labels.test_accuracy import (
     GEOMETRY,
@@ -21,6 +21,10 @@ from tests.tiers import examples
 
 WIDTH = width_of(HORIZON_MS)
 STREAM = stream(5, 900, 5 * HORIZON_MS)
+
+
+def snapshot(ring: LabelRing, row: int) -> RingSnapshot:
+    return RingSnapshot(*next(ring.snapshots(np.array([row]))))
 
 
 @settings(max_examples=examples(1))
@@ -36,10 +40,10 @@ def test_cuts_order_and_restarts_do_not_change_a_bit(cuts, seed, stop) -> None:
         observe(cut, STREAM[start:end])
     observe(shuffled, [STREAM[i] for i in np.random.default_rng(seed).permutation(len(STREAM))])
     observe(resumed, STREAM[:stop], row=1)
-    resumed.restore(0, resumed.snapshot(1))
+    resumed.restore(0, snapshot(resumed, 1))
     observe(resumed, STREAM[stop:])
-    state = whole.snapshot(0)
-    assert cut.snapshot(0) == shuffled.snapshot(0) == resumed.snapshot(0) == state
+    state = snapshot(whole, 0)
+    assert snapshot(cut, 0) == snapshot(shuffled, 0) == snapshot(resumed, 0) == state
     view = whole.view(ROW)
     assert np.array_equal(resumed.view(ROW).counts, view.counts)
     assert view.now_ms[0] == max(o.known_ms for o in STREAM)
@@ -73,9 +77,9 @@ def test_a_few_times_in_the_far_future_change_nothing_that_is_said() -> None:
 def test_a_delay_that_the_horizon_forbids_is_left_out() -> None:
     ring = LabelRing(1, GEOMETRY)
     observe(ring, STREAM)
-    before = ring.snapshot(0)
+    before = snapshot(ring, 0)
     observe(ring, [Known(STREAM[-1].predicted_ms, 250_000_000_000_000, hit=True)])
-    assert ring.snapshot(0) == before
+    assert snapshot(ring, 0) == before
 
 
 def test_after_a_long_silence_the_new_outcomes_are_the_present() -> None:
@@ -91,18 +95,18 @@ def test_after_a_long_silence_the_new_outcomes_are_the_present() -> None:
 def test_a_row_that_is_cleared_is_as_new_and_a_copy_goes_its_own_way() -> None:
     ring = LabelRing(2, GEOMETRY)
     observe(ring, STREAM, row=1)
-    copy, state = ring.copy_of(1), ring.snapshot(1)
+    copy, state = ring.copy_of(1), snapshot(ring, 1)
     observe(copy, STREAM[-10:])
-    assert ring.snapshot(1) == state
-    assert copy.snapshot(0) != state
+    assert snapshot(ring, 1) == state
+    assert snapshot(copy, 0) != state
     ring.clear(1)
-    assert ring.snapshot(1) == LabelRing(1, GEOMETRY).snapshot(0)
+    assert snapshot(ring, 1) == snapshot(LabelRing(1, GEOMETRY), 0)
 
 
 def test_a_snapshot_that_is_none_is_refused() -> None:
     ring = LabelRing(1, GEOMETRY)
     observe(ring, STREAM)
-    state = ring.snapshot(0)
+    state = snapshot(ring, 0)
     for wrong in (
         state._replace(cells=state.cells[:-1]),
         state._replace(buckets=state.buckets[1:]),

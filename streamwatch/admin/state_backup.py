@@ -1,0 +1,62 @@
+"""A backup asked of the daemon that has a state open."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from streamwatch.edge.stores.kind import StateFailed, StateRefused
+from streamwatch.edge.stores.rocksdb.backup_names import backups_in
+from streamwatch.edge.stores.rocksdb.opening import holder
+
+_LOOK_SECONDS = 0.1
+
+
+def back_up(
+    directory: Path,
+    backups: Path,
+    seconds: float,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> Path:
+    """Ask the daemon for a backup, and wait until it is whole; its directory.
+
+    Parameters
+    ----------
+    directory
+        Of the state.
+    backups
+        Directory of the backups.
+    seconds
+        How long to wait.
+
+    Raises
+    ------
+    StateRefused
+        If no daemon has the state open, or it may not be signalled.
+    StateFailed
+        If there is no backup in time.
+    """
+    process = holder(directory)
+    if process is None:
+        raise StateRefused(
+            f"no daemon has the state in {directory} open: copy the directory, or export the state"
+        )
+    before = set(backups_in(backups))
+    try:
+        os.kill(process, signal.SIGUSR1)
+    except (PermissionError, ProcessLookupError, OverflowError) as error:
+        raise StateRefused(
+            f"process {process}, which has the state in {directory} open, may not be signalled ({error}): "
+            "run this as its user, in its container"
+        ) from error
+    deadline = monotonic() + seconds
+    while not (made := set(backups_in(backups)) - before):
+        if monotonic() >= deadline:
+            raise StateFailed(
+                f"no backup in {backups} after {seconds:g} s: the log of process {process} says why"
+            )
+        time.sleep(_LOOK_SECONDS)
+    return max(made)

@@ -1,0 +1,127 @@
+"""`streamwatch gate`, put together: the verdict on a challenger, asked of a daemon until it is held."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+from urllib.parse import quote
+
+from streamwatch.assembly.daemon_api import Address, NotThere, answer
+from streamwatch.edge.receivers.texts import iso
+
+Verdict: TypeAlias = Literal["better", "worse", "open"]
+BETWEEN_SECONDS: Final = 10.0
+"""Time between two questions."""
+
+
+class NotCompared(Exception):  # noqa: N818 - it names what is the case
+    """The daemon does not compare these two models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Verdict on a challenger, with what it rests on."""
+
+    verdict: Verdict
+    line: str
+    """The verdict and its evidence, in one line."""
+    document: dict[str, Any]
+    """The comparison, as the API gives it."""
+
+
+def decide(
+    address: Address,
+    champion: str,
+    challenger: str,
+    wait_seconds: float = 0.0,
+    least_pairs: int = 0,
+    sleep: Callable[[float], None] = time.sleep,
+    *,
+    confirmed: bool = False,
+) -> Decision:
+    """Ask for the verdict until it is held, or `wait_seconds` have passed.
+
+    Parameters
+    ----------
+    address
+        Of the daemon.
+    champion, challenger
+        Names of the models.
+    wait_seconds
+        Time for which an open verdict is asked for again.
+    least_pairs
+        Number of ids compared below which a verdict counts as open.
+    sleep
+        Waits so many seconds.
+    confirmed
+        Whether a verdict counts as open while labels of its predictions may still come.
+
+    Raises
+    ------
+    DaemonUnreachable
+        No daemon answered, or not as one.
+    NotCompared
+        It does not compare these models, or has compared no id yet.
+    """
+    waited = 0.0
+    while True:
+        decision = _asked(address, champion, challenger, least_pairs, confirmed=confirmed)
+        if decision.verdict != "open" or waited >= wait_seconds:
+            return decision
+        pause = min(BETWEEN_SECONDS, wait_seconds - waited)
+        sleep(pause)
+        waited += pause
+
+
+def _asked(
+    address: Address, champion: str, challenger: str, least_pairs: int, *, confirmed: bool
+) -> Decision:
+    path = f"/api/v1/comparisons/{_segment(champion)}/{_segment(challenger)}/verdict"
+    try:
+        found = answer(address, path)["comparison"]
+    except NotThere:
+        raise NotCompared(
+            f"{address.url}: does not compare {challenger!r} with {champion!r}, or has met no id that both "
+            "predicted: expected a champion and a challenger of monitors.comparisons"
+        ) from None
+    pairs = int(found["pairs"])
+    verdict: Verdict = found["verdict"] if pairs >= least_pairs else "open"
+    if confirmed and (found.get("status") == "early" or found.get("provisional")):
+        verdict = "open"
+    return Decision(verdict, _line(found, verdict, least_pairs), found)
+
+
+def _segment(name: str) -> str:
+    """A name as a segment of a path; clients take dots out of paths, so these are escaped once more."""
+    return name.replace(".", "%252E") if name in {".", ".."} else quote(name, safe="")
+
+
+def _line(found: dict[str, Any], verdict: Verdict, least_pairs: int) -> str:
+    pairs = int(found["pairs"])
+    both = f"{found['challenger']} beside {found['champion']}"
+    lead = ""
+    if "lead" in found:
+        lead = f", lead {found['lead']:+.4f}"
+        if "lead_lower" in found and "lead_upper" in found:
+            lead += f" ({found['lead_lower']:+.4f} to {found['lead_upper']:+.4f})"
+    evidence = found.get("evidence", {})
+    shown = ", ".join(f"{side} {evidence[side]:.2f}" for side in ("better", "worse") if side in evidence)
+    if verdict == "open":
+        few = f" (fewer than {least_pairs:,})" if pairs < least_pairs else ""
+        not_yet = f", {found['verdict']} but {_certainty(found)}" if found["verdict"] != "open" else ""
+        said = f"{pairs:,} ids compared{few}{not_yet}{lead}"
+        return f"open: {both}, {said}; evidence of 1 is a verdict: {shown}"
+    since = f" since {iso(round(1000 * found['verdict_since_timestamp_seconds']))}"
+    certainty = f" ({told})" if (told := _certainty(found)) else ""
+    return f"{verdict}{certainty}: {both}{since}, {pairs:,} ids compared{lead}"
+
+
+def _certainty(found: dict[str, Any]) -> str:
+    """Words for what may still change a verdict that is held; empty where labels are no matter."""
+    if found.get("provisional"):
+        return "provisional: in the order of labels"
+    return {"early": "early: labels may still come", "confirmed": "confirmed"}.get(
+        found.get("status", ""), ""
+    )

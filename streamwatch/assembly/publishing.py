@@ -1,0 +1,171 @@
+"""Topics of results: outcomes and events, and the ledger of what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from streamwatch.assembly import specs
+from streamwatch.assembly import topics as topic_properties
+from streamwatch.core.publishing.publications import SECTION, PublicationError, PublicationLog
+from streamwatch.core.standby.candidacy import Candidacy, SessionSpec
+from streamwatch.daemon.publisher import Publisher, Publishing
+from streamwatch.daemon.standby import SharedPublishing, StandbyPublisher
+from streamwatch.edge.sources.kafka.election import Election, ElectionSpec, steady_seconds
+from streamwatch.edge.sources.kafka.spec import At
+from streamwatch.edge.sources.kafka.transactions import KafkaTransactions, TransactionsSpec
+from streamwatch.edge.stores.kind import StateDamaged
+from streamwatch.settings import Settings, SettingsError
+from streamwatch.telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
+    from streamwatch.core.estimators.set import EstimatorSet
+    from streamwatch.core.ports import RecoveredState
+    from streamwatch.daemon.alerting import Alerting
+
+
+def transactions_spec(settings: Settings) -> TransactionsSpec | None:
+    """Topics of results by the settings; None where there are none."""
+    if settings.outcomes.topic is None and settings.events.topic is None and not settings.standby.enabled:
+        return None
+    return TransactionsSpec(
+        specs.kafka_spec(settings.kafka),
+        settings.outcomes.topic,
+        settings.events.topic,
+        settings.ledger.topic,
+        settings.ledger.transactional_id,
+    )
+
+
+def require_publishable(settings: Settings) -> None:
+    """Refuse topics of results that cannot be written with these settings.
+
+    Raises
+    ------
+    SettingsError
+        The state is in memory, results are another's, or a topic serves for something else, too.
+    """
+    spec = transactions_spec(settings)
+    if spec is None:
+        return
+    asked = next(iter(spec.topics), "standby.enabled")
+    if settings.source != "kafka":
+        raise SettingsError(
+            f"{asked}: expected none with source: results, as outcomes are not evaluated by this process"
+        )
+    if not specs.store_kind(settings).durable:
+        raise SettingsError(
+            f"{asked}: expected state.kind: rocksdb, got {settings.state.kind}: what is written once is "
+            "known by the state"
+        )
+    taken = dict.fromkeys(topic_properties.sides(settings.topics), "is read")
+    if settings.kafka.dead_letter_topic is not None:
+        taken[settings.kafka.dead_letter_topic] = "is kafka.dead_letter_topic"
+    for setting, topic in (*spec.topics.items(), ("ledger.topic", spec.ledger_topic)):
+        if topic in taken:
+            raise SettingsError(
+                f"{setting}: expected a topic of its own, got {topic!r}, which {taken[topic]}"
+            )
+        taken[topic] = f"is {setting}"
+    if settings.standby.enabled and specs.kafka_spec(settings.kafka).start_from != "earliest":
+        start = specs.kafka_spec(settings.kafka).start_from
+        if not isinstance(start, At):
+            raise SettingsError(
+                "kafka.start_from: expected earliest or a point in time with standby.enabled, got "
+                f"{settings.kafka.start_from}: replicas that start at different times would begin at "
+                "different records"
+            )
+
+
+def election_spec(settings: Settings) -> ElectionSpec:
+    """The election of the holder among replicas, by the settings."""
+    timeout = settings.standby.session_timeout / 1_000
+    return ElectionSpec(
+        specs.kafka_spec(settings.kafka),
+        f"{settings.ledger.transactional_id}-standby",
+        settings.ledger.topic,
+        SessionSpec(timeout, margin=timeout / 6, renewal=min(1.0, timeout / 6)),
+    )
+
+
+def build_publisher(settings: Settings, telemetry: Telemetry) -> Publisher | StandbyPublisher | None:
+    """The writer of outcomes and events; None where there is no topic for them, and no standby.
+
+    Raises
+    ------
+    SettingsError
+        See `require_publishable`.
+    """
+    require_publishable(settings)
+    spec = transactions_spec(settings)
+    if spec is None:
+        return None
+    names = " and ".join(f"topic {topic}" for topic in spec.topics.values())
+    if not settings.standby.enabled:
+        return Publisher(KafkaTransactions(spec), names, telemetry.emit)
+    election = election_spec(settings)
+    candidacy = Candidacy(election.session)
+
+    def stand(changed: Callable[[], None]) -> Election:
+        return Election(election, candidacy, changed)
+
+    # Of a transaction that hangs the holder learns sooner than the others elect another.
+    spec = replace(spec, transaction_seconds=max(5.0, 2 * election.session.timeout))
+    return StandbyPublisher(
+        KafkaTransactions(spec, follows=True),
+        names or f"the ledger {spec.ledger_topic}",
+        telemetry.emit,
+        candidacy,
+        stand,
+        steady_seconds,
+    )
+
+
+def shared_name(settings: Settings) -> str | None:
+    """Name that replicas share; None for one process."""
+    return settings.ledger.transactional_id if settings.standby.enabled else None
+
+
+def publication_log(
+    settings: Settings, identity: str, saved: RecoveredState, monitors: EstimatorSet
+) -> PublicationLog:
+    """Publications of a state, numbered on from its last commit.
+
+    Raises
+    ------
+    StateDamaged
+        If the state's part is not of this version.
+    """
+
+    def comparisons() -> Sequence[ComparisonVerdict]:
+        return () if monitors.comparisons is None else monitors.comparisons.verdicts()
+
+    try:
+        return PublicationLog(
+            identity,
+            saved.commits,
+            outcomes=settings.outcomes.topic is not None,
+            events=settings.events.topic is not None,
+            ids_at_hand=settings.join.order == "resolution",
+            comparisons=comparisons,
+            section=saved.sections.get(SECTION),
+            deployment=shared_name(settings),
+        )
+    except PublicationError as error:
+        raise StateDamaged(f"the state in {settings.state.directory} is damaged: {error}") from error
+
+
+def publishing_of(
+    log: PublicationLog | None,
+    publisher: Publisher | StandbyPublisher | None,
+    saved: RecoveredState,
+    alerting: Alerting,
+) -> Publishing | SharedPublishing | None:
+    """Publications of a state on their way to the topics; None where there are none."""
+    if log is None or publisher is None:
+        return None
+    if isinstance(publisher, StandbyPublisher):
+        return SharedPublishing(log, publisher, alerting, saved.publications)
+    return Publishing(log, publisher, saved.commits, saved.publications)

@@ -1,0 +1,65 @@
+"""The job by which Prometheus scrapes a daemon, as its settings ask for it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamwatch.edge.yaml_text import block
+from streamwatch.settings import Settings
+
+JOB: Final = "streamwatch"
+"""Name of the job, by which the shipped rules know the daemon."""
+ROOM: Final = 1.05
+"""Samples that a scrape may have, as a multiple of `monitors.max_series`, which the daemon keeps to."""
+SAMPLE_BYTES: Final = 200
+"""Largest mean size of a line of a scrape; it is 95 with names of some twenty characters."""
+MEMORY_BYTES: Final = 4_000
+"""Memory that Prometheus takes for a series that it holds (its own rule of thumb)."""
+INTERVAL: Final = "15s"
+TIMEOUT: Final = "10s"
+
+
+def scrape_job(settings: Settings, target: str | None = None) -> str:
+    """Write an element of `scrape_configs`, with a comment on what it costs.
+
+    Parameters
+    ----------
+    settings
+        Those of the daemon.
+    target
+        Host and port at which Prometheus reaches it. None: those of `http.listen`, and the name `streamwatch`
+        in place of an address of all interfaces.
+    """
+    most = settings.monitors.max_series
+    limit = rounded(round(most * ROOM))
+    http = settings.http
+    host = JOB if http.host in {"0.0.0.0", "::", ""} else http.host  # noqa: S104 - that it is one
+    shown = f"[{host}]" if ":" in host else host
+    job: dict[str, Any] = {
+        "job_name": JOB,
+        "sample_limit": limit,
+        "body_size_limit": f"{max(1, -(-limit * SAMPLE_BYTES // 1_000_000))}MB",
+        "scrape_interval": INTERVAL,
+        "scrape_timeout": TIMEOUT,
+    }
+    if http.tls is not None:
+        job["scheme"] = "https"
+        job["tls_config"] = {"ca_file": "/etc/prometheus/streamwatch-ca.pem"}
+    if http.read_token() is not None:
+        job["authorization"] = {"credentials_file": "/etc/prometheus/streamwatch.token"}
+    job["static_configs"] = [{"targets": [target or f"{shown}:{http.port}"]}]
+    return "\n".join(
+        (
+            "# An element of scrape_configs in prometheus.yml. The shipped rules ask for this job by name.",
+            f"# The daemon shows at most {most:,} series (monitors.max_series); so many take",
+            f"# about {most * MEMORY_BYTES / 1e6:,.0f} MB of Prometheus' memory. What models need is what",
+            "# streamwatch check --verbose says.",
+            block([job]),
+        )
+    )
+
+
+def rounded(number: int) -> int:
+    """Round up to three digits."""
+    unit = 10 ** max(0, len(str(number)) - 3)
+    return -(-number // unit) * unit

@@ -1,0 +1,276 @@
+"""`Pacing`: how many notifications a receiver gets; what is more than that becomes one digest.
+
+Notifications wait for `group_wait` for others to come. If they are then at most as many as the receiver may
+still get within a minute, each is issued as it is; else one digest is issued that stands for all of them.
+While the minute is used up, what comes is gathered on.
+
+No notification overtakes another about its model: a digest waits until what was issued before it is
+delivered or given up, and everything waits for a digest. So of an outage of a receiver, too, one digest is
+left.
+
+All is in `state`, which is committed with the notifications it leads to: a restart neither forgets what was
+gathered nor issues it twice. Times are the host's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from streamwatch.core.alerting.notification import (
+    SEVERITIES,
+    Gathered,
+    Notification,
+    identify,
+    worst,
+)
+from streamwatch.core.events import Name
+from streamwatch.core.join.durable.packed import reading
+from streamwatch.core.metrics import family
+from streamwatch.core.metrics.series import Family
+
+_MINUTE_MS = 60_000
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PacingSpec:
+    """Limits of what one receiver gets."""
+
+    group_wait_ms: int = 10_000
+    """Host time for which a notification waits for others; 0: none waits."""
+    max_per_minute: int = 5
+    """Notifications within a minute, at least 1; a digest counts as one."""
+    listed: int = 20
+    """Notifications listed in a digest; all are counted."""
+
+
+class PacedReceiver(msgspec.Struct, frozen=True):
+    """State of one receiver."""
+
+    receiver: Name
+    issued_ms: list[int]
+    """Times of what was issued within the last minute."""
+    since_ms: int
+    """Time of the first that waits."""
+    waiting: list[Notification]
+    """In their order, as many as can be issued or listed."""
+    more: int
+    """Further ones that wait, of which only these counts are kept."""
+    more_firing: int
+    more_resolved: int
+    models: list[Name]
+    """Models of all that wait."""
+    digests: int
+    """Digests issued so far."""
+    gathered: int
+    """Notifications that digests stood for so far."""
+
+
+class _State(msgspec.Struct, frozen=True):
+    receivers: list[PacedReceiver]
+    version: int = VERSION
+
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+_DECODER = msgspec.msgpack.Decoder(_State)
+
+
+@dataclass(slots=True)
+class _Queue:
+    """What waits for one receiver."""
+
+    issued_ms: list[int] = field(default_factory=list[int])
+    since_ms: int = 0
+    waiting: list[Notification] = field(default_factory=list[Notification])
+    more: int = 0
+    more_firing: int = 0
+    more_resolved: int = 0
+    models: set[str] = field(default_factory=set[str])
+    digests: int = 0
+    gathered: int = 0
+
+    def empty(self) -> None:
+        """Let nothing wait any more."""
+        self.waiting, self.models = [], set()
+        self.more = self.more_firing = self.more_resolved = 0
+
+
+class Pacing:
+    """Decides when notifications are issued to which receiver, and which become a digest.
+
+    Parameters
+    ----------
+    spec
+        Limits.
+    receivers
+        Names of the receivers that they are for; others are issued everything at once.
+    identity
+        Unique name of the state, so that ids of digests of two states differ.
+    """
+
+    def __init__(self, spec: PacingSpec, receivers: Iterable[str], identity: str) -> None:
+        self._spec = spec
+        self._identity = identity
+        self._queues = {name: _Queue() for name in receivers}
+        self._orphans: list[tuple[str, Notification]] = []
+        self._most = max(spec.listed, spec.max_per_minute)
+
+    def paces(self, receiver: str) -> bool:
+        """Tell whether the limits are for a receiver."""
+        return receiver in self._queues
+
+    def take(self, receiver: str, notification: Notification, now_ms: int) -> None:
+        """Let a notification wait for a receiver."""
+        queue = self._queues[receiver]
+        if not queue.waiting:
+            queue.since_ms = now_ms
+        queue.models.add(notification.model)
+        if len(queue.waiting) >= self._most:
+            least = min(
+                range(len(queue.waiting)),
+                key=lambda at: (SEVERITIES.index(queue.waiting[at].severity), -at),
+            )
+            if SEVERITIES.index(queue.waiting[least].severity) < SEVERITIES.index(notification.severity):
+                queue.waiting.append(notification)
+                notification = queue.waiting.pop(least)
+            queue.more += 1
+            queue.more_firing += notification.kind == "firing"
+            queue.more_resolved += notification.kind == "resolved"
+            return
+        queue.waiting.append(notification)
+
+    def release(self, receiver: str, now_ms: int, pending: Sequence[Notification]) -> list[Notification]:
+        """Issue what is due for a receiver.
+
+        Parameters
+        ----------
+        receiver
+            Name.
+        now_ms
+            Host time.
+        pending
+            Notifications that were issued to it and are not delivered yet.
+        """
+        queue = self._queues[receiver]
+        if not self._is_due(queue, now_ms, pending):
+            return []
+        if self._fit(queue, now_ms):
+            issued = queue.waiting
+        else:
+            issued = [self._digest(receiver, queue, now_ms)]
+            queue.digests += 1
+            queue.gathered += len(queue.waiting) + queue.more
+        queue.issued_ms = [*_recent(queue, now_ms), *[now_ms] * len(issued)]
+        queue.empty()
+        return issued
+
+    def due(self, now_ms: int, pending: Callable[[str], Sequence[Notification]]) -> bool:
+        """Tell whether `release` would issue something because of the time, so that a commit is needed."""
+        return any(
+            queue.waiting and self._is_due(queue, now_ms, pending(name))
+            for name, queue in self._queues.items()
+        )
+
+    def _is_due(self, queue: _Queue, now_ms: int, pending: Sequence[Notification]) -> bool:
+        if not queue.waiting or 0 <= now_ms - queue.since_ms < self._spec.group_wait_ms:
+            return False
+        if self._fit(queue, now_ms):
+            return not any(each.gathered is not None for each in pending)
+        return not pending and len(_recent(queue, now_ms)) < self._spec.max_per_minute
+
+    def _fit(self, queue: _Queue, now_ms: int) -> bool:
+        """Tell whether what waits can be issued one by one."""
+        waits = len(queue.waiting) + queue.more
+        return waits + len(_recent(queue, now_ms)) <= self._spec.max_per_minute
+
+    def _digest(self, receiver: str, queue: _Queue, now_ms: int) -> Notification:
+        newest = {each.incident: each for each in queue.waiting}
+        order = {name: at for at, name in enumerate(newest)}
+        listed = sorted(
+            newest.values(), key=lambda each: (-SEVERITIES.index(each.severity), order[each.incident])
+        )
+        name = identify("digest", self._identity, receiver, queue.digests)
+        return Notification(
+            id=name,
+            kind="digest",
+            severity=worst(each.severity for each in queue.waiting),
+            issued_ms=now_ms,
+            incident=name,
+            gathered=Gathered(
+                notifications=len(queue.waiting) + queue.more,
+                models=len(queue.models),
+                firing=sum(each.kind == "firing" for each in queue.waiting) + queue.more_firing,
+                resolved=sum(each.kind == "resolved" for each in queue.waiting) + queue.more_resolved,
+                listed=tuple(listed[: self._spec.listed]),
+            ),
+        )
+
+    def state(self) -> bytes:
+        """Encode the state; equal states give equal bytes."""
+        return _ENCODER.encode(
+            _State(
+                [
+                    PacedReceiver(
+                        name,
+                        queue.issued_ms,
+                        queue.since_ms,
+                        queue.waiting,
+                        queue.more,
+                        queue.more_firing,
+                        queue.more_resolved,
+                        sorted(queue.models),
+                        queue.digests,
+                        queue.gathered,
+                    )
+                    for name, queue in sorted(self._queues.items())
+                ]
+            )
+        )
+
+    def restore(self, state: bytes) -> None:
+        """Continue from a `state`; raises PackedError for other bytes."""
+        with reading("the section 'pacing'"):
+            read = _DECODER.decode(state)
+        if read.version != VERSION:
+            raise ValueError(f"pacing of notifications must be of version {VERSION}, got {read.version}")
+        for kept in read.receivers:
+            if kept.receiver not in self._queues:
+                self._orphans += [(kept.receiver, each) for each in kept.waiting]
+                continue
+            self._queues[kept.receiver] = _Queue(
+                list(kept.issued_ms),
+                kept.since_ms,
+                list(kept.waiting),
+                kept.more,
+                kept.more_firing,
+                kept.more_resolved,
+                set(kept.models),
+                kept.digests,
+                kept.gathered,
+            )
+
+    def take_orphans(self) -> list[tuple[str, Notification]]:
+        """Hand over what waited for receivers that no longer exist, with their names."""
+        orphans, self._orphans = self._orphans, []
+        return orphans
+
+    def families(self) -> list[Family]:
+        """Count what waits for receivers, and what digests stood for."""
+        queues = sorted(self._queues.items())
+        return [
+            family(
+                "notifications_waiting",
+                [((name,), float(len(queue.waiting) + queue.more)) for name, queue in queues],
+            ),
+            family(
+                "notifications_gathered_total", [((name,), float(queue.gathered)) for name, queue in queues]
+            ),
+        ]
+
+
+def _recent(queue: _Queue, now_ms: int) -> list[int]:
+    """Times within the last minute; one from a clock that was set back since is not believed."""
+    return [at_ms for at_ms in queue.issued_ms if 0 <= now_ms - at_ms < _MINUTE_MS]

@@ -1,0 +1,221 @@
+"""Verdicts on challengers by cohorts of prediction time, which hold when labels are late in a biased way.
+
+Both models of a pair share the id and its label, so the order of labels biases their comparison as it does
+that of a model with no change. Here a pair is an outcome of the challenger, whose opponent answers as the
+champion did, in the cohorts of `registers.cohorts`. The *kind* of a pair, which its delay may depend on, is
+the true class and which of the two models alone is right. Pairs on which both are right, or both wrong, say
+nothing about the lead, and nothing is learned from their delays.
+
+A cohort has as many predictions as the model made that made fewer in its time.
+"""
+
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.registers.cohorts import CLASSES, CohortsSpec, bytes_of
+from streamwatch.core.estimators.registers.cohorts.counting import BACKWARD
+from streamwatch.core.estimators.registers.cohorts.readout import CohortVerdicts
+from streamwatch.core.estimators.registers.cohorts.register import Cohorts
+from streamwatch.core.events import Name
+from streamwatch.core.jit import entry, inner
+from streamwatch.core.outcomes import OutcomeBatch, Pairs
+
+COUNTED: Final = np.dtype(
+    [
+        ("pairs", "i8"),
+        ("champion", "u4"),  # predictions made, as of the last pair (`Outcome.made`)
+        ("challenger", "u4"),
+        ("by_champion", "i8"),  # the same since the first pair
+        ("by_challenger", "i8"),
+    ]
+)
+"""How many predictions the two models of a comparison have made."""
+
+_COLUMNS: Final = ("rows", "true_class", "predicted_class", "label_at_prediction", "assumed", "made")
+_TIMES: Final = ("resolved_ms", "waited_ms")
+_encode = msgspec.msgpack.Encoder().encode
+_DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes, list[Name]])
+
+
+@inner
+def more_made(last, made, backward):
+    """Predictions made since, of two counts modulo 2³²; a difference from `backward` on is a step back."""
+    more = (np.int64(made) - np.int64(last)) & 0xFFFFFFFF
+    return more if more < backward else 0
+
+
+@entry
+def lay_out_pairs(records, pairs, places, rows, judged, counted, numbers, backward, columns, times):
+    """Write pairs as outcomes of challengers; return how many there are.
+
+    Parameters
+    ----------
+    records, pairs, places
+        As `observe.lay_out` takes them.
+    rows
+        int64 (n,): row of each pair's comparison.
+    judged
+        bool by row: whether the comparison has verdicts by cohorts.
+    counted
+        `COUNTED` by row, changed.
+    numbers
+        int8 by row and class number of the batch: the class of the kind.
+    backward
+        Difference of counts of predictions from which it is a step back.
+    columns, times
+        int64 (6, n) and (2, n), output: what a `Batch` has, in the order of `_COLUMNS` and `_TIMES`.
+    """
+    count = 0
+    for i in range(pairs.shape[0]):
+        row = rows[i]
+        if not judged[row]:
+            continue
+        outcome = records[pairs[i, 0]]
+        c = counted[row]
+        own_right = outcome.predicted_class == outcome.true_class
+        partner_right = pairs[i, 2] == outcome.true_class
+        own_made, partner_made = np.uint32(outcome.made), np.uint32(pairs[i, 3])
+        champion_right, challenger_right = own_right, partner_right
+        champion_made, challenger_made = own_made, partner_made
+        if places[i] & 1:
+            champion_right, challenger_right = partner_right, own_right
+            champion_made, challenger_made = partner_made, own_made
+        if c.pairs > 0:
+            c.by_champion += more_made(c.champion, champion_made, backward)
+            c.by_challenger += more_made(c.challenger, challenger_made, backward)
+        c.pairs += 1
+        c.champion = champion_made
+        c.challenger = challenger_made
+        k = np.int64(numbers[row, outcome.true_class])
+        columns[0, count] = row
+        columns[1, count] = k
+        columns[2, count] = k if challenger_right else k + 1
+        columns[3, count] = k if champion_right else k + 1
+        columns[4, count] = outcome.assumed
+        columns[5, count] = min(c.by_champion, c.by_challenger) & 0xFFFFFFFF
+        times[0, count] = outcome.resolved_ms
+        times[1, count] = outcome.waited_ms
+        count += 1
+    return count
+
+
+class PairCohorts:
+    """Verdicts by cohorts of comparisons, by the row of each; O(1) per pair."""
+
+    def __init__(self, spec: CohortsSpec, capacity: int) -> None:
+        self._spec = spec
+        self._register = Cohorts(replace(spec, of_pairs=True, max_classes=CLASSES), capacity)
+        self._judged = np.zeros(capacity, np.bool_)
+        self._counted = np.zeros(capacity, COUNTED)
+        self._classes: list[list[str]] = [[] for _ in range(capacity)]
+        """Classes with kinds of their own, by row."""
+        self._names: Sequence[str] = ()
+        """Names of the class numbers in `_numbers`."""
+        self._numbers = np.full((capacity, 0), -1, np.int8)
+        self.section = self._register.section
+        self.title = "verdicts of comparisons by cohorts"
+
+    def add(self, row: int, champion: str) -> None:
+        """Begin a comparison in an empty row; it is judged if its champion's headline is by cohorts."""
+        self._judged[row] = self._spec.gives_headline(champion)
+
+    def remove(self, row: int) -> None:
+        """Clear a row."""
+        self._register.clear(row)
+        self._judged[row] = False
+        self._counted[row] = np.zeros((), COUNTED)
+        self._classes[row] = []
+        self._numbers[row] = -1
+
+    def fold(
+        self, batch: OutcomeBatch, pairs: Pairs, places: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> None:
+        """Evaluate pairs in order; arrays as `lay_out_pairs` takes them."""
+        self._number(batch.classes, rows, batch.records["true_class"][pairs[:, 0]])
+        columns, times = np.empty((len(_COLUMNS), len(pairs)), np.int64), np.empty((2, len(pairs)), np.int64)
+        count = lay_out_pairs(
+            batch.records,
+            pairs,
+            places,
+            rows,
+            self._judged,
+            self._counted,
+            self._numbers,
+            BACKWARD,
+            columns,
+            times,
+        )
+        if count:
+            self._register.observe(_batch(columns[:, :count], times[:, :count]))
+
+    def _number(self, classes: Sequence[str], rows: NDArray[np.int64], true_class: NDArray[np.int32]) -> None:
+        """Find the kinds of the classes of pairs: the first seven of a comparison have kinds of their own."""
+        if self._names is not classes:
+            self._names = classes
+            self._numbers = np.full((len(self._judged), 0), -1, np.int8)
+        if len(classes) > self._numbers.shape[1]:
+            larger = np.full((len(self._judged), 2 * len(classes)), -1, np.int8)
+            larger[:, : self._numbers.shape[1]] = self._numbers
+            self._numbers = larger
+        fresh = np.flatnonzero(self._numbers[rows, true_class] < 0)
+        for row, number in dict.fromkeys(zip(rows[fresh].tolist(), true_class[fresh].tolist(), strict=True)):
+            own, name = self._classes[row], classes[number]
+            if name not in own and len(own) < CLASSES - 1:
+                own.append(name)
+            self._numbers[row, number] = own.index(name) if name in own else CLASSES - 1
+
+    def are_judged(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which rows have verdicts by cohorts."""
+        return self._judged[rows]
+
+    def read(self, rows: NDArray[np.int64]) -> CohortVerdicts:
+        """Verdicts of some rows: column 0 of each array is of the challenger beside the champion."""
+        return self._register.read(rows.tolist())
+
+    def snapshots(self, rows: Sequence[int]) -> list[dict[str, bytes]]:
+        """Encode the states of some rows, as sections; none of a row that is not judged or has no pair."""
+        encoded = self._register.snapshots(np.array(rows, np.int64))
+        return [
+            {self.section: _encode((body, self._counted[row].tobytes(), self._classes[row]))} if body else {}
+            for row, body in zip(rows, encoded, strict=True)
+        ]
+
+    def restore(self, row: int, state: bytes) -> None:
+        """Set an empty row to a snapshot.
+
+        Raises
+        ------
+        ValueError
+            If the bytes are not a snapshot.
+        """
+        if not self._judged[row]:
+            return
+        body, counted, self._classes[row] = _DECODER.decode(state)
+        self._counted[row] = np.frombuffer(counted, COUNTED)[0]
+        self._register.restore(row, body)
+        self._names = ()
+
+
+def _batch(columns: NDArray[np.int64], times: NDArray[np.int64]) -> Batch:
+    """Pairs as the register takes outcomes."""
+    narrow: list[Any] = [column.astype(np.int32) for column in columns[:4]]
+    rows, true_class, predicted, known = narrow
+    assumed, made = columns[4].astype(np.bool_), columns[5].astype(np.uint32)
+    resolved_ms, waited_ms = times
+    return Batch(
+        [], rows, true_class, predicted, known, resolved_ms, waited_ms, assumed, made, resolved_ms, waited_ms
+    )
+
+
+def pair_cohort_bytes() -> int:
+    """Memory of the cohorts of one comparison in bytes."""
+    return bytes_of(CLASSES) + COUNTED.itemsize

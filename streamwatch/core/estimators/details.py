@@ -1,0 +1,122 @@
+"""Details of models for the API that are not series: classes, time of the first outcome, confusion, folds.
+
+They are read of all models at once when a report is built, and a model's document is made of what was read
+when somebody asks for it: a report is built every second, and hardly ever does anybody look at all models.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Final
+
+import numpy as np
+
+from streamwatch.core.estimators.folds.report import joined_details
+from streamwatch.core.estimators.measures.measures import accuracy
+from streamwatch.core.estimators.names import Details, Slice, confusion_document
+from streamwatch.core.estimators.state import EstimatorState
+from streamwatch.core.events import SEPARATOR, fold_of
+
+_SLICE_MODELS: Final = 200
+"""Number of models whose details are read in one turn of the event loop."""
+
+
+class ModelDetails(Mapping[str, Mapping[str, object]]):
+    """Details by model; each document is made when it is asked for."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, tuple[Details, int]] = {}
+
+    def add(self, models: Sequence[str], read: Details) -> None:
+        """Add what was read of some models."""
+        self._read.update(zip(models, zip(repeat(read), range(len(models))), strict=True))
+
+    def __getitem__(self, model: str) -> Mapping[str, object]:
+        read, place = self._read[model]
+        return read(place)
+
+    def __contains__(self, model: object) -> bool:
+        return model in self._read  # without making a document
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read)
+
+    def __len__(self) -> int:
+        return len(self._read)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def details_in_slices(state: EstimatorState) -> Generator[None, None, ModelDetails]:
+    """Collect the details of all models, yielding between slices of models.
+
+    Models that retire in the meantime are left out.
+    """
+    details = ModelDetails()
+    index = state.index
+    all_models = index.slices()
+    models = [one for one in all_models if SEPARATOR not in one.model]
+    for start in range(0, len(models), _SLICE_MODELS):
+        chosen = models[start : start + _SLICE_MODELS]
+        if index.slices() is not all_models:
+            chosen = [one for one in chosen if index.has(one)]
+        if chosen:
+            details.add([one.model for one in chosen], _read(state, chosen, headlines=True))
+        yield
+    for name in sorted(index.folds):
+        slots = [(fold, index.models[fold]) for fold in index.folds.get(name, ())]
+        if slots:
+            chosen = [Slice(fold, slot.row, slot.classes) for fold, slot in slots]
+            of_folds = _read(state, chosen, headlines=False)
+            joined = joined_details([of_folds(place) for place in range(len(chosen))])
+            document = {**joined, **details.get(name, {}), "folds": _fold_accuracies(state, name)}
+            details.add([name], [document].__getitem__)
+        yield
+    return details
+
+
+def _read(state: EstimatorState, chosen: Sequence[Slice], *, headlines: bool) -> Details:
+    """Read what the documents of some models are made of."""
+    rows = np.array([one.row for one in chosen], np.int64)
+    sizes = list(map(len, [one.classes for one in chosen]))
+    first_ms = [state.index.models[one.model].first_ms for one in chosen]
+    confusions = state.table.confusions(rows)
+    recoveries = state.table.recovery_documents(rows)
+    of_registers = [register.details(chosen) for register in state.registers]
+    judging = state.judging if headlines else None
+    headline_at = None if judging is None else judging.headlines(rows.tolist())
+
+    def document(place: int) -> dict[str, object]:
+        one = chosen[place]
+        found: dict[str, object] = {
+            "classes": one.classes.names(folded=False)[: sizes[place]],
+            "first_seen_timestamp_seconds": first_ms[place] / 1000.0,
+        }
+        if (counts := confusions[place]) is not None:
+            found["confusion"] = confusion_document(counts, one.classes)
+        if recoveries is not None:
+            found["recovery"] = recoveries(place)
+        for details in of_registers:
+            found |= details(place)
+        if judging is not None and headline_at is not None and judging.gives_headline(one.model):
+            # Where the verdict in the order of labels is the headline for good, there is none here.
+            found["headline"] = headline_at(place) or {"basis": "labels"}
+        return found
+
+    return document
+
+
+def _fold_accuracies(state: EstimatorState, model: str) -> dict[str, dict[str, float]]:
+    """Accuracy of each fold of a model now, by mechanism name and fold number."""
+    rows = np.array(state.index.rows_of_folds(model), np.int64)
+    numbers = [str(fold_of(name)) for name in state.index.folds[model]]
+    found: dict[str, dict[str, float]] = {}
+    for index, forgetting in enumerate(state.spec.forgetting):
+        values = accuracy(state.table.totals(rows, index)).tolist()
+        found[forgetting.name] = {
+            number: value for number, value in zip(numbers, values, strict=True) if math.isfinite(value)
+        }
+    return found

@@ -1,0 +1,150 @@
+"""Which series of a report a scrape shows, before any limit: those most people need, or all.
+
+`standard` shows what rules and dashboards read (`table.NEEDED`), and what is looked at beside: verdicts and
+leads over the two main opponents, drifts, segments, sampled labels, comparisons, and of each class its
+share and its recall. It leaves out what can be derived from that or is of use for research: measures under
+further forgettings, further opponents, and histograms of past drifts. The API always has everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.metrics.series import ClassSamples, Column, Columns, Family, HistogramColumn
+from streamwatch.core.metrics.table import JUDGED, Label, is_needed, main_forgetting
+
+MAIN: Final[Mapping[str, Label]] = {"forgetting": lambda value, main: value == main}
+STANDARD: Final[Mapping[str, Mapping[str, Label]]] = {
+    "lead": JUDGED,
+    "lead_lower": JUDGED,
+    "lead_upper": JUDGED,
+    "verdict_evidence": JUDGED,
+    "cohort_lead": {},
+    "cohort_lead_lower": {},
+    "cohort_lead_upper": {},
+    "alarms_unconfirmed": {},
+    "drifts_total": {},
+    "recovering": {},
+    "early_hints_total": {},
+    "model_records_invalid_total": {},
+    "scores_unusable_total": {},
+    "scores_unnormalized_total": {},
+    "folds_evaluated": {},
+    "fold_accuracy_ratio": MAIN,
+    "fold_accuracy_deviation": MAIN,
+    "fold_outcomes_total": {},
+    "first_prediction_accuracy_ratio": {},
+    "last_prediction_accuracy_ratio": {},
+    "revision_gain": {},
+    "outcomes_revised_ratio": {},
+    "recall_ratio": {},
+    "class_truth_ratio": {},
+}
+"""Series of models that are shown beside the needed ones, and for which values of a label."""
+_WHOLE: Final = ("segment_", "sampled_", "comparison_", "prediction_clock_")
+"""Beginnings of names of metrics of which all series are shown: they exist only where they are asked for."""
+
+Mask = NDArray[np.bool_]
+
+
+def is_standard(name: str, labels: Mapping[str, str], main: str) -> bool:
+    """Tell whether a series of a model is shown unless all are asked for; `main` is the main forgetting."""
+    if name.startswith(_WHOLE) or is_needed(name, labels, main):
+        return True
+    wanted = STANDARD.get(name)
+    return wanted is not None and all(
+        wants(labels[label], main) for label, wants in wanted.items() if label in labels
+    )
+
+
+class _Known(NamedTuple):
+    """Which series of a column are shown."""
+
+    keys: Sequence[tuple[str, ...]]
+    """Label values of all, which are kept so that their identity stays unique."""
+    chosen: Sequence[tuple[str, ...]]
+    """Label values of those that are shown."""
+    mask: Mask
+
+
+class StandardSeries:
+    """Chooses the standard series of reports.
+
+    What is chosen of a column of series is decided once, as long as the column is of the same series.
+
+    Parameters
+    ----------
+    forgettings
+        Names of the configured forgettings; the first fading one is the main one.
+    """
+
+    def __init__(self, forgettings: Sequence[str]) -> None:
+        self._main = main_forgetting(forgettings) or ""
+        self._known: dict[tuple[str, int], _Known] = {}
+
+    def chosen(self, families: Sequence[Family]) -> list[Family]:
+        """Return the families with their standard series; families of no model are left as they are."""
+        known, self._known = self._known, {}
+        shown: list[Family] = []
+        for family in families:
+            if not {"model", "challenger"} & set(family.labels):
+                shown.append(family)
+            elif "class" in family.labels or isinstance(family.samples, ClassSamples):
+                if is_standard(family.name, {}, self._main):
+                    shown.append(family)
+            elif isinstance(family.samples, Columns):
+                shown.append(replace(family, samples=self._of_columns(family, family.samples, known)))
+            else:
+                wanted = self._wanted(family)
+                samples = [sample for sample in family.samples if wanted(sample[0])]
+                shown.append(replace(family, samples=samples))
+        return shown
+
+    def _wanted(self, family: Family) -> Callable[[tuple[str, ...]], bool]:
+        """Make a function that tells of label values whether their series is shown."""
+        at = [
+            (position, label)
+            for position, label in enumerate(family.labels)
+            if label not in {"model", "challenger", "champion"}
+        ]
+        decided: dict[tuple[str, ...], bool] = {}
+
+        def wanted(values: tuple[str, ...]) -> bool:
+            others = tuple(values[position] for position, _ in at)
+            found = decided.get(others)
+            if found is None:
+                labels = {label: values[position] for position, label in at}
+                found = decided[others] = is_standard(family.name, labels, self._main)
+            return found
+
+        return wanted
+
+    def _of_columns(
+        self, family: Family, columns: Columns, known: Mapping[tuple[str, int], _Known]
+    ) -> Columns:
+        wanted, shown = self._wanted(family), Columns()
+        for part in columns.parts:
+            if isinstance(part, list):
+                shown.extend([sample for sample in part if wanted(sample[0])])
+                continue
+            place = family.name, id(part.keys)
+            found = known.get(place)
+            if found is None:
+                mask = np.fromiter(map(wanted, part.keys), np.bool_, len(part.keys))
+                whole = bool(mask.all())
+                keys = part.keys if whole else [key for key in part.keys if wanted(key)]
+                found = _Known(part.keys, keys, mask)
+            self._known[place] = found
+            if not found.chosen:
+                continue
+            at = slice(None) if found.chosen is part.keys else found.mask
+            if isinstance(part, Column):
+                shown.add(found.chosen, part.values[at])
+            else:
+                shown.add_histograms(HistogramColumn(found.chosen, part.counts[at], part.totals[at]))
+        return shown

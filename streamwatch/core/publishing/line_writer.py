@@ -1,0 +1,283 @@
+"""Lines of JSON of many outcomes, written by one compiled loop from columns and tables of texts."""
+
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.jit import entry, hot, inner
+from streamwatch.core.outcomes import OUTCOME
+
+_DIGITS: Final = 20
+"""Digits of the largest number of 64 bits, with its sign."""
+_NUMBERS: Final = 6
+_HEX: Final = 32
+_QUOTES: Final = 4
+_NULL: Final = 4
+_FALSE: Final = 5
+_QUOTE, _BACKSLASH, _NAMESPACE_ENDS, _LINE_FEED = 34, 92, 31, 10
+
+
+class TextTable(NamedTuple):
+    """Texts by number."""
+
+    texts: NDArray[np.uint8]
+    """One behind the other."""
+    ends: NDArray[np.int64]
+    """Shape (n + 1,): text i ends at place i + 1, and begins at place i."""
+
+    @classmethod
+    def of(cls, texts: Sequence[bytes]) -> Self:
+        """Build a table of texts."""
+        ends = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum([len(text) for text in texts], out=ends[1:])
+        return cls(np.frombuffer(b"".join(texts), np.uint8), ends)
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest text."""
+        return int(np.diff(self.ends).max(initial=0))
+
+
+class NumberedTexts(NamedTuple):
+    """Text of each outcome."""
+
+    table: TextTable
+    numbers: NDArray[np.int32]
+    """Shape (n,)."""
+
+
+class ClassTexts(NamedTuple):
+    """Texts of the classes of each outcome; each column has shape (n,)."""
+
+    table: TextTable
+    prediction: NDArray[np.int32]
+    last: NDArray[np.int32]
+    label: NDArray[np.int32]
+    known: NDArray[np.int32]
+
+
+class Keys(NamedTuple):
+    """Namespace and id of each outcome's record, as one text; each column has shape (n,)."""
+
+    texts: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    """Bytes; -1 where the outcome has no id."""
+
+
+class Written(NamedTuple):
+    """Lines, each with a line feed behind it."""
+
+    text: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+    """Shape (n,): where each line ends, behind its line feed."""
+
+
+PIECES: Final = (
+    ",",
+    ',"namespace":',
+    ',"id":',
+    ',"id_digest":"',
+    '","prediction":',
+    ',"last_prediction":',
+    ',"label":',
+    ',"right":',
+    ',"assumed":',
+    ',"last_known_label":',
+    ',"prediction_timestamp_ms":',
+    ',"label_timestamp_ms":',
+    ',"delay_ms":',
+    ',"resolved_timestamp_ms":',
+    ',"waited_ms":',
+    ',"segments":',
+    ',"label_probability":',
+    "}\n",
+    "null",
+    "false",
+    "true",
+)
+"""What stands between the values of a line, behind its begin and its number; then three values."""
+_NULL_PIECE, _FALSE_PIECE = 19, 20  # after the begin of a line
+
+
+@hot
+def put(out, at, texts, start, stop):
+    """Copy a text; where it ends."""
+    for i in range(start, stop):
+        out[at + i - start] = texts[i]
+    return at + stop - start
+
+
+@hot
+def put_numbered(out, at, table, number):
+    """Copy a text of a table; where it ends."""
+    return put(out, at, table.texts, table.ends[number], table.ends[number + 1])
+
+
+@inner
+def put_number(out, at, value):
+    """Write a number in decimal; where it ends."""
+    if value < 0:
+        out[at] = 45
+        at += 1
+        value = -value
+    size, rest = 1, value // 10
+    while rest > 0:
+        rest //= 10
+        size += 1
+    place = at + size - 1
+    while place >= at:
+        out[place] = 48 + value % 10
+        value //= 10
+        place -= 1
+    return at + size
+
+
+@inner
+def put_hex(out, at, value):
+    """Write 16 hexadecimal digits; where they end."""
+    for i in range(16):
+        digit = (value >> np.uint64(60 - 4 * i)) & np.uint64(15)
+        out[at + i] = 48 + digit if digit < 10 else 87 + digit
+    return at + 16
+
+
+@inner
+def put_string(out, at, texts, start, stop):
+    """Write a JSON string of a text without control characters; where it ends."""
+    out[at] = _QUOTE
+    at += 1
+    for i in range(start, stop):
+        byte = texts[i]
+        if byte in (_QUOTE, _BACKSLASH):
+            out[at] = _BACKSLASH
+            at += 1
+        out[at] = byte
+        at += 1
+    out[at] = _QUOTE
+    return at + 1
+
+
+@inner
+def put_key(out, at, pieces, keys, i):
+    """Write namespace and id of an outcome; where they end."""
+    start, size = keys.starts[i], keys.sizes[i]
+    if size < 0:
+        at = put_numbered(out, at, pieces, _NULL_PIECE)
+        at = put_numbered(out, at, pieces, 3)
+        return put_numbered(out, at, pieces, _NULL_PIECE)
+    split = -1
+    for j in range(start, start + size):
+        if keys.texts[j] == _NAMESPACE_ENDS:
+            split = j
+    at = put_string(out, at, keys.texts, start, split if split >= 0 else start)
+    at = put_numbered(out, at, pieces, 3)
+    return put_string(out, at, keys.texts, split + 1 if split >= 0 else start, start + size)
+
+
+@entry
+def put_lines(parts, first, out, ends):
+    """Write the lines of outcomes.
+
+    Parameters
+    ----------
+    parts
+        `LineParts`.
+    first
+        Number of the first outcome.
+    out
+        uint8 with room for all lines; written to.
+    ends
+        int64, shape (n,): where each line ends; written to.
+    """
+    models, classes, pieces = parts.models, parts.classes, parts.pieces
+    at = 0
+    for i in range(parts.records.shape[0]):
+        row = parts.records[i]
+        at = put_numbered(out, at, pieces, 0)
+        at = put_number(out, at, first + i)
+        at = put_numbered(out, at, pieces, 1)
+        at = put_numbered(out, at, models.table, models.numbers[i])
+        at = put_numbered(out, at, pieces, 2)
+        at = put_key(out, at, pieces, parts.keys, i)
+        at = put_numbered(out, at, pieces, 4)
+        at = put_hex(out, at, row.high)
+        at = put_hex(out, at, row.low)
+        at = put_numbered(out, at, pieces, 5)
+        at = put_numbered(out, at, classes.table, classes.prediction[i])
+        at = put_numbered(out, at, pieces, 6)
+        at = put_numbered(out, at, classes.table, classes.last[i])
+        at = put_numbered(out, at, pieces, 7)
+        at = put_numbered(out, at, classes.table, classes.label[i])
+        at = put_numbered(out, at, pieces, 8)
+        right = 1 if row.true_class == row.predicted_class else 0
+        at = put_numbered(out, at, pieces, _FALSE_PIECE + right)
+        at = put_numbered(out, at, pieces, 9)
+        assumed = 1 if row.assumed != 0 else 0
+        at = put_numbered(out, at, pieces, _FALSE_PIECE + assumed)
+        at = put_numbered(out, at, pieces, 10)
+        at = put_numbered(out, at, classes.table, classes.known[i])
+        at = put_numbered(out, at, pieces, 11)
+        at = put_number(out, at, row.event_ms - row.delay_ms)
+        at = put_numbered(out, at, pieces, 12)
+        at = put_number(out, at, row.event_ms)
+        at = put_numbered(out, at, pieces, 13)
+        at = put_number(out, at, row.delay_ms)
+        at = put_numbered(out, at, pieces, 14)
+        at = put_number(out, at, row.resolved_ms)
+        at = put_numbered(out, at, pieces, 15)
+        at = put_number(out, at, row.waited_ms)
+        at = put_numbered(out, at, pieces, 16)
+        at = put_numbered(out, at, parts.segments.table, parts.segments.numbers[i])
+        at = put_numbered(out, at, pieces, 17)
+        at = put_numbered(out, at, parts.sampling.table, parts.sampling.numbers[i])
+        at = put_numbered(out, at, pieces, 18)
+        ends[i] = at
+
+
+class LineParts(NamedTuple):
+    """Everything that lines of outcomes are written from."""
+
+    records: NDArray[np.void]
+    """Outcomes, dtype `OUTCOME`, shape (n,)."""
+    models: NumberedTexts
+    classes: ClassTexts
+    keys: Keys
+    segments: NumberedTexts
+    sampling: NumberedTexts
+    pieces: TextTable
+    """What a line begins with, and `PIECES`."""
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes that the lines take at most."""
+        texts = self.models.table.longest + self.segments.table.longest + self.sampling.table.longest
+        texts += 4 * self.classes.table.longest + int(self.pieces.ends[-1])
+        each = texts + _HEX + _QUOTES + 2 * _NULL + 2 * _FALSE + _NUMBERS * _DIGITS
+        return len(self.records) * each + 2 * int(np.maximum(self.keys.sizes, 0).sum())
+
+    def written(self, first: int) -> Written:
+        """Write the lines, the first with this number."""
+        out, ends = np.empty(self.most_bytes, np.uint8), np.empty(len(self.records), np.int64)
+        put_lines(self, first, out, ends)
+        return Written(out[: int(ends[-1]) if len(ends) else 0], ends)
+
+
+def pieces_of(begin: str) -> TextTable:
+    """Build the table of pieces of lines that begin so."""
+    return TextTable.of([text.encode() for text in (begin, *PIECES)])
+
+
+def warm_up_lines() -> None:
+    """Compile the writer, or load what was compiled before."""
+    table, none = TextTable.of([b"null"]), np.zeros(0, np.int32)
+    texts = NumberedTexts(table, none)
+    places: Any = np.zeros(0, np.int64)
+    keys = Keys(np.zeros(0, np.uint8), places, places)
+    classes = ClassTexts(table, none, none, none, none)
+    LineParts(np.zeros(0, OUTCOME), texts, classes, keys, texts, texts, pieces_of("")).written(1)

@@ -1,0 +1,583 @@
+"""Publications: the outcomes and events of one commit, kept in the state until they are in their topics.
+
+A commit holds its publication in the same atomic batch as the state that made it, so that each outcome and
+event is decided once. It is written to the topics after the commit, in one transaction with the `Ledger`,
+which says up to where the topics have everything. What the ledger has is removed with a later commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
+from streamwatch.core.events import Alarm, Name, Outcome
+from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.publishing.decisions import Decisions
+from streamwatch.core.publishing.digests import Digests, added, event_term, outcomes_sum
+from streamwatch.core.publishing.documents import SCHEMA_VERSION, EventDocument
+from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
+from streamwatch.core.publishing.line_writer import Written
+from streamwatch.core.publishing.outcome_lines import IdTexts, OutcomeLines, keys_of
+from streamwatch.core.records import RecordBatch
+
+SECTION: Final = "publishing"
+"""Section of a commit with the numbers reached, and the verdicts of comparisons last written."""
+_json = msgspec.json.Encoder().encode
+_pack = msgspec.msgpack.Encoder().encode
+
+
+class PublicationError(ValueError):
+    """A publication, or the section of the numbers, is not what commits write."""
+
+
+class Event(msgspec.Struct, frozen=True, array_like=True):
+    """One record of the events topic."""
+
+    key: Name
+    """Model, or the id of the event where it is about none."""
+    value: bytes
+    number: int | None
+    """None where it is decided at commits."""
+
+
+class OutcomeLinesPart(NamedTuple):
+    """Lines of consecutive outcomes, and the keys under which they are written."""
+
+    written: Written
+    keys: list[str]
+    key_numbers: NDArray[np.int32]
+    """Shape (n,)."""
+
+
+class Publication(msgspec.Struct, frozen=True, array_like=True):
+    """Outcomes and events of one commit."""
+
+    commit: int
+    outcomes_before: int
+    """Number of the last outcome before."""
+    events_before: int
+    """Number of the last numbered event before."""
+    outcomes: list[KeptOutcomes]
+    """In the order of evaluation."""
+    events: list[Event]
+    life: Name
+    """Name of the sequence of numbers."""
+    before: Digests | None = None
+    """Digests up to `outcomes_before` and `events_before`; None where nobody compares them."""
+    digests: Digests | None = None
+    """Digests up to its last outcome and event."""
+    decisions: Decisions | None = None
+    """What the holder of several replicas has decided up to it; None where it decided nothing new."""
+
+    @property
+    def count(self) -> int:
+        """Number of its outcomes."""
+        return sum(kept.count for kept in self.outcomes)
+
+    @property
+    def last_outcome(self) -> int:
+        """Number of its last outcome, or of the last before."""
+        return self.outcomes_before + self.count
+
+    @property
+    def last_event(self) -> int:
+        """Number of its last numbered event, or of the last before."""
+        return self.events_before + sum(event.number is not None for event in self.events)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of what is kept of its records."""
+        outcomes = sum(kept.size_bytes for kept in self.outcomes)
+        return outcomes + sum(len(event.value) for event in self.events)
+
+    @property
+    def records(self) -> int:
+        """Number of its records."""
+        return self.count + len(self.events)
+
+    def is_written(self, ledger: Ledger) -> bool:
+        """Tell whether topics have its outcomes and numbered events by a ledger of the same life."""
+        return self.last_outcome <= ledger.outcome and self.last_event <= ledger.event
+
+    @property
+    def decides(self) -> bool:
+        """Tell whether it has what only a holder decides."""
+        return self.decisions is not None or any(event.number is None for event in self.events)
+
+    def numbered(self) -> Publication:
+        """Leave out what only a holder decides: another one has decided since, or will."""
+        events = [each for each in self.events if each.number is not None]
+        return replace_publication(self, events=events, decisions=None)
+
+    def outcome_digest(self, number: int) -> int | None:
+        """Digest up to an outcome; None where that is none of its own, nor the one before."""
+        if self.before is None or not self.outcomes_before <= number <= self.last_outcome:
+            return None
+        digest, first = self.before.outcomes, self.outcomes_before + 1
+        for kept in self.outcomes:
+            digest = added(digest, outcomes_sum(kept, first, max(0, number - first + 1)))
+            first += kept.count
+        return digest
+
+    def event_digest(self, number: int) -> int | None:
+        """Digest up to a numbered event; None where that is none of its own, nor the one before."""
+        if self.before is None or not self.events_before <= number <= self.last_event:
+            return None
+        digest = self.before.events
+        for event in self.events:
+            if event.number is not None and event.number <= number:
+                digest = added(digest, event_term(event.value))
+        return digest
+
+    def lines(self) -> Iterator[OutcomeLinesPart]:
+        """Write the outcomes as lines, a part after the other."""
+        writer, first = OutcomeLines(self.life), self.outcomes_before + 1
+        for kept in self.outcomes:
+            keys, numbers = kept.topic_keys()
+            yield OutcomeLinesPart(writer.of(kept.batch(), kept.record_keys(), first), keys, numbers)
+            first += kept.count
+
+    def after(self, ledger: Ledger) -> Publication:
+        """Leave out what topics have by a ledger of the same life; events that commits decide stay.
+
+        A state that was evaluated anew from an older copy gives outcomes and numbered events once more.
+        """
+        known = min(max(ledger.outcome - self.outcomes_before, 0), self.count)
+        kept = [each for each in self.events if each.number is None or each.number > ledger.event]
+        if not known and len(kept) == len(self.events):
+            return self
+        outcomes, left = list[KeptOutcomes](), known
+        for each in self.outcomes:
+            if left < each.count:
+                outcomes.append(each.after(left))
+            left = max(0, left - each.count)
+        return replace_publication(
+            self,
+            outcomes_before=self.outcomes_before + known,
+            events_before=max(self.events_before, min(ledger.event, self.last_event)),
+            outcomes=outcomes,
+            events=kept,
+        )
+
+
+replace_publication = msgspec.structs.replace
+_DECODER = msgspec.msgpack.Decoder(Publication)
+
+
+def encoded(publication: Publication) -> bytes:
+    """Encode a publication for a commit."""
+    return _pack(publication)
+
+
+def decoded(value: bytes) -> Publication:
+    """Decode what `encoded` gave.
+
+    Raises
+    ------
+    PublicationError
+        If it is none of this version.
+    """
+    try:
+        return _DECODER.decode(value)
+    except msgspec.MsgspecError as error:
+        raise PublicationError(f"a publication in the state cannot be read: {error}") from error
+
+
+class Ledger(msgspec.Struct, frozen=True):
+    """Record of the ledger topic: up to where one deployment's topics have everything."""
+
+    schema_version: int
+    life: str
+    """Identity of the state that wrote last."""
+    commit: int
+    """Number of the last commit whose publication is written."""
+    outcome: int
+    """Number of the last outcome written."""
+    event: int
+    """Number of the last numbered event written."""
+    writer: str
+    """Process that wrote last."""
+    digests: Digests | None = None
+    """Digests up to these numbers, where several replicas write in turn; None where one process does."""
+    decisions: int = 0
+    """Number of records beside this one in which their holder has left its decisions."""
+    decisions_digest: int = 0
+    """Digest of these (`decisions.parts_digest`): without it, other decisions alone make no other record."""
+
+    @classmethod
+    def begun(cls, life: str, writer: str) -> Ledger:
+        """A ledger of nothing written yet."""
+        return cls(SCHEMA_VERSION, life, 0, 0, 0, writer)
+
+    def with_written(self, publications: Sequence[Publication], writer: str) -> Ledger:
+        """The ledger after these publications."""
+        if not publications:
+            return replace_ledger(self, writer=writer)
+        last = publications[-1]
+        return replace_ledger(
+            self,
+            commit=last.commit,
+            outcome=max(self.outcome, last.last_outcome),
+            event=max(self.event, last.last_event),
+            writer=writer,
+        )
+
+    def with_shared(self, publications: Sequence[Publication], writer: str) -> Ledger:
+        """The ledger after these publications of the holder of several replicas.
+
+        Commits of one replica mean nothing to another: it has their numbers only.
+        """
+        after = replace_ledger(self, commit=0, writer=writer)
+        for each in publications:
+            digests, own = after.digests or Digests(), each.digests or Digests()
+            if each.last_outcome >= after.outcome:
+                digests = Digests(own.outcomes, digests.events)
+                after = replace_ledger(after, outcome=each.last_outcome)
+            if each.last_event >= after.event:
+                digests = Digests(digests.outcomes, own.events)
+                after = replace_ledger(after, event=each.last_event)
+            after = replace_ledger(after, digests=digests)
+        return after
+
+    def encode(self) -> bytes:
+        """As JSON."""
+        return _json(self)
+
+    @classmethod
+    def decode(cls, value: bytes) -> Ledger:
+        """Decode a record of the ledger topic.
+
+        Raises
+        ------
+        PublicationError
+            If it is none of this version.
+        """
+        try:
+            found = msgspec.json.decode(value, type=cls)
+        except msgspec.MsgspecError as error:
+            raise PublicationError(f"a record of the ledger topic cannot be read: {error}") from error
+        if found.schema_version != SCHEMA_VERSION:
+            raise PublicationError(
+                f"a record of the ledger topic has version {found.schema_version}, expected {SCHEMA_VERSION}"
+            )
+        return found
+
+
+replace_ledger = msgspec.structs.replace
+
+# Making publications, beside the evaluation.
+
+
+class _Numbers(msgspec.Struct, frozen=True, omit_defaults=True):
+    life: Name
+    outcomes: int = 0
+    events: int = 0
+    comparisons: list[tuple[Name, Name, int]] = []
+    retired: int = 0
+    digests: Digests = Digests()
+    alarms: list[tuple[int, Alarm]] = []
+    gone: list[tuple[int, Name]] = []
+
+
+_NUMBERS = msgspec.msgpack.Decoder(_Numbers)
+
+
+class PublicationLog:
+    """Makes the publication of every commit of one life of a state.
+
+    Parameters
+    ----------
+    identity, commits
+        Identity of the state, and the number of its last commit. Where nothing was published of it yet, both
+        make the name of its life.
+    outcomes, events
+        Whether there is a topic for them.
+    ids_at_hand
+        Whether outcomes are evaluated with the record that resolved them; not so if they are ordered by
+        prediction time.
+    comparisons
+        Returns the verdicts of all comparisons.
+    section
+        Section of the last commit, or None.
+    deployment
+        Name that several replicas share, of which each makes the same outcomes and events: it is the name of
+        their life, and all are kept and numbered, whether or not there is a topic. None for one process.
+
+    Raises
+    ------
+    PublicationError
+        If `section` is none of this version.
+    """
+
+    def __init__(
+        self,
+        identity: str,
+        commits: int,
+        *,
+        outcomes: bool,
+        events: bool,
+        ids_at_hand: bool,
+        comparisons: Callable[[], Sequence[ComparisonVerdict]],
+        section: bytes | None = None,
+        deployment: str | None = None,
+    ) -> None:
+        self._is_shared = deployment is not None
+        self._with_outcomes = outcomes or self._is_shared
+        self._with_ids = outcomes
+        self._with_events = events or self._is_shared
+        self._ids_at_hand = ids_at_hand
+        self._comparisons = comparisons
+        try:
+            begun = _Numbers(f"{identity}.{commits}" if deployment is None else deployment)
+            numbers = begun if section is None else _NUMBERS.decode(section)
+        except msgspec.MsgspecError as error:
+            raise PublicationError(f"the section {SECTION!r} cannot be read: {error}") from error
+        self.life = numbers.life
+        """Name of what is numbered in one sequence: a state emptied on purpose begins another."""
+        self._outcomes, self._events = numbers.outcomes, numbers.events
+        self._verdicts = {(a, b): verdict for a, b, verdict in numbers.comparisons}
+        self._retired, self._digests = numbers.retired, numbers.digests
+        self._alarms, self._gone = list(numbers.alarms), list(numbers.gone)
+        self._begin_commit()
+        self._stretch: RecordBatch | None = None
+        self._ids: IdTexts | None = None
+
+    def _begin_commit(self) -> None:
+        self._outcomes_before, self._events_before = self._outcomes, self._events
+        self._digests_before = self._digests
+        self._kept: list[KeptOutcomes] = []
+        self._noted: list[Event] = []
+
+    @property
+    def outcomes(self) -> int:
+        """Number of the last outcome."""
+        return self._outcomes
+
+    @property
+    def events(self) -> int:
+        """Number of the last numbered event."""
+        return self._events
+
+    @property
+    def retired(self) -> int:
+        """Number of the last retirement of a model."""
+        return self._retired
+
+    @property
+    def digests(self) -> Digests:
+        """Digests up to these numbers."""
+        return self._digests
+
+    @property
+    def verdicts(self) -> list[tuple[str, str, int]]:
+        """Verdicts of comparisons last written."""
+        return sorted((a, b, verdict) for (a, b), verdict in self._verdicts.items())
+
+    def go_on_from(self, verdicts: Sequence[tuple[str, str, int]]) -> None:
+        """Compare with the verdicts that another replica has written last."""
+        self._verdicts = {(a, b): verdict for a, b, verdict in verdicts}
+
+    def undecided(self, event: int, retired: int) -> tuple[list[Alarm], list[str]]:
+        """Alarms and retirements beyond these numbers, of which nobody has decided what is announced."""
+        return (
+            [alarm for number, alarm in self._alarms if number > event],
+            [model for number, model in self._gone if number > retired],
+        )
+
+    def decided(self, event: int, retired: int) -> None:
+        """Forget alarms and retirements on which the ledger has decisions, up to these numbers."""
+        self._alarms = [each for each in self._alarms if each[0] > event]
+        self._gone = [each for each in self._gone if each[0] > retired]
+
+    def note(self, alarms: Sequence[Alarm], retired: Sequence[str] = ()) -> None:
+        """Number alarms and verdicts since the last commit, and retirements after them, in order."""
+        if not self._with_events:
+            return
+        for alarm in alarms:
+            self._events += 1
+            self._noted.append(event := _event(alarm_document(alarm, self.life, self._events)))
+            if self._is_shared:
+                self._alarms.append((self._events, alarm))
+                events = added(self._digests.events, event_term(event.value))
+                self._digests = Digests(self._digests.outcomes, events)
+        if self._is_shared:
+            for model in retired:
+                self._retired += 1
+                self._gone.append((self._retired, model))
+
+    def take(self, outcomes: Sequence[Outcome], records: RecordBatch) -> None:
+        """Take outcomes that were resolved by some of these records, in the order of evaluation."""
+        if not self._with_outcomes or not isinstance(outcomes, OutcomeBatch) or not len(outcomes):
+            return
+        if self._stretch is not records:
+            self._stretch, self._ids = records, None
+        ids = self._ids_of_stretch if self._ids_at_hand and self._with_ids else None
+        kept = KeptOutcomes.of(outcomes, keys_of(outcomes, ids))
+        self._kept.append(kept)
+        if self._is_shared:
+            found = added(self._digests.outcomes, outcomes_sum(kept, self._outcomes + 1))
+            self._digests = Digests(found, self._digests.events)
+        self._outcomes += len(outcomes)
+
+    def _ids_of_stretch(self) -> IdTexts:
+        if self._ids is None:
+            assert self._stretch is not None  # noqa: S101 - `take` has set it
+            self._ids = IdTexts(self._stretch)
+        return self._ids
+
+    def close(
+        self, commit: int, notifications: Sequence[Notification], *, decides: bool = True
+    ) -> Publication | None:
+        """Make the publication of a commit of what was taken and noted; None where there is nothing.
+
+        Parameters
+        ----------
+        commit
+            Its number.
+        notifications
+            Decided for this commit.
+        decides
+            Whether what commits decide is decided by this process: not so if another replica is the holder.
+        """
+        self._stretch = self._ids = None
+        events = self._noted
+        if self._with_events and decides:
+            events += [_event(each) for each in self._changed_comparisons(commit)]
+            events += [_event(notification_document(each, self.life)) for each in notifications]
+        publication = None
+        if self._kept or events:
+            publication = Publication(
+                commit,
+                self._outcomes_before,
+                self._events_before,
+                self._kept,
+                events,
+                self.life,
+                self._digests_before if self._is_shared else None,
+                self._digests if self._is_shared else None,
+            )
+        self._begin_commit()
+        return publication
+
+    def nothing(self, commit: int) -> Publication:
+        """Make a publication without outcomes and events, for decisions; after `close` gave none."""
+        return Publication(
+            commit, self._outcomes, self._events, [], [], self.life, self._digests, self._digests
+        )
+
+    def section(self) -> bytes:
+        """Encode the numbers reached, after `close`."""
+        return _pack(
+            _Numbers(
+                self.life,
+                self._outcomes,
+                self._events,
+                self.verdicts,
+                self._retired,
+                self._digests,
+                self._alarms,
+                self._gone,
+            )
+        )
+
+    def _changed_comparisons(self, commit: int) -> list[EventDocument]:
+        found = {(each.champion, each.challenger): each for each in self._comparisons()}
+        changed = [each for pair, each in found.items() if each.verdict != self._verdicts.get(pair, 0)]
+        self._verdicts = {pair: each.verdict for pair, each in found.items() if each.verdict}
+        mark = self._outcomes if self._is_shared else commit  # commits of replicas have other numbers
+        return [comparison_document(each, self.life, mark) for each in changed]
+
+
+def _event(document: EventDocument) -> Event:
+    return Event(document.model or document.id, _json(document), document.number)
+
+
+_VERDICTS: Final[Mapping[int, str]] = {1: "better", -1: "worse", 0: "open"}
+
+
+def alarm_document(alarm: Alarm, life: str, number: int) -> EventDocument:
+    """Write an alarm of a detector, or a changed verdict on a model."""
+    judgement = alarm.judgement
+    document = EventDocument(
+        SCHEMA_VERSION,
+        life,
+        f"{'alarm' if judgement is None else 'verdict'}/{alarm.model}/{alarm.detector}/{number}",
+        number,
+        "alarm" if judgement is None else "verdict",
+        alarm.model,
+        alarm.event_ms,
+        detector=alarm.detector,
+        ordinal=alarm.ordinal,
+        outcome=alarm.outcome,
+    )
+    if judgement is None:
+        return msgspec.structs.replace(
+            document,
+            statistic=alarm.statistic,
+            threshold=alarm.threshold,
+            error_before=alarm.before,
+            error_after=alarm.after,
+        )
+    return msgspec.structs.replace(
+        document,
+        verdict=_VERDICTS[judgement.verdict],
+        opponent=judgement.opponent,
+        basis=judgement.basis,
+        status=judgement.status or None,
+        since_timestamp_ms=judgement.since_ms if judgement.verdict else None,
+    )
+
+
+def comparison_document(verdict: ComparisonVerdict, life: str, mark: int) -> EventDocument:
+    """Write a changed verdict on a challenger; `mark` tells changes apart."""
+    return EventDocument(
+        SCHEMA_VERSION,
+        life,
+        f"comparison/{verdict.champion}/{verdict.challenger}/{mark}",
+        None,
+        "comparison",
+        verdict.challenger,
+        verdict.last_ms,
+        verdict=_VERDICTS[verdict.verdict],  # pyright: ignore[reportArgumentType]
+        opponent=verdict.champion,
+        basis=verdict.basis,
+        status=verdict.status or None,
+        since_timestamp_ms=verdict.since_ms,
+    )
+
+
+def notification_document(notification: Notification, life: str) -> EventDocument:
+    """Write a notification."""
+    return EventDocument(
+        SCHEMA_VERSION,
+        life,
+        notification.id,
+        None,
+        "notification",
+        notification.model,
+        notification.issued_ms,
+        kind=notification.kind,
+        severity=notification.severity,
+        incident=notification.incident,
+        detectors=notification.detectors,
+        started_timestamp_ms=notification.started_at_ms,
+        ended_timestamp_ms=notification.ended_at_ms,
+    )
+
+
+__all__ = [
+    "SECTION",
+    "Event",
+    "Ledger",
+    "Publication",
+    "PublicationError",
+    "PublicationLog",
+    "decoded",
+    "encoded",
+]

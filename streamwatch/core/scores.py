@@ -1,0 +1,98 @@
+"""`ScoreLists`: scores of predictions in columns, one prediction's behind another's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreLists:
+    """Scores of n predictions, known by their numbers from 0 on.
+
+    Attributes
+    ----------
+    ends
+        int64, shape (n,): where those of each prediction end; they begin where the one's before it end.
+    classes
+        int32: number of each score's class, in the order in which the prediction lists them.
+    values
+        float64, as long as `classes`.
+    beside
+        int32, shape (n,): what else is known by the same number. Of decoded records it is the number of
+        `core.events.sampling_of`, 0 without a probability; of what the join holds and hands over the number
+        of the prediction's segments, -1 without any.
+    """
+
+    ends: NDArray[np.int64]
+    classes: NDArray[np.int32]
+    values: NDArray[np.float64]
+    beside: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def sizes(self, numbers: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Number of scores of each of the predictions with these numbers."""
+        return self.ends[numbers] - np.where(numbers > 0, self.ends[numbers - 1], 0)
+
+    def by_class(self, numbers: NDArray[np.integer], names: Sequence[str]) -> list[dict[str, float]]:
+        """Scores of predictions with these numbers, by name of the class; `names` are by number."""
+        if not len(numbers):
+            return []
+        chosen = self.only(numbers)
+        stops: list[int] = chosen.ends.tolist()
+        named = list(map(names.__getitem__, chosen.classes.tolist()))
+        values: list[float] = chosen.values.tolist()
+        return [
+            dict(zip(named[start:stop], values[start:stop], strict=True))
+            for start, stop in zip([0, *stops], stops, strict=False)
+        ]
+
+    def only(self, numbers: NDArray[np.integer]) -> Self:
+        """Scores of predictions with these numbers, which are numbered anew in this order."""
+        sizes = self.sizes(numbers)
+        ends = np.cumsum(sizes)
+        at = np.arange(int(sizes.sum())) + np.repeat(self.ends[numbers] - ends, sizes)
+        return type(self)(ends, self.classes[at], self.values[at], self.beside[numbers])
+
+    def followed_by(self, others: ScoreLists) -> ScoreLists:
+        """These scores and others behind them, whose numbers grow by as many as there are of these."""
+        return joined_lists([self, others])
+
+    def with_classes(self, numbers: NDArray[np.int32]) -> Self:
+        """The same scores with other numbers of classes: `numbers` by number here."""
+        return replace(self, classes=numbers[self.classes])
+
+
+NO_LISTS: Final = ScoreLists(
+    np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float64), np.empty(0, np.int32)
+)
+
+
+def joined_lists(parts: Sequence[ScoreLists]) -> ScoreLists:
+    """Scores of all parts; the numbers of each grow by as many predictions as are before it."""
+    parts = [part for part in parts if len(part)]
+    if len(parts) < 2:
+        return parts[0] if parts else NO_LISTS
+    starts = np.cumsum([0, *(len(part.classes) for part in parts)]).tolist()
+    return ScoreLists(
+        np.concatenate([part.ends + start for part, start in zip(parts, starts, strict=False)]),
+        np.concatenate([part.classes for part in parts]),
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.beside for part in parts]),
+    )
+
+
+def lists_of(scores: Sequence[Mapping[int, float]], beside: Sequence[int] | NDArray[np.int32]) -> ScoreLists:
+    """Put scores by number of the class into columns; those of single predictions, where there are few."""
+    return ScoreLists(
+        np.cumsum([len(each) for each in scores], dtype=np.int64),
+        np.array([number for each in scores for number in each], np.int32),
+        np.array([score for each in scores for score in each.values()], np.float64),
+        np.array(beside, np.int32),
+    )

@@ -1,0 +1,200 @@
+"""Backups of the state while the daemon runs: on a signal, or at intervals, with a command after each."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from streamwatch.core.metrics import single
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.ports import Store
+from streamwatch.edge.stores.kind import StateFailed, StateRefused
+from streamwatch.edge.stores.rocksdb.backup_names import backup_name, backups_in, begun_at
+from streamwatch.telemetry import BackupFailed, BackupMade, BackupSkipped, InternalEvent
+
+_MOST_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class BackupsSpec:
+    """Place of backups, and how often they are made."""
+
+    directory: Path
+    interval_seconds: float | None = None
+    """None makes them on a signal only."""
+    kept: int = 3
+    """Backups in the directory; older ones are removed after a new one was made."""
+    command: tuple[str, ...] = ()
+    """Run after each backup, with the path of the backup as last argument."""
+    command_seconds: float = 3_600.0
+    """After this the command is ended, and the backup counts as failed."""
+
+
+class Backups:
+    """Makes copies of the state that is open, one at a time, beside reading and committing.
+
+    Parameters
+    ----------
+    spec
+        Where, and how often; None where backups are not set up, which is said when one is asked for.
+    emit
+        Told of what is made, or fails.
+    clock
+        Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        spec: BackupsSpec | None,
+        emit: Callable[[InternalEvent], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._spec = spec
+        self._emit = emit
+        self._clock = clock
+        self._is_asked = False
+        self._making: asyncio.Task[Path] | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._made = self._failed = 0
+        self._last_seconds: float | None = None
+        self._last = self._newest()
+        """When the newest backup was begun; None without any."""
+        self._tried = self._last
+
+    def ask(self) -> None:
+        """Have a backup made as soon as the state is between two commits."""
+        if self._spec is None:
+            self._emit(BackupSkipped("state.backups.directory is not set"))
+            return
+        self._is_asked = True
+
+    @property
+    def _is_due(self) -> bool:
+        spec = self._spec
+        if spec is None or self._making is not None or self._following is not None:
+            return False
+        if self._is_asked:
+            return True
+        now = self._clock()
+        return spec.interval_seconds is not None and (
+            self._tried is None or not 0 <= now - self._tried < spec.interval_seconds
+        )
+
+    def look(self, store: Store) -> None:
+        """Begin a backup of the open state if one is due, and take note of one that is made."""
+        if self._making is not None and self._making.done():
+            making, self._making = self._making, None
+            self._following = asyncio.create_task(self._follow(making))
+        if self._following is not None and self._following.done():
+            following, self._following = self._following, None
+            following.result()
+        if self._is_due and store.durable:
+            self._is_asked = False
+            self._tried = self._clock()
+            self._making = asyncio.create_task(self._make(store, self._tried))
+
+    async def leave(self, seconds: float | None) -> bool:
+        """Wait, at most so long, until no thread uses the store any more; whether that came to pass."""
+        if self._making is None:
+            return True
+        await asyncio.wait({self._making}, timeout=seconds)
+        return self._making.done()
+
+    async def stop(self) -> None:
+        """End a command that runs."""
+        if self._making is not None and self._making.done():
+            making, self._making = self._making, None
+            self._following = asyncio.create_task(self._follow(making))
+            await asyncio.sleep(0)
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.wait({self._following})
+
+    def families(self) -> Sequence[Family]:
+        """Backups made and failed; nothing where none are set up."""
+        if self._spec is None:
+            return ()
+        return [
+            single("backups_total", float(self._made)),
+            single("backups_failed_total", float(self._failed)),
+            single("last_backup_timestamp_seconds", self._last),
+            single("last_backup_seconds", self._last_seconds),
+        ]
+
+    async def _make(self, store: Store, now: float) -> Path:
+        spec = self._spec
+        assert spec is not None  # noqa: S101 - none is due without
+        target = spec.directory / backup_name(now)
+        began = time.monotonic()
+        await asyncio.to_thread(_copied, store, target)
+        self._last_seconds = time.monotonic() - began
+        return target
+
+    async def _follow(self, making: asyncio.Task[Path]) -> None:
+        """Count a backup once the command after it has ended well, and remove those that are too many."""
+        spec, began = self._spec, self._tried
+        assert spec is not None  # noqa: S101 - none is made without
+        try:
+            target = making.result()
+            await self._run(target)
+        except (StateFailed, StateRefused, OSError, TimeoutError, BackupCommandFailed) as error:
+            self._failed += 1
+            self._emit(BackupFailed(str(error) or type(error).__name__))
+            return
+        self._made += 1
+        self._last = began
+        await asyncio.to_thread(_remove_older, spec)
+        self._emit(BackupMade(str(target), round(self._last_seconds or 0.0, 3)))
+
+    async def _run(self, target: Path) -> None:
+        spec = self._spec
+        if spec is None or not spec.command:
+            return
+        process = await asyncio.create_subprocess_exec(
+            *spec.command, str(target), stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
+        )
+        try:
+            async with asyncio.timeout(spec.command_seconds):
+                _, said = await process.communicate()
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        if process.returncode:
+            last = said.decode(errors="replace").strip().rpartition("\n")[2]
+            raise BackupCommandFailed(
+                f"state.backups.command ended with {process.returncode} for {target}: {last[:_MOST_SHOWN]}"
+            )
+
+    def _newest(self) -> float | None:
+        spec = self._spec
+        if spec is None:
+            return None
+        found = backups_in(spec.directory)
+        return begun_at(found[-1]) if found else None
+
+
+class BackupCommandFailed(Exception):  # noqa: N818 - it names what is the case
+    """The command after a backup failed; the backup itself is there."""
+
+
+def _copied(store: Store, target: Path) -> None:
+    """Copy the state to a directory that has its name once it is whole."""
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    begun = target.with_name(f"{target.name}.part")
+    shutil.rmtree(begun, ignore_errors=True)
+    store.copy_to(begun)
+    begun.rename(target)
+
+
+def _remove_older(spec: BackupsSpec) -> None:
+    for path in backups_in(spec.directory)[: -spec.kept]:
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,341 @@
+"""Outcomes and events on their way from the state to their topics: committed, then written, then removed.
+
+Order of what happens, and what a crash in between leaves:
+
+1. A commit makes the state durable together with its publication. Before it, nothing was written: the
+   records are evaluated again.
+2. The publication is written in one transaction with the ledger, which names the commit. Before the end of
+   the transaction nobody who reads committed records sees any of it; the next producer ends it, and the
+   publication, which the state has, is written then.
+3. A later commit removes the publication from the state. Before that, the ledger tells that it is written.
+
+So what is decided is decided once, by the state, and the ledger decides what is written: neither evaluation
+nor clocks have to repeat themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from streamwatch.core.events import Alarm
+from streamwatch.core.metrics import single
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.publishing.publications import (
+    SECTION,
+    Ledger,
+    Publication,
+    PublicationLog,
+    decoded,
+    encoded,
+    replace_ledger,
+)
+from streamwatch.daemon.alerting import NOTHING, AlertDecisions, Alerting
+from streamwatch.daemon.waiting_publications import (
+    FENCED_SECONDS,
+    MOST_BYTES,
+    RETRY_SECONDS,
+    TRANSACTION_BYTES,
+    WaitingPublications,
+)
+from streamwatch.edge.sources.kafka.transactions import (
+    ProducerWasFenced,
+    PublishingFailed,
+    PublishingFenced,
+)
+from streamwatch.telemetry import (
+    InternalEvent,
+    PublishingBegun,
+    PublishingDelayed,
+    PublishingResumed,
+    StateOlderThanTopics,
+)
+
+
+class Transactions(Protocol):
+    """Topics of results, written in transactions (`KafkaTransactions`)."""
+
+    async def open(self) -> Ledger | None:
+        """Fence older producers and read the ledger; None where nothing was written yet."""
+        ...
+
+    async def write(self, publications: Sequence[Publication], ledger: Ledger) -> None:
+        """Write publications and the ledger, all or nothing."""
+        ...
+
+    async def read(self) -> Ledger | None:
+        """Read the ledger without fencing anybody."""
+        ...
+
+    async def close(self) -> None:
+        """Leave in bounded time."""
+        ...
+
+
+class Publisher:
+    """Writes publications to their topics in the order of commits, each once; one for the process.
+
+    Parameters
+    ----------
+    transactions
+        The topics.
+    names
+        What is written, for messages: `topic outcomes`, or several.
+    emit
+        Told of delays and of what begins.
+    most_bytes
+        Bytes that may wait.
+    """
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        names: str,
+        emit: Callable[[InternalEvent], None],
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._transactions = transactions
+        self._names = names
+        self._emit = emit
+        self._writer = str(uuid.uuid4())
+        self._queue = WaitingPublications(most_bytes)
+        self._life: str | None = None
+        self._commits = 0
+        self._ledger: Ledger | None = None
+        """As it was last read or written by this process; None before."""
+        self._is_open = False
+        self._error: str | None = None
+        self._failures = 0
+        self._outcomes = self._events = self._transactions_committed = self._failed = 0
+
+    def begin(self, life: str, commits: int, waiting: Mapping[int, bytes]) -> None:
+        """Go on with the publications of a state that was opened, instead of any before.
+
+        Parameters
+        ----------
+        life
+            Name of what is numbered in one sequence.
+        commits
+            Number of the state's last commit.
+        waiting
+            Publications in the state by commit number, ascending.
+
+        Raises
+        ------
+        PublicationError
+            If one is none of this version.
+        """
+        self._queue.restart(map(decoded, waiting.values()))
+        self._life, self._commits = life, commits
+        if self._ledger is not None:
+            self._ledger = self._aligned(self._ledger)
+
+    def add(self, publication: Publication) -> None:
+        """Write a publication that is durable now."""
+        self._queue.add(publication)
+
+    def take_written(self) -> list[int]:
+        """Hand over the commits whose publications are in their topics, once."""
+        return self._queue.take_written()
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes that wait."""
+        return self._queue.size_bytes
+
+    @property
+    def problem(self) -> str | None:
+        """Reason for which publications wait; None while they are being written."""
+        if self._error is None:
+            return None
+        return f"{self._queue.records} records wait for {self._names}: {self._error}"
+
+    async def room(self) -> None:
+        """Wait until no more waits than may."""
+        await self._queue.room()
+
+    async def run(self) -> None:
+        """Write until cancelled.
+
+        Raises
+        ------
+        PublishingRefused
+            The topics cannot be used, or another process writes to them.
+        """
+        try:
+            while True:
+                try:
+                    await self._turn()
+                    self._succeeded()
+                except PublishingFailed as error:
+                    self._is_open = False
+                    delay = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
+                    if isinstance(error, ProducerWasFenced):
+                        delay = max(delay, FENCED_SECONDS)
+                    self._failures += 1
+                    self._failed += 1
+                    self._error = str(error)
+                    self._emit(PublishingDelayed(self._names, self._queue.records, self._error, delay))
+                    await asyncio.sleep(delay)
+        finally:
+            await self._transactions.close()
+
+    async def drain(self, seconds: float) -> None:
+        """Wait, at most so long, until nothing waits."""
+        await self._queue.drain(seconds)
+
+    def families(self) -> Sequence[Family]:
+        """Records written, those that wait, and how often commits waited for them."""
+        return [
+            single("publishing_outcomes_total", float(self._outcomes)),
+            single("publishing_events_total", float(self._events)),
+            single("publishing_transactions_total", float(self._transactions_committed)),
+            single("publishing_failures_total", float(self._failed)),
+            *self._queue.families(),
+            single("publishing_up", float(self._is_open)),
+        ]
+
+    def _succeeded(self) -> None:
+        if self._error is not None:
+            self._emit(PublishingResumed(self._names))
+        self._error, self._failures = None, 0
+
+    async def _turn(self) -> None:
+        """Open the topics if need be, else write what waits, or wait for it."""
+        if not self._is_open:
+            while self._life is None:
+                await self._queue.change()
+            await self._open()
+            return
+        ledger = self._ledger
+        assert ledger is not None  # noqa: S101 - `_open` has set it
+        chosen = self._next(ledger)
+        if not chosen:
+            await self._queue.change()
+            return
+        await self._write([publication.after(ledger) for publication in chosen], chosen)
+
+    def _next(self, ledger: Ledger) -> list[Publication]:
+        """Publications of the next transaction; those that the ledger has are done with."""
+        self._queue.drop_while(lambda publication: publication.commit <= ledger.commit)
+        return self._queue.first(TRANSACTION_BYTES)
+
+    async def _open(self) -> None:
+        if self._ledger is not None:  # it is asked before an opening would fence whoever has fenced this one
+            self._require_own(await self._transactions.read())
+        found = await self._transactions.open()
+        if self._ledger is not None:
+            self._require_own(found)
+        self._ledger = self._aligned(found)
+        self._is_open = True
+        await self._write([], [])
+
+    def _require_own(self, ledger: Ledger | None) -> None:
+        if ledger is None or ledger.writer != self._writer:
+            raise _fenced(self._names)
+
+    def _aligned(self, ledger: Ledger | None) -> Ledger:
+        """The ledger as it concerns the state that is open."""
+        life = self._life
+        assert life is not None  # noqa: S101 - `run` waits for it
+        if ledger is None:
+            return Ledger.begun(life, self._writer)
+        if ledger.life != life:
+            self._emit(PublishingBegun(life, ledger.life, ledger.outcome))
+            return Ledger.begun(life, self._writer)
+        if ledger.commit > self._commits:  # never after a crash: a commit is durable before it is published
+            self._emit(StateOlderThanTopics(self._commits, ledger.commit))
+            return replace_ledger(ledger, commit=self._commits)
+        return ledger
+
+    async def _write(self, publications: Sequence[Publication], chosen: Sequence[Publication]) -> None:
+        life, ledger = self._life, self._ledger
+        assert ledger is not None  # noqa: S101 - `_open` has set it
+        after = ledger.with_written(chosen, self._writer)
+        await self._transactions.write(publications, after)
+        self._outcomes += sum(publication.count for publication in publications)
+        self._events += sum(len(publication.events) for publication in publications)
+        self._transactions_committed += 1
+        if life != self._life:  # another state was opened meanwhile
+            self._ledger = self._aligned(after)
+            return
+        self._ledger = after
+        self._queue.drop(chosen)
+
+
+def _fenced(names: str) -> PublishingFenced:
+    return PublishingFenced(
+        f"another process writes {names} under the same ledger.transactional_id: stop one of them, or give "
+        "each deployment a ledger.transactional_id of its own"
+    )
+
+
+# One life of a state, and the publisher of the process.
+
+
+@dataclass(frozen=True, slots=True)
+class Publishing:
+    """Publications of the state that is open, on their way to the topics."""
+
+    log: PublicationLog
+    publisher: Publisher
+    commits: int
+    """Number of the last commit when the state was opened."""
+    waiting: Mapping[int, bytes]
+    """Publications in the state then."""
+
+    def begin(self) -> None:
+        """Write from now on, beginning with what the state has."""
+        self.publisher.begin(self.log.life, self.commits, self.waiting)
+
+    @property
+    def due(self) -> bool:
+        """Never: what is to be decided is decided at the next commit."""
+        return False
+
+    @property
+    def leads(self) -> bool:
+        """Always: there is nobody else."""
+        return True
+
+    def decide(
+        self,
+        alerting: Alerting | None,
+        alarms: Sequence[Alarm],
+        retired: Sequence[str],
+        *,
+        in_backlog: bool,
+        behind: bool,
+    ) -> AlertDecisions:
+        """Number what was raised since the last commit, and decide on notifications."""
+        self.log.note(alarms)
+        if alerting is None:
+            return NOTHING
+        return alerting.decide(alarms, retired, in_backlog=in_backlog, behind=behind)
+
+    def close(self, commit: int, outgoing: AlertDecisions) -> ClosedPublication:
+        """Make the publication of a commit."""
+        publication = self.log.close(commit, outgoing.notifications)
+        values: dict[int, bytes | None] = dict.fromkeys(self.publisher.take_written())
+        if publication is not None:
+            values[commit] = encoded(publication)
+        return ClosedPublication(publication, values, {SECTION: self.log.section()})
+
+    def durable(self, closed: ClosedPublication, tell: Callable[[], None]) -> None:
+        """Have the publication of a commit written, which is durable now, and tell of its notifications."""
+        tell()
+        if closed.publication is not None:
+            self.publisher.add(closed.publication)
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedPublication:
+    """Part of a commit that is about publications."""
+
+    publication: Publication | None = None
+    values: Mapping[int, bytes | None] = field(default_factory=dict[int, "bytes | None"])
+    """New in the state, by commit number; None removes one."""
+    sections: Mapping[str, bytes] = field(default_factory=dict[str, bytes])

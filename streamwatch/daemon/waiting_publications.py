@@ -1,0 +1,136 @@
+"""Publications that are durable and wait to be in their topics, in the order of commits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from streamwatch.core.metrics import single
+from streamwatch.core.metrics.series import Family
+from streamwatch.core.publishing.publications import Publication
+
+MOST_BYTES: Final = 67_108_864
+"""Bytes that may wait for their topics, some 110 an outcome; beyond it, commits and reading wait."""
+TRANSACTION_BYTES: Final = 2_097_152
+"""Bytes of a transaction as they are kept, exceeded by its last publication only; JSON takes five times."""
+RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
+"""Between attempts while brokers cannot be reached; the last one repeats."""
+FENCED_SECONDS: Final = 1.0
+"""How long a process that fenced this one has to write its name into the ledger."""
+
+
+class WaitingPublications:
+    """Publications in the state, and those that a commit may remove from it.
+
+    Parameters
+    ----------
+    most_bytes
+        Bytes that may wait.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._waiting: deque[Publication] = deque()
+        self._written: list[int] = []
+        self._changed = asyncio.Event()
+        self._waits = 0
+
+    def restart(self, publications: Iterable[Publication]) -> None:
+        """Hold these, of a state that was opened, instead of any before."""
+        self._waiting = deque(publications)
+        self._written = []
+        self._changed.set()
+
+    def add(self, publication: Publication) -> None:
+        """Add one that is durable now."""
+        self._waiting.append(publication)
+        self._changed.set()
+
+    def replace(self, change: Callable[[Publication], Publication]) -> None:
+        """Change each of them."""
+        self._waiting = deque(map(change, self._waiting))
+
+    def all(self) -> Sequence[Publication]:
+        """Give all that wait."""
+        return tuple(self._waiting)
+
+    def take_written(self) -> list[int]:
+        """Hand over the commits whose publications are in their topics, once."""
+        written, self._written = self._written, []
+        return written
+
+    def first(self, size_bytes: int) -> list[Publication]:
+        """Give the first that wait, so many bytes of them, exceeded by the last only."""
+        chosen: list[Publication] = []
+        size = 0
+        for publication in self._waiting:
+            if size >= size_bytes:
+                break
+            chosen.append(publication)
+            size += publication.size_bytes
+        return chosen
+
+    def drop(self, publications: Iterable[Publication]) -> None:
+        """Be done with these, as far as they wait."""
+        for publication in publications:
+            if self._waiting and self._waiting[0].commit == publication.commit:
+                self._done()
+
+    def drop_while(self, written: Callable[[Publication], bool]) -> None:
+        """Be done with the first ones, for as long as they are written."""
+        while self._waiting and written(self._waiting[0]):
+            self._done()
+
+    def _done(self) -> None:
+        self._written.append(self._waiting.popleft().commit)
+        self._changed.set()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that wait."""
+        return sum(publication.size_bytes for publication in self._waiting)
+
+    @property
+    def records(self) -> int:
+        """Records that wait."""
+        return sum(publication.records for publication in self._waiting)
+
+    @property
+    def is_half_full(self) -> bool:
+        """Tell whether half as much waits as may."""
+        return 2 * self.size_bytes >= self._most_bytes
+
+    def wake(self) -> None:
+        """Wake whoever waits for a change."""
+        self._changed.set()
+
+    async def change(self) -> None:
+        """Wait until something is added, or done with, or somebody wakes."""
+        self._changed.clear()
+        await self._changed.wait()
+
+    async def room(self) -> None:
+        """Wait until no more waits than may."""
+        if self.size_bytes < self._most_bytes:
+            return
+        self._waits += 1
+        while self.size_bytes >= self._most_bytes:
+            await self.change()
+
+    async def drain(self, seconds: float) -> None:
+        """Wait, at most so long, until nothing waits."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._waiting:
+                    await self.change()
+
+    def families(self) -> Sequence[Family]:
+        """Records that wait, and how often commits waited for them."""
+        return [
+            single("publishing_waiting_records", float(self.records)),
+            single("publishing_waiting_bytes", float(self.size_bytes)),
+            single("publishing_delayed_commits_total", float(self._waits)),
+        ]

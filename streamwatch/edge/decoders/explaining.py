@@ -1,0 +1,169 @@
+"""Why a record is invalid, for a person: the place that was looked at, and the fields that are there.
+
+Names of fields are shown and kinds of contents, never a content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, cast
+
+from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.mapping import (
+    FieldLocation,
+    InArray,
+    InFields,
+    InHeader,
+    InKey,
+    InValue,
+    Named,
+    Places,
+    Step,
+    TopicMapping,
+    is_each,
+    notation,
+    parse_places,
+    parts_of,
+    places_of,
+    threshold_of,
+)
+
+SHOWN: Final = 8
+"""Names that are shown of one object."""
+LONGEST: Final = 40
+"""Characters of a name that are shown."""
+_PARTS: Final = ("missing_", "invalid_")
+_SLOTS: Final = ("id", "model", "timestamp", "scores", "fold", "label_probability", "label_requested")
+_OF_CLASSES: Final = frozenset({"class", "score", "class_scores", "prediction", "label"})
+
+
+def explained(
+    reason: str, mapping: TopicMapping, side: Literal["prediction", "label"], tree: Any, record: Record
+) -> str:
+    """Say what stands where a mapping looked; empty where the reason is about no place.
+
+    Parameters
+    ----------
+    reason
+        Reason for which the record is invalid.
+    mapping, side
+        The mapping, and what it makes.
+    tree
+        What was read of the value, out of its envelope.
+    record
+        The record, for its key and headers.
+    """
+    if reason == "unknown_kind":
+        places = [] if mapping.kind is None else [mapping.kind.field]
+    elif reason in {"missing_elements", "element_counts_differ", "too_many_elements"}:
+        places = [place for slot in (*_SLOTS[:4], side) if _is_each(place := places_of(mapping, slot))]
+    else:
+        places = [_place(reason, mapping, side)]
+    told = dict.fromkeys(_seen(place, tree, record) for place in places if place is not None)
+    return "; ".join(each for each in told if each)
+
+
+def _place(reason: str, mapping: TopicMapping, side: str) -> Places | None:
+    """The place of the field that a reason is about."""
+    about = reason.removesuffix("_part")
+    for part in _PARTS:
+        about = about.removeprefix(part)
+    if about == "threshold":
+        return threshold_of(mapping, side)
+    if about in _OF_CLASSES:
+        return places_of(mapping, side)
+    return places_of(mapping, about) if about in _SLOTS else None
+
+
+def _is_each(places: Places | None) -> bool:
+    return places is not None and any(map(is_each, parts_of(parse_places(places))))
+
+
+def _seen(places: Places, tree: Any, record: Record) -> str:
+    """What stands at places: of several the first that has nothing, or all."""
+    found = [_found(location, tree, record) for location in parts_of(parse_places(places))]
+    lacking = [told for told, is_there in found if not is_there]
+    told = lacking[0] if lacking else " and ".join(dict.fromkeys(told for told, _ in found))
+    if not told or told.startswith(f"{places} is "):
+        return told
+    return f"looked at {notation(places)}: {told}"
+
+
+def _found(location: FieldLocation, tree: Any, record: Record) -> tuple[str, bool]:
+    match location:
+        case InValue(path):
+            return _walked(path, tree)
+        case InArray(path, each):
+            return _walked((*path, *((0, *each) if each is not None else ())), tree)
+        case InFields(path):
+            return _walked(path, tree)
+        case InKey():
+            return ("the record has no key", False) if record.key is None else ("the key has another", True)
+        case InHeader(name):
+            names = [header for header, _ in record.headers]
+            told = _names(names, "the record has the headers", "the record has no headers")
+            return told, name in names
+        case _:
+            return "", True
+
+
+def _walked(path: Sequence[Step], tree: Any) -> tuple[str, bool]:  # noqa: PLR0911 - a return each
+    """How far a path leads, and whether to its end."""
+    here, at = tree, "value"
+    for step in path:
+        if isinstance(step, str):
+            if not isinstance(here, dict):
+                return f"{at} is {_kind(here)}, not an object", False
+            fields = cast("Mapping[str, Any]", here)
+            if step not in fields:
+                return f"{at} has {_names(list(fields), 'the fields', 'no fields')}", False
+            here, at = fields[step], f"{at}.{_printable(step)}"
+            continue
+        if not isinstance(here, list):
+            return f"{at} is {_kind(here)}, not an array", False
+        elements = cast("list[Any]", here)
+        if isinstance(step, Named):
+            return f"{at} is {_kind(here)}", True
+        if step >= len(elements):
+            return f"{at} is {_kind(here)}", False
+        here, at = elements[step], f"{at}[{step}]"
+    if isinstance(here, dict):
+        names = _names(list(cast("Mapping[str, Any]", here)), "the fields", "no fields")
+        return f"{at} is an object with {names}", True
+    return f"{at} is {_kind(here)}", here is not None
+
+
+def _kind(content: Any) -> str:
+    match content:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return f"a text of {len(content)} characters"
+        case list():
+            return f"an array of {len(cast('list[Any]', content))} elements"
+        case _:
+            return "an object"
+
+
+def _names(names: Sequence[str], some: str, none: str) -> str:
+    if not names:
+        return none
+    shown = ", ".join(map(_printable, names[:SHOWN]))
+    return f"{some} {shown}" + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def _printable(name: str) -> str:
+    """A name as it may be shown."""
+    short = name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
+    if short.isprintable() and short:
+        return short
+    return (
+        "".join(
+            c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in short
+        )
+        or '""'
+    )

@@ -1,0 +1,147 @@
+"""Texts in a value that hold what is looked up: JSON in a string, cells of CSV, either of them in base64.
+
+A rule names a place, and what is written in the text there, outside first: `[base64, json]`. Places of the
+mapping then lie in what the text says: `value.response.score`, where `value.response` is a string with JSON
+in it. CSV becomes rows of cells: `value.data[0][1]` is the second cell of the first row. A cell that is a
+number is one (`1.0` is the class `1`), an empty one is nothing. What is no text stays as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import msgspec
+
+from streamwatch.edge.decoders.mapping import InArray, InValue, Step, parse_field_location
+
+Written: TypeAlias = Literal["json", "csv", "tsv", "base64"]
+"""What a text may be written in."""
+WRITTEN: Final[tuple[Written, ...]] = ("json", "csv", "tsv", "base64")
+
+
+@dataclass(frozen=True, slots=True)
+class TextRule:
+    """A place of texts, and what is written in them, outside first."""
+
+    place: str
+    written: tuple[Written, ...]
+
+
+def _from_json(text: str) -> Any:
+    return msgspec.json.decode(text)
+
+
+def _from_base64(text: str) -> str:
+    return base64.b64decode("".join(text.split()), validate=True).decode()
+
+
+def _rows(text: str, delimiter: str) -> list[list[Any]]:
+    return [list(map(_cell, row)) for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+
+
+def _cell(text: str) -> Any:
+    """The number that a cell is, or its text; None of an empty one."""
+    text = text.strip()
+    if _NUMBER.fullmatch(text):
+        return float(text) if "." in text else int(text)
+    return text or None
+
+
+_NUMBER: Final = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d{1,25})?", re.ASCII)
+"""As a class or an id may be written; `1e5` and `007` stay texts, which scores may be, too."""
+_READERS: Final[Mapping[Written, Callable[[str], Any]]] = {
+    "json": _from_json,
+    "csv": lambda text: _rows(text, ","),
+    "tsv": lambda text: _rows(text, "\t"),
+    "base64": _from_base64,
+}
+_REFUSED: Final = (
+    msgspec.DecodeError,
+    UnicodeError,
+    binascii.Error,
+    csv.Error,
+    RecursionError,
+)
+_EACH: Final = None
+
+
+class Texts:
+    """Reads the texts of one topic's values.
+
+    Parameters
+    ----------
+    rules
+        Where there are texts, and what is written in them.
+
+    Raises
+    ------
+    ValueError
+        A place is none in the value.
+    """
+
+    def __init__(self, rules: Sequence[TextRule]) -> None:
+        self._rules = [(steps_to(rule.place), rule.written) for rule in rules]
+
+    def read(self, tree: Any) -> Any:
+        """Put what texts say in their place.
+
+        Raises
+        ------
+        ValueError
+            One is not written so. The tree may have been changed.
+        """
+        try:
+            for steps, written in self._rules:
+                tree = _replaced(tree, steps, written)
+        except _REFUSED as error:
+            raise ValueError(str(error)) from None
+        return tree
+
+
+def steps_to(place: str) -> tuple[Step | None, ...]:
+    """Steps from the value to a place in it; None leads to each element of an array.
+
+    Raises
+    ------
+    ValueError
+        It is none in the value, or in each field of an object.
+    """
+    match parse_field_location(place):
+        case InValue(path) | InArray(path, None):
+            return path
+        case InArray(path, each):
+            return (*path, _EACH, *(each or ()))
+        case _:
+            raise ValueError(f"decode: expected a place in the value, such as value.response, got {place!r}")
+
+
+def _replaced(here: Any, steps: Sequence[Step | None], written: Sequence[Written]) -> Any:
+    """The content with the texts at the end of a path read."""
+    if not steps:
+        return _said(here, written)
+    step, *rest = steps
+    if isinstance(step, str):
+        if isinstance(here, dict) and step in here:
+            here[step] = _replaced(here[step], rest, written)
+    elif isinstance(here, list):
+        array = cast("list[Any]", here)
+        for at, content in enumerate(array):
+            if step in {_EACH, at}:
+                array[at] = _replaced(content, rest, written)
+    return cast("Any", here)
+
+
+def _said(content: Any, written: Sequence[Written]) -> Any:
+    """What a text says; the content itself if it is none."""
+    for each in written:
+        if not isinstance(content, str):
+            break
+        content = _READERS[each](content)
+    return content

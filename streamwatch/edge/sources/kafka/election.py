@@ -1,0 +1,180 @@
+"""One of several replicas elected by a consumer group, as far as aiokafka tells.
+
+The group subscribes to a topic of one partition: who is assigned it is elected. Of aiokafka's consumer, as
+far as it matters here:
+
+- It only logs that its session is lost, and keeps its assignment until it has joined again, which a cut
+  network puts off for as long as it lasts. So the one elected asks for a commit each second, which brokers
+  refuse to any generation but the newest; `Candidacy` tells for how long an answer is good.
+- `commit` tries again by itself, without end. The time of its first attempt counts.
+- It leaves the group, too, if nobody polls it for `max_poll_interval_ms`.
+- Its sticky assignor keeps what it remembers with the class, so each election has a class of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from aiokafka.errors import CommitFailedError, IllegalStateError
+from aiokafka.structs import OffsetAndMetadata
+
+from streamwatch.core.standby.candidacy import Candidacy, SessionSpec
+from streamwatch.edge.sources.kafka.client import Client, attempted, connection_options
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, worded
+
+_HEARTBEAT_SECONDS: Final = 0.5
+"""How soon a member learns that another one has left."""
+_POLL_MS: Final = 100
+_RETRY_SECONDS: Final = 1.0
+
+
+def steady_seconds() -> float:
+    """Seconds of a clock that goes on while the process is stopped, and while the host sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionSpec:
+    """The group, and the topic of one partition to which it subscribes."""
+
+    kafka: KafkaSpec
+    group: str
+    topic: str
+    session: SessionSpec
+
+
+class Election:
+    """Member of the group from `run` on, until cancelled.
+
+    Parameters
+    ----------
+    spec
+        Group and topic.
+    candidacy
+        Told what happens.
+    changed
+        Called after each such event.
+    clock
+        Seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        spec: ElectionSpec,
+        candidacy: Candidacy,
+        changed: Callable[[], None],
+        clock: Callable[[], float] = steady_seconds,
+    ) -> None:
+        self._spec = spec
+        self._candidacy = candidacy
+        self._changed = changed
+        self._clock = clock
+        self._place = TopicPartition(spec.topic, 0)
+        self._consumer: Any = None
+        self._elected = asyncio.Event()
+        self.problem: str | None = None
+        """Reason for which it is no member; None while it is one."""
+
+    async def run(self) -> None:
+        """Be a member, and join again after failures; leave the group at the end."""
+        while True:
+            self._consumer = consumer = self._made()
+            try:
+                await self._take_part(consumer)
+            except CONNECTION_ERRORS as error:
+                self.problem = worded(error)
+            finally:
+                self._candidacy.leave()
+                self._changed()
+                seconds = self._spec.kafka.stop_timeout_ms / 1_000
+                await attempted(consumer.stop(), seconds)
+                await Client(consumer._client).close(seconds)  # noqa: SLF001 - consumers do not show theirs
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    def _made(self) -> Any:
+        session = self._spec.session
+        assignor = type("Sticky", (StickyPartitionAssignor,), {})
+        options: dict[str, Any] = connection_options(self._spec.kafka)
+        options["request_timeout_ms"] = int(2_000 * session.timeout)
+        return AIOKafkaConsumer(
+            **options,
+            group_id=self._spec.group,
+            enable_auto_commit=False,
+            auto_offset_reset="latest",
+            session_timeout_ms=int(1_000 * session.timeout),
+            rebalance_timeout_ms=int(1_000 * session.timeout),
+            heartbeat_interval_ms=int(1_000 * min(_HEARTBEAT_SECONDS, session.timeout / 4)),
+            partition_assignment_strategy=(assignor,),
+        )
+
+    async def _take_part(self, consumer: Any) -> None:
+        await consumer.start()
+        consumer.subscribe([self._spec.topic], listener=_Listener(self))
+        self._candidacy.join()
+        self.problem = None
+        self._changed()
+        renewing = asyncio.create_task(self._renew(consumer))
+        try:
+            while not renewing.done():
+                await consumer.getmany(timeout_ms=_POLL_MS)
+                await asyncio.sleep(_POLL_MS / 1_000)
+            renewing.result()
+        finally:
+            renewing.cancel()
+            await asyncio.wait({renewing})
+
+    async def _renew(self, consumer: Any) -> None:
+        """Prove each second that the group has elected nobody else."""
+        session, candidacy = self._spec.session, self._candidacy
+        while True:
+            self._elected.clear()
+            asked, term = self._clock(), candidacy.terms
+            if candidacy.is_elected:
+                with suppress(CommitFailedError, IllegalStateError, TimeoutError):
+                    async with asyncio.timeout(session.timeout):
+                        await consumer.commit({self._place: OffsetAndMetadata(0, "")})
+                    candidacy.renew(term, asked)
+                    self._changed()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.05, asked + session.renewal - self._clock())):
+                    await self._elected.wait()
+
+    def assigned(self, places: Collection[TopicPartition]) -> None:
+        """Take note of an assignment.
+
+        It was asked for some time ago. A term begins without any proof: its first renewal is one.
+        """
+        if self._place in places:
+            self._consumer.pause(self._place)  # it is there to be elected by, not to be read
+            self._elected.set()
+            self._candidacy.win(self._clock() - self._spec.session.timeout)
+        self._changed()
+
+    def revoked(self) -> None:
+        """Take note that the group elects."""
+        self._candidacy.lose()
+        self._changed()
+
+
+class _Listener(ConsumerRebalanceListener):
+    """What aiokafka tells."""
+
+    def __init__(self, election: Election) -> None:
+        self._election = election
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        """Be silent."""
+        del revoked
+        self._election.revoked()
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        """Be elected, or not."""
+        self._election.assigned(assigned)

@@ -1,0 +1,136 @@
+"""The ledger topic as it is read: the latest committed record of a deployment, and its decisions.
+
+A reader of committed records stops before the oldest transaction that is open, be it another deployment's.
+Its end is therefore asked of another client, which reads uncommitted: below it everything has to be read, or
+what this deployment has committed above an open transaction would be missed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from streamwatch.core.publishing.decisions import Decisions, DecisionsError, from_parts, parts_digest
+from streamwatch.core.publishing.publications import Ledger, PublicationError
+from streamwatch.edge.sources.kafka.client import attempted, connection_options
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+
+_POLL_MS: Final = 50
+
+
+def part_key(name: str, number: int) -> bytes:
+    """Key of a record with part of the decisions of a deployment."""
+    return f"{name}/decisions/{number}".encode()
+
+
+class LedgerTail:
+    """Reads on where it stopped; from the beginning at first, and after `close`.
+
+    Parameters
+    ----------
+    kafka
+        Where the brokers are.
+    topic
+        Name of the ledger topic.
+    name
+        Deployment whose records are read.
+    """
+
+    def __init__(self, kafka: KafkaSpec, topic: str, name: str) -> None:
+        self._kafka = kafka
+        self._place = TopicPartition(topic, 0)
+        self._name = name
+        self._key = name.encode()
+        self._consumer: Any = None
+        self._ends: Any = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._ledger: Ledger | None = None
+        self._parts: dict[bytes, bytes] = {}
+        self._coming: dict[bytes, bytes] = {}
+        """Parts of a transaction whose record of the ledger is yet to be read: it comes last."""
+
+    async def client(self) -> Any:
+        """Start it if need be, and give the client, which knows the cluster."""
+        if self._consumer is None:
+            self._forget()
+            self._consumer = self._made("read_committed")
+            self._ends = self._made("read_uncommitted")
+            await self._consumer.start()
+            await self._ends.start()
+        return self._consumer._client  # noqa: SLF001 - consumers do not show theirs, as producers do
+
+    async def read(self) -> Ledger | None:
+        """Read to the end as it is now; the latest record, or None where there is none.
+
+        Raises
+        ------
+        PublicationError
+            If a record is none of this version.
+        """
+        await self._at_work()
+        end = (await self._ends.end_offsets([self._place]))[self._place]
+        while await self._consumer.position(self._place) < end:
+            await self._take(_POLL_MS)
+        return self._ledger
+
+    async def follow(self, seconds: float) -> Ledger | None:
+        """Read what comes within so long, or sooner if something does; the latest record."""
+        await self._at_work()
+        await self._take(int(1_000 * seconds))
+        return self._ledger
+
+    def decisions(self) -> Decisions | None:
+        """Decisions beside the latest record; None where there are none.
+
+        Raises
+        ------
+        PublicationError
+            If they are none of this version.
+        """
+        if self._ledger is None or not self._ledger.decisions:
+            return None
+        keys = [part_key(self._name, number) for number in range(self._ledger.decisions)]
+        parts = [self._parts.get(key, b"") for key in keys]
+        if parts_digest(parts) != self._ledger.decisions_digest:
+            raise PublicationError("decisions beside the latest record are not those it was written with")
+        try:
+            return from_parts(parts)
+        except DecisionsError as error:
+            raise PublicationError(str(error)) from error
+
+    async def close(self) -> None:
+        """Leave in bounded time; the next read begins anew."""
+        consumers = (self._consumer, self._ends)
+        self._consumer = self._ends = None
+        for consumer in consumers:
+            if consumer is not None:
+                await attempted(consumer.stop(), self._kafka.stop_timeout_ms / 1_000)
+
+    def _made(self, isolation: str) -> Any:
+        return AIOKafkaConsumer(
+            **connection_options(self._kafka),
+            isolation_level=isolation,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+        )
+
+    async def _at_work(self) -> None:
+        await self.client()
+        if not self._consumer.assignment():
+            self._consumer.assign([self._place])
+            await self._consumer.seek_to_beginning(self._place)
+
+    async def _take(self, milliseconds: int) -> None:
+        for records in (await self._consumer.getmany(self._place, timeout_ms=milliseconds)).values():
+            for record in records:
+                if record.value is None:
+                    continue
+                if record.key == self._key:
+                    self._ledger = Ledger.decode(record.value)
+                    self._parts |= self._coming
+                    self._coming = {}
+                elif record.key is not None and record.key.startswith(self._key + b"/decisions/"):
+                    self._coming[record.key] = record.value

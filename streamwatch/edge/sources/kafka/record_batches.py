@@ -1,0 +1,201 @@
+"""Batches of records for a transactional producer, written by a compiled loop.
+
+aiokafka's own builder takes 1.6 µs of CPU for each record. A batch is in format v2 (KIP-98):
+
+    base offset 8, length 4, leader epoch 4, magic 1, CRC-32C 4, attributes 2, last offset delta 4,
+    base timestamp 8, maximum timestamp 8, producer id 8, producer epoch 2, base sequence 4, records 4
+    record …   length, attributes, timestamp delta, offset delta, key, value, headers; numbers are varints
+
+The checksum is of everything behind it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from aiokafka.record.util import calc_crc32c
+from numpy.typing import NDArray
+
+from streamwatch.core.jit import entry, inner
+
+_HEAD: Final = Struct(">qiibIhiqqqhii")
+_CHECKED_FROM: Final = 21
+_LENGTH_FROM: Final = 12
+_MAGIC: Final = 2
+_TRANSACTIONAL: Final = 0x10
+_ROOM: Final = 32
+"""Bytes of a record beside its key and value, at most."""
+_crc32c: Any = calc_crc32c
+
+
+class Texts(NamedTuple):
+    """Keys and values of records."""
+
+    values: NDArray[np.uint8]
+    """One behind the other."""
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+    """Shape (n,): where each value begins and ends."""
+    keys: NDArray[np.uint8]
+    """Different keys, one behind the other."""
+    key_ends: NDArray[np.int64]
+    """Shape (k + 1,): key i ends at place i + 1, and begins at place i."""
+    key_numbers: NDArray[np.int32]
+    """Shape (n,): number of each record's key."""
+
+
+@inner
+def varint_size(value: Any) -> Any:
+    """Bytes of a number that is not negative, as a varint in zigzag."""
+    size, rest = 1, value >> 6
+    while rest > 0:
+        rest >>= 7
+        size += 1
+    return size
+
+
+@inner
+def put_varint(out: Any, at: Any, value: Any) -> Any:
+    """Write a number that is not negative as a varint in zigzag; where it ends."""
+    rest = value << 1
+    while rest > 127:
+        out[at] = (rest & 127) | 128
+        rest >>= 7
+        at += 1
+    out[at] = rest
+    return at + 1
+
+
+@entry
+def put_records(texts: Any, chosen: Any, begin: Any, most_bytes: Any, out: Any) -> Any:
+    """Write records of one batch; place of the first that has no room, and bytes written.
+
+    Parameters
+    ----------
+    texts
+        `Texts`.
+    chosen
+        int64: numbers of the records of a partition, in order.
+    begin
+        Place in `chosen` of the first record.
+    most_bytes
+        Bytes of the batch, exceeded by its first record only.
+    out
+        uint8 with room for them; written to.
+    """
+    at, place = 0, begin
+    while place < len(chosen):
+        i = chosen[place]
+        number = texts.key_numbers[i]
+        key, key_stop = texts.key_ends[number], texts.key_ends[number + 1]
+        value, value_stop = texts.starts[i], texts.stops[i]
+        size = 3 + varint_size(place - begin) + key_stop - key + value_stop - value
+        size += varint_size(key_stop - key) + varint_size(value_stop - value)
+        if place > begin and at + size + varint_size(size) > most_bytes:
+            break
+        at = put_varint(out, at, size)
+        out[at] = 0
+        out[at + 1] = 0
+        at = put_varint(out, at + 2, place - begin)
+        at = put_varint(out, at, key_stop - key)
+        for j in range(key, key_stop):
+            out[at + j - key] = texts.keys[j]
+        at = put_varint(out, at + key_stop - key, value_stop - value)
+        for j in range(value, value_stop):
+            out[at + j - value] = texts.values[j]
+        at += value_stop - value
+        out[at] = 0
+        at += 1
+        place += 1
+    return place, at
+
+
+class PreparedBatch:
+    """A batch as aiokafka's producer takes it in place of its own `BatchBuilder`.
+
+    Parameters
+    ----------
+    records
+        Records, as `put_records` writes them.
+    count
+        Number of records.
+    time_ms
+        Time of all of them.
+    """
+
+    def __init__(self, records: bytes, count: int, time_ms: int) -> None:
+        self._records = records
+        self._size = _HEAD.size + len(records)
+        self._count = count
+        self._time_ms = time_ms
+        self._producer = (-1, -1, -1)
+        self._buffer: bytearray | None = None
+
+    def close(self) -> None:
+        """Nothing can be added anyway."""
+
+    def closed(self) -> bool:
+        """Tell that nothing can be added."""
+        return True
+
+    def size(self) -> int:
+        """Bytes of the batch."""
+        return self._size
+
+    def record_count(self) -> int:
+        """Number of records."""
+        return self._count
+
+    def _set_producer_state(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
+        self._producer = (producer_id, producer_epoch, base_sequence)
+
+    def _build(self) -> bytearray:
+        if self._buffer is None:
+            self._buffer = self._written()
+            self._records = b""
+        return self._buffer
+
+    def _written(self) -> bytearray:
+        numbers = (0, self._size - _LENGTH_FROM, -1, _MAGIC, 0, _TRANSACTIONAL, self._count - 1)
+        times = (self._time_ms, self._time_ms)
+        buffer = bytearray(_HEAD.pack(*numbers, *times, *self._producer, self._count))
+        buffer += self._records
+        checked = memoryview(buffer)[_CHECKED_FROM:]
+        buffer[_CHECKED_FROM - 4 : _CHECKED_FROM] = _crc32c(checked).to_bytes(4, "big")
+        return buffer
+
+
+def batches_of(texts: Texts, chosen: NDArray[np.int64], most_bytes: int) -> Iterator[PreparedBatch]:
+    """Give the batches of the records of a partition, in order."""
+    largest = int(
+        (texts.stops - texts.starts)[chosen].max(initial=0) + np.diff(texts.key_ends).max(initial=0)
+    )
+    out = np.empty(max(most_bytes, largest + _ROOM), np.uint8)
+    begin = 0
+    while begin < len(chosen):
+        stop, size = put_records(texts, chosen, begin, most_bytes, out)
+        yield PreparedBatch(out[:size].tobytes(), stop - begin, time.time_ns() // 1_000_000)
+        begin = stop
+
+
+def texts_of(records: list[tuple[bytes, bytes]]) -> Texts:
+    """Texts of records given as keys and values."""
+    numbers: dict[bytes, int] = {}
+    of_each = [numbers.setdefault(key, len(numbers)) for key, _ in records]
+    ends, key_ends = np.zeros(len(records) + 1, np.int64), np.zeros(len(numbers) + 1, np.int64)
+    np.cumsum([len(value) for _, value in records], out=ends[1:])
+    np.cumsum([len(key) for key in numbers], out=key_ends[1:])
+    values = np.frombuffer(bytearray().join(value for _, value in records), np.uint8)
+    keys = np.frombuffer(b"".join(numbers), np.uint8)
+    return Texts(values, ends[:-1], ends[1:], keys, key_ends, np.array(of_each, np.int32))
+
+
+def warm_up_batches() -> None:
+    """Compile the writer, or load what was compiled before."""
+    put_records(texts_of([]), np.zeros(0, np.int64), 0, 0, np.zeros(0, np.uint8))
+    one = texts_of([(b"k", b"v")])
+    put_records(one, np.zeros(1, np.int64), 0, 1, np.zeros(_ROOM, np.uint8))

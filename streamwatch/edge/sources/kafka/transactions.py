@@ -1,0 +1,375 @@
+"""The topics of results, written in transactions with the ledger: each outcome and event once.
+
+What aiokafka's transactional producer promises and what it does not, as far as it matters here:
+
+- `start` asks the coordinator for the producer's id and epoch. The coordinator first ends what an older
+  producer of the same `transactional.id` left open, and from then on refuses that producer (it is fenced).
+- A batch that failed does not keep `commit_transaction` from committing the others: all are waited for.
+- Batches are sent again without end while brokers cannot be reached, and a commit whose answer is lost may
+  have happened. So a transaction has a deadline here, after which the producer is closed. The next one ends
+  what was left, and the ledger tells whether that was committed.
+- There is one order in each partition. Offsets of the input cannot be part of it as in KIP-447, nor need
+  they: the positions are in the state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import aiokafka.errors as kafka_errors
+import numpy as np
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.partitioner import DefaultPartitioner
+
+from streamwatch.core.publishing.decisions import Decisions
+from streamwatch.core.publishing.publications import (
+    Ledger,
+    OutcomeLinesPart,
+    Publication,
+    PublicationError,
+)
+from streamwatch.edge.sources.kafka.client import Client, attempted, connection_options
+from streamwatch.edge.sources.kafka.ledger_topic import LedgerTail, part_key
+from streamwatch.edge.sources.kafka.record_batches import Texts, batches_of, texts_of
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, list_topics, worded
+
+_BATCH_BYTES: Final = 524_288
+"""Below `max.message.bytes` of a topic, which is 1 MiB unless it was changed."""
+_OPEN_SECONDS: Final = 30.0
+_MOST_COPIES: Final = 3
+_LEDGER_CONFIGS: Final = {
+    "cleanup.policy": "compact",
+    # A record a second, of which one counts: whoever begins reads what compaction has left.
+    "segment.ms": "3600000",
+    "segment.bytes": "16777216",
+    "min.cleanable.dirty.ratio": "0.1",
+}
+
+
+class PublishingFailed(Exception):  # noqa: N818 - it names what is the case
+    """Nothing could be written for the moment; what was being written may be there or not."""
+
+
+class ProducerWasFenced(PublishingFailed):
+    """Brokers refuse the producer: another one has its `transactional.id`, or a transaction took too long."""
+
+
+class PublishingRefused(Exception):  # noqa: N818 - it names what is the case
+    """The topics of results cannot be used as they are; no restart cures it."""
+
+
+class PublishingFenced(PublishingRefused):
+    """Another process writes with the same `transactional.id`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionsSpec:
+    """Topics of results, and the name under which they are written."""
+
+    kafka: KafkaSpec
+    outcomes_topic: str | None
+    events_topic: str | None
+    ledger_topic: str
+    transactional_id: str
+    transaction_seconds: float = 30.0
+    """Deadline of one transaction; brokers end it by themselves after twice that."""
+
+    @property
+    def topics(self) -> Mapping[str, str]:
+        """Topics that have to exist, by the setting that names them."""
+        named = {"outcomes.topic": self.outcomes_topic, "events.topic": self.events_topic}
+        return {setting: topic for setting, topic in named.items() if topic is not None}
+
+
+class KafkaTransactions:
+    """Writes publications with aiokafka's transactional producer; opened as often as it fails.
+
+    Parameters
+    ----------
+    spec
+        Topics, and where the brokers are.
+    follows
+        Whether the ledger is read all the time, as of several replicas by those that are not the holder.
+    """
+
+    def __init__(self, spec: TransactionsSpec, *, follows: bool = False) -> None:
+        self._spec = spec
+        self._follows = follows
+        self._tail = LedgerTail(spec.kafka, spec.ledger_topic, spec.transactional_id)
+        self._producer: Any = None
+        self._partitions: dict[str, list[int]] = {}
+        self._was_open = False
+
+    async def open(self) -> Ledger | None:
+        """Fence older producers and read the ledger; None where nothing was written yet.
+
+        Raises
+        ------
+        PublishingFailed
+            Brokers cannot be reached.
+        PublishingRefused
+            A topic is missing, or the ledger's is not compacted, at the first time.
+        """
+        try:
+            async with asyncio.timeout(_OPEN_SECONDS):
+                self._producer = AIOKafkaProducer(
+                    **connection_options(self._spec.kafka),
+                    transactional_id=self._spec.transactional_id,
+                    transaction_timeout_ms=int(2_000 * self._spec.transaction_seconds),
+                    max_batch_size=_BATCH_BYTES,
+                    max_request_size=16 * _BATCH_BYTES,
+                )
+                await self._producer.start()
+                await self._look_at_topics(self._producer.client)
+                ledger = await self._read()
+        except PublicationError as error:
+            await self.close()
+            raise PublishingRefused(f"ledger.topic {self._spec.ledger_topic!r}: {error}") from error
+        except PublishingRefused as error:
+            await self.close()
+            if self._was_open:
+                raise PublishingFailed(str(error)) from error
+            raise
+        except BaseException as error:
+            await self.close()
+            if (failure := _failure_of(error)) is None:
+                raise
+            raise failure from error
+        self._was_open = True
+        return ledger
+
+    async def prepare(self) -> None:
+        """Look at the topics, and make the ledger's, without fencing anybody; raises as `open`."""
+        try:
+            async with asyncio.timeout(_OPEN_SECONDS):
+                await self._look_at_topics(await self._tail.client())
+        except PublishingRefused as error:
+            await self._tail.close()
+            if self._was_open:
+                raise PublishingFailed(str(error)) from error
+            raise
+        except BaseException as error:
+            await self._tail.close()
+            if (failure := _failure_of(error)) is None:
+                raise
+            raise failure from error
+
+    async def write(
+        self, publications: Sequence[Publication], ledger: Ledger, parts: Sequence[bytes] = ()
+    ) -> None:
+        """Write publications and the ledger in one transaction.
+
+        Parameters
+        ----------
+        publications
+            In the order of commits.
+        ledger
+            The ledger after them.
+        parts
+            Decisions that are written beside it (`decisions.to_parts`); none leaves those that are there.
+
+        Raises
+        ------
+        PublishingFailed
+            It is unknown whether that was committed: open again, which tells it.
+        ProducerWasFenced
+            A producer with the same `transactional.id` was opened later, or the transaction took so long that
+            brokers ended it: the ledger tells which.
+        """
+        try:
+            async with asyncio.timeout(self._spec.transaction_seconds):
+                await self._producer.begin_transaction()
+                sent: list[asyncio.Future[Any]] = []
+                for topic, several in self._texts(publications, ledger, parts).items():
+                    for texts in several:
+                        await self._send(topic, texts, sent)
+                await asyncio.wait(sent)  # all of them: who fails first says nothing of the others
+                errors = [error for each in sent if (error := each.exception()) is not None]
+                if not errors:
+                    await self._producer.commit_transaction()
+        except BaseException as error:
+            await self.close()
+            if (failure := _failure_of(error)) is None:
+                raise
+            raise failure from error
+        if errors:
+            await self.close()
+            raise _failure_of(errors[0]) or errors[0]
+
+    async def read(self) -> Ledger | None:
+        """Read the ledger without fencing anybody; raises PublishingFailed."""
+        try:
+            async with asyncio.timeout(_OPEN_SECONDS):
+                return await self._read()
+        except BaseException as error:
+            if (failure := _failure_of(error)) is None:
+                raise
+            raise failure from error
+
+    async def follow(self, seconds: float) -> Ledger | None:
+        """Read what is added to the ledger within so long; the latest; raises PublishingFailed."""
+        try:
+            async with asyncio.timeout(_OPEN_SECONDS):
+                return await self._tail.follow(seconds)
+        except BaseException as error:
+            await self._tail.close()
+            if (failure := _failure_of(error)) is None:
+                raise
+            raise failure from error
+
+    def decisions(self) -> Decisions | None:
+        """Decisions beside the ledger as it was read last; None where there are none.
+
+        Raises
+        ------
+        PublishingRefused
+            They are none of this version.
+        """
+        try:
+            return self._tail.decisions()
+        except PublicationError as error:
+            raise PublishingRefused(f"ledger.topic {self._spec.ledger_topic!r}: {error}") from error
+
+    async def _read(self) -> Ledger | None:
+        try:
+            return await self._tail.read()
+        except BaseException:
+            await self._tail.close()
+            raise
+        finally:
+            if not self._follows:
+                await self._tail.close()
+
+    async def leave(self) -> None:
+        """Leave for good, the ledger's reader too."""
+        await self.close()
+        await self._tail.close()
+
+    async def close(self) -> None:
+        """Leave in bounded time; what is not committed is ended by the next `open`."""
+        producer, self._producer = self._producer, None
+        if producer is None:
+            return
+        seconds = self._spec.kafka.stop_timeout_ms / 1_000
+        producer._closed = True  # noqa: SLF001 - its `stop` waits for brokers to take what is left
+        await attempted(producer._sender.close(), seconds / 3)  # noqa: SLF001
+        await Client(producer.client).close(seconds)
+
+    def _texts(
+        self, publications: Sequence[Publication], ledger: Ledger, parts: Sequence[bytes]
+    ) -> Mapping[str, Iterable[Texts]]:
+        """Records by topic, in order."""
+        spec = self._spec
+        texts: dict[str, Iterable[Texts]] = {}
+        if spec.outcomes_topic is not None:
+            texts[spec.outcomes_topic] = (
+                outcome_texts(part) for each in publications for part in each.lines()
+            )
+        if spec.events_topic is not None:
+            events = [event for each in publications for event in each.events]
+            texts[spec.events_topic] = [texts_of([(each.key.encode(), each.value) for each in events])]
+        name = spec.transactional_id
+        records = [(part_key(name, number), part) for number, part in enumerate(parts)]
+        # The reader takes them together as of the last one.
+        texts[spec.ledger_topic] = [texts_of([*records, (name.encode(), ledger.encode())])]
+        return texts
+
+    async def _send(self, topic: str, texts: Texts, sent: list[asyncio.Future[Any]]) -> None:
+        """Have records sent in batches, by partition in their order; futures of the batches are added."""
+        partitions, partitioner = self._partitions[topic], DefaultPartitioner()
+        keys = [texts.keys[i:j].tobytes() for i, j in pairwise(texts.key_ends.tolist())]
+        places = np.array([partitioner(key, partitions, partitions) for key in keys], np.int64)
+        of_each = places[texts.key_numbers]
+        for place in np.unique(of_each).tolist():
+            for batch in batches_of(texts, np.flatnonzero(of_each == place), _BATCH_BYTES):
+                future = await self._producer.send_batch(batch, topic, partition=place)
+                future.add_done_callback(_note)  # of a transaction that fails, the others are not waited for
+                sent.append(future)
+                await asyncio.sleep(0)
+
+    async def _look_at_topics(self, client: Any) -> None:
+        spec = self._spec
+        listing = await list_topics(client)
+        for setting, topic in spec.topics.items():
+            if topic not in listing:
+                raise PublishingRefused(
+                    f"{setting}: expected a topic that exists, got {topic!r}: create it with the partitions"
+                    " and the retention that you want"
+                )
+        if spec.ledger_topic not in listing:
+            await _create_ledger(spec)
+            listing = await list_topics(client)
+        made = listing.get(spec.ledger_topic)
+        await require_ledger(spec, 1 if made is None else len(made.leaders))
+        self._partitions = {topic: sorted(listed.leaders) for topic, listed in listing.items()}
+        self._partitions.setdefault(spec.ledger_topic, [0])
+
+
+def outcome_texts(part: OutcomeLinesPart) -> Texts:
+    """Keys and values of outcomes; line feeds are left out."""
+    ends = part.written.ends
+    starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+    keys = [key.encode() for key in part.keys]
+    key_ends = np.zeros(len(keys) + 1, np.int64)
+    np.cumsum([len(key) for key in keys], out=key_ends[1:])
+    of_keys = np.frombuffer(b"".join(keys), np.uint8)
+    return Texts(part.written.text, starts, ends - 1, of_keys, key_ends, part.key_numbers)
+
+
+def _note(future: asyncio.Future[Any]) -> None:
+    """Take an error from a future, which would be logged as one that nobody has looked at."""
+    if not future.cancelled():
+        future.exception()
+
+
+def _failure_of(error: BaseException) -> PublishingFailed | None:
+    """The failure that an error of the client is; None of any other error."""
+    if isinstance(error, kafka_errors.ProducerFenced):
+        return ProducerWasFenced("brokers refuse the producer: another one was opened, or it took too long")
+    return PublishingFailed(worded(error)) if isinstance(error, CONNECTION_ERRORS) else None
+
+
+async def _create_ledger(spec: TransactionsSpec) -> None:
+    admin = AIOKafkaAdminClient(**connection_options(spec.kafka))
+    try:
+        await admin.start()
+        cluster: Any = await admin.describe_cluster()
+        copies = min(_MOST_COPIES, len(cluster["brokers"]))
+        topic = NewTopic(spec.ledger_topic, 1, copies, topic_configs=_LEDGER_CONFIGS)
+        answer: Any = await admin.create_topics([topic])
+    finally:
+        await attempted(admin.close(), spec.kafka.stop_timeout_ms / 1_000)
+    for _, code, *rest in answer.topic_errors:
+        error = kafka_errors.for_code(code)
+        if code and error is not kafka_errors.TopicAlreadyExistsError:
+            raise PublishingRefused(f"ledger.topic: cannot create {spec.ledger_topic!r}: {rest}")
+
+
+async def require_ledger(spec: TransactionsSpec, partitions: int) -> None:
+    """Require one partition that is compacted; raises PublishingRefused."""
+    if partitions != 1:
+        raise PublishingRefused(
+            f"ledger.topic: expected a topic with one partition, {spec.ledger_topic!r} has {partitions}"
+        )
+    admin = AIOKafkaAdminClient(**connection_options(spec.kafka))
+    try:
+        await admin.start()
+        asked = ConfigResource(ConfigResourceType.TOPIC, spec.ledger_topic, {"cleanup.policy": None})
+        answers: Any = await admin.describe_configs([asked])
+    finally:
+        await attempted(admin.close(), spec.kafka.stop_timeout_ms / 1_000)
+    for answer in answers:
+        for _, _, _, _, entries in answer.resources:
+            for name, value, *_ in entries:
+                if name == "cleanup.policy" and "compact" not in value:
+                    raise PublishingRefused(
+                        f"ledger.topic: expected cleanup.policy compact, {spec.ledger_topic!r} has {value!r}:"
+                        " what it says must outlast the retention of time"
+                    )

@@ -1,0 +1,29 @@
+"""Names of backups in their directory: when each was begun."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+_NAME: Final = "state-%Y%m%dT%H%M%S.%fZ"
+
+
+def backup_name(seconds: float) -> str:
+    """Name of a backup begun at this time, in seconds since the epoch."""
+    return datetime.fromtimestamp(seconds, UTC).strftime(_NAME)
+
+
+def begun_at(path: Path) -> float | None:
+    """Time at which a backup was begun, in seconds since the epoch; None of anything else."""
+    try:
+        return datetime.strptime(path.name, _NAME).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def backups_in(directory: Path) -> list[Path]:
+    """List the whole backups in a directory, the oldest first."""
+    if not directory.is_dir():
+        return []
+    return sorted(path for path in directory.iterdir() if begun_at(path) is not None)

@@ -1,0 +1,19 @@
+// Models whose names begin alike, as one line: how many there are, and how many need a look.
+
+import { element } from "./dom.js";
+import { count } from "./format.js";
+
+const TOLD = [ // what is counted, how it is said, the colour of a verdict
+  ["worse", "worse than no change", "worse"], ["incident", "with an open incident", "open"], ["warning", "with a warning", "worse"],
+  ["open", "open", "open"], ["better", "better", "better"],
+];
+
+export function groupItem(group, address) {
+  return element(
+    "li",
+    {},
+    element("a", { href: address }, group.prefix),
+    element("span", { class: "soft" }, group.models === 1 ? "1 model" : `${count(group.models)} models`),
+    ...TOLD.filter(([key]) => group[key]).map(([key, said, verdict]) => element("span", { class: "badge", "data-verdict": verdict }, `${count(group[key])} ${said}`)),
+  );
+}

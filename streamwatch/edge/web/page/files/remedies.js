@@ -1,0 +1,35 @@
+// What to do about what is wrong: in a sentence, on a page of the documentation, and by a command.
+
+import { element } from "./dom.js";
+
+const DOCS = "https://github.com/streamwatch/streamwatch/blob/main/"; // where alerting rules link to as well
+const RUNBOOKS = "deploy/runbooks/";
+const SENTENCES = {
+  ClassesDisjoint: "Write the classes of both sides alike, with aliases in the mapping.",
+  ScoresAsClasses: "Map the score with the threshold that makes a class of it.",
+  NothingJoins: "Compare the ids of predictions and labels: streamwatch inspect shows those that match nothing.",
+  LabelsStopped: "Repair or restart what writes the labels; what arrives within the horizon still counts.",
+  Down: "Is the daemon running? Start it: it goes on where it stopped.",
+  KafkaUnreachable: "Restore the connection to Kafka: reading goes on by itself.",
+  PredictionsRepeated: "Map a second field that tells predictions of one id apart, such as the version.",
+  StandbyDiverged: "Copy the holder's state to this replica: until then it takes over from nobody.",
+  StateNotDurable: "Set state.kind: rocksdb and a directory, so that a restart loses nothing.",
+  ModelWorseThanPersistent: "Find out what changed at that time; roll back, retrain, or use the last known label meanwhile.",
+  ModelWorseThanMajority: "Roll back or retrain; if the model is meant for a rare class, judge it by another utility.",
+  DriftAlarm: "Look whether the classes or the model changed: the charts of classes show it.",
+};
+
+export const runbook = (name) => `${RUNBOOKS}${name}.md`;
+
+const nameOf = (page) => page.slice(page.lastIndexOf("/") + 1, -3);
+
+// The command that looks at the whole daemon.
+export const doctor = () => element("span", { class: "remedy" }, "What else is wrong, and why: ", element("code", {}, `streamwatch doctor --url ${location.origin}`));
+
+// The sentence of a page of the documentation, and the page.
+export function remedy(page) {
+  const sentence = SENTENCES[nameOf(page)];
+  const kind = page.startsWith(RUNBOOKS) ? "Runbook" : "Documentation";
+  const link = element("a", { href: DOCS + page, target: "_blank", rel: "noopener noreferrer" }, `${kind}: ${nameOf(page)}`);
+  return element("span", { class: "remedy" }, sentence ? `${sentence} ` : null, link);
+}

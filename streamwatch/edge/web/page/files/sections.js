@@ -1,0 +1,33 @@
+// Parts of a page that fold, and stay as they were left.
+
+import { element, say } from "./dom.js";
+
+const KEY = "streamwatch-sections";
+const left = () => new Set(JSON.parse(localStorage.getItem(KEY) ?? "[]"));
+
+// Follows a <details>: whether it is open is remembered under its name.
+export function remembered(node, name) {
+  node.open = left().has(name);
+  node.addEventListener("toggle", () => {
+    const open = left();
+    if (node.open) open.add(name);
+    else open.delete(name);
+    localStorage.setItem(KEY, JSON.stringify([...open].sort()));
+  });
+  return node;
+}
+
+export class Section {
+  constructor(name, title, kind) {
+    this.about = element("span", { class: "soft" });
+    this.body = element("div", { class: kind });
+    this.node = remembered(element("details", { class: "fold" }, element("summary", {}, element("h2", {}, title), this.about), this.body), name);
+  }
+
+  // What is in it, told while it is folded, too; hidden where there is nothing.
+  fill(nodes, about = "") {
+    this.node.hidden = nodes.length === 0;
+    say(this.about, about);
+    this.body.replaceChildren(...nodes);
+  }
+}

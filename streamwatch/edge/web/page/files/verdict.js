@@ -1,0 +1,54 @@
+// A verdict in words: what is shown, against whom, since when, and how sure it is.
+
+import { both, duration, when } from "./format.js";
+
+// Whom a verdict is against: by cohorts, one that is not worse is against both.
+export function against({ verdict, opponent, basis }) {
+  if (basis !== "cohorts") return "no change";
+  if (verdict === "worse") return opponent === "majority" ? "the majority" : "no change";
+  return verdict === "better" ? "no change and the majority" : "no change or the majority";
+}
+
+const opponentOf = (row) =>
+  against({ verdict: row.verdict, opponent: row.verdict_opponent, basis: row.verdict_opponent === undefined ? "labels" : "cohorts" });
+
+const WORDS = { better: "Better than", worse: "Worse than" };
+const MEANING = {
+  better: "Shown to be right more often, currently.",
+  worse: "Shown to be right less often, currently.",
+  open: "Open: neither better nor worse than no change is shown.",
+  waiting: "No label has matched a prediction of this model yet.",
+  withheld: "No verdict: the classes of predictions and labels cannot be compared.",
+};
+
+// What a model's verdict is said to be: one of the three, or why there is none.
+export function stateOf(row) {
+  if (row.waiting) return "waiting";
+  return row.warning_page?.endsWith("/ClassesDisjoint.md") ? "withheld" : row.verdict;
+}
+
+export function wordsOf(row) {
+  const state = stateOf(row);
+  if (state === "waiting") return "No label yet";
+  if (state === "withheld") return "Cannot be judged";
+  return state === "open" ? "No clear difference" : `${WORDS[state]} ${opponentOf(row)}`;
+}
+
+export function meaningOf(row) {
+  const age = row.verdict_age_seconds;
+  return MEANING[stateOf(row)] + (age === undefined ? "" : ` By the labels that predictions have at an age of ${duration(age)}.`);
+}
+
+// Since when it holds, and whether it is confirmed; nothing of what is open.
+export function sinceOf(row, told = when) {
+  const since = row.verdict_since_timestamp_seconds;
+  if (!["better", "worse"].includes(stateOf(row)) || since === undefined) return "";
+  return `since ${told(since)}${row.verdict_status === "confirmed" ? ", confirmed" : ""}`;
+}
+
+// A first verdict is no change that somebody would look for.
+export function changeOf(row, told = both) {
+  const before = row.verdict_before;
+  if (before === undefined || before === "open" || before === row.verdict) return "";
+  return `was ${before} until ${told(row.verdict_changed_timestamp_seconds)}`;
+}

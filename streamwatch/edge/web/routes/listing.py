@@ -1,0 +1,238 @@
+"""The models as the status page lists them: found by name, sorted, in groups or pages, with their past hours.
+
+`GET /api/v1/list?sort=attention&filter=fraud&first=0&rows=50&lines=1`::
+
+    {"published_timestamp_seconds": 1760000000.5, "forgetting": "fading:0.999",
+     "counts": {"models": 500, "better": 480, "open": 17, "worse": 3, "incidents": 2, "warnings": 1},
+     "warned": [{"model": "fraud-v9", "warning": "no label …", "page": "deploy/runbooks/NothingJoins.md"}],
+     "found": 120, "first": 0, "names": ["fraud-v3", …], "rows": {"fraud-v3": {"verdict": "worse", …}},
+     "lines": {"timestamps": [1759980000.0, …],
+               "models": {"fraud-v3": {"accuracy": [0.91, …], "no_change": [0.85, …], "majority": [0.6, …]}}}}
+
+`names` is the order; rows are those of `/api/v1/overview`. Without `details=1` they have only what the page
+shows at first, rounded, as a page asks for them again and again. `lines=1` adds accuracy and both baselines
+under `forgetting` over the last hours, as the daemon has kept them since it started. With `group=1` there are
+no rows but `groups`: models by the beginning of their names, up to the first of `- _ . / : #` or a space.
+`prefix` asks for the models of one group, `model` for one model, `label=team=payments` for those with that
+label (`models.rules` of the settings); `filter` finds texts in names and in labels written so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias, cast
+
+from msgspec import UNSET
+
+from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web import documents
+from streamwatch.edge.web.documents import Counts, Group, Lines, Listing, Warned
+from streamwatch.edge.web.json_text import JSON, encode
+from streamwatch.edge.web.routes.overview import TROUBLES, Row, no_change_of, overview
+
+PAGE: Final = 50
+"""Rows of an answer unless more are asked for."""
+WARNED: Final = 5
+"""Models whose warnings are told beside the rows."""
+SORTS: Final[Mapping[str, str]] = {
+    "attention": "trouble",
+    "model": "",
+    "accuracy": "accuracy",
+    "no_change": "no_change",
+    "majority": "majority",
+    "last_prediction": "last_prediction_timestamp_seconds",
+    "last_label": "last_label_timestamp_seconds",
+    "kappa_plus": "kappa_plus",
+    "last_alarm": "last_alarm_timestamp_seconds",
+    "delay": "delay_median_seconds",
+    "pending": "pending",
+    "outcomes": "outcomes",
+}
+"""What models may be sorted by, and the field of their rows that it is."""
+_BRIEF: Final = {
+    "verdict": 0,
+    "verdict_since_timestamp_seconds": 0,
+    "verdict_opponent": 0,
+    "verdict_status": 0,
+    "verdict_provisional": 0,
+    "verdict_before": 0,
+    "verdict_changed_timestamp_seconds": 0,
+    "trouble": 0,
+    "accuracy": 4,
+    "no_change": 4,
+    "majority": 4,
+    "last_prediction_timestamp_seconds": 0,
+    "last_label_timestamp_seconds": 0,
+    "waiting": 0,
+    "warning": 0,
+    "warning_page": 0,
+    "labels": 0,
+    "incidents": 0,
+    "incident_severity": 0,
+    "incident_since_timestamp_seconds": 0,
+    "first_horizon_ends_timestamp_seconds": 0,
+    "labels_assumed_as": 0,
+    "labels_sampled_ratio": 4,
+    "evaluation_since_timestamp_seconds": 0,
+    "evaluation_began_anew": 0,
+}
+"""Fields of a row without details, and the digits after the point that their numbers keep."""
+_BEGINNING: Final = re.compile(r"[^-_./:# ]*[-_./:# ]?")
+
+LinesOf: TypeAlias = "Callable[[Mapping[str, str]], Lines]"
+"""The recent past of some models, each with the baseline that is its no change."""
+
+
+class ListingExporter:
+    """`/api/v1/list`.
+
+    Parameters
+    ----------
+    lines
+        Recent past of models; asked in the rendering thread.
+    """
+
+    routes: Sequence[str] = ("/api/v1/list",)
+    query: Mapping[str, str] = {
+        "sort": "|".join(SORTS),
+        "order": "ascending|descending",
+        "filter": ".{1,128}",
+        "prefix": ".{1,128}",
+        "model": ".{1,128}",
+        "label": "[a-zA-Z_][a-zA-Z0-9_]*=.{1,128}",
+        "group": "[01]",
+        "first": "[0-9]{1,7}",
+        "rows": "[1-9][0-9]{0,2}",
+        "details": "[01]",
+        "lines": "[01]",
+    }
+    headers: Mapping[str, str] = {}
+    public = False
+
+    def __init__(self, lines: LinesOf) -> None:
+        self._lines = lines
+        self._report: Report | None = None
+        self._seen = overview(None)
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """JSON, whatever is asked for."""
+        del accept, asked
+        return JSON
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes:
+        """The rows that are asked for, in their order."""
+        del live, media_type
+        if report is not self._report:
+            self._report, self._seen = report, overview(report)
+        seen = self._seen
+        rows = seen.rows
+        found = [name for name in rows if _is_asked_for(name, rows[name], asked)]
+        grouped = asked.get("group") == "1"
+        names = [] if grouped else _sorted(rows, found, asked)
+        rows_shown = int(asked.get("rows", PAGE))
+        first = min(int(asked.get("first", 0)), max(0, len(names) - 1) // rows_shown * rows_shown)
+        names = names[first : first + rows_shown]
+        # Lines are of unweighted outcomes, which say something else where labels are sampled.
+        drawn = [name for name in names if "labels_sampled_ratio" not in rows[name]]
+        shown = {name: rows[name] if asked.get("details") == "1" else brief(rows[name]) for name in names}
+        return encode(
+            Listing(
+                published_timestamp_seconds=None if seen.published_ms is None else seen.published_ms / 1000,
+                forgetting=seen.forgetting,
+                counts=_counts(rows),
+                warned=_warned(rows),
+                found=len(found),
+                first=first,
+                names=names,
+                rows=cast("dict[str, documents.Row]", shown),
+                groups=_groups(rows, found) if grouped else UNSET,
+                lines=self._lines({name: no_change_of(rows[name]) for name in drawn})
+                if asked.get("lines") == "1"
+                else UNSET,
+            )
+        )
+
+
+def brief(row: Row) -> Row:
+    """Keep what is shown of a row at first, with as many digits as can be seen."""
+    return {
+        name: value if isinstance(value, str | bool) else round(value, digits) if digits else round(value)
+        for name, digits in _BRIEF.items()
+        if (value := row.get(name)) is not None
+    }
+
+
+def beginning_of(name: str) -> str:
+    """The beginning of a name by which models are grouped, with the sign that ends it."""
+    found = _BEGINNING.match(name)
+    return found.group() if found and found.group() else name
+
+
+def name_key(name: str) -> tuple[object, ...]:
+    """Sort key by which model-9 comes before model-10, and capitals are nothing special."""
+    parts = re.split(r"([0-9]+)", name.casefold())
+    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part), name
+
+
+def _is_asked_for(name: str, row: Row, asked: Mapping[str, str]) -> bool:
+    wanted = asked.get("filter", "").casefold()
+    prefix, model, label = asked.get("prefix"), asked.get("model"), asked.get("label")
+    labels = str(row.get("labels", ""))
+    return (
+        (wanted in name.casefold() or wanted in labels.casefold())
+        and (label is None or f", {label}, " in f", {labels}, ")
+        and (prefix is None or beginning_of(name) == prefix)
+        and (model is None or name == model)
+    )
+
+
+def _sorted(rows: Mapping[str, Row], names: list[str], asked: Mapping[str, str]) -> list[str]:
+    """Names in the order asked for; those without a value after all others, equal ones by name."""
+    by_name = sorted(names, key=name_key)
+    down = asked.get("order") == "descending"
+    field = SORTS[asked.get("sort", "attention")]
+    if not field:
+        return by_name[::-1] if down else by_name
+    if field == "trouble":
+        return sorted(by_name, key=lambda name: TROUBLES.index(rows[name][field]), reverse=down)  # type: ignore[arg-type]
+    with_value = [name for name in by_name if isinstance(rows[name].get(field), float | int)]
+    without = [name for name in by_name if not isinstance(rows[name].get(field), float | int)]
+    return [*sorted(with_value, key=lambda name: rows[name][field], reverse=down), *without]
+
+
+def _counts(rows: Mapping[str, Row]) -> Counts:
+    verdicts = Counter(row["verdict"] for row in rows.values())
+    return Counts(
+        models=len(rows),
+        better=verdicts["better"],
+        open=verdicts["open"],
+        worse=verdicts["worse"],
+        incidents=sum("incidents" in row for row in rows.values()),
+        warnings=sum("warning" in row for row in rows.values()),
+    )
+
+
+def _warned(rows: Mapping[str, Row]) -> list[Warned]:
+    names = sorted((name for name, row in rows.items() if "warning" in row), key=name_key)
+    return [
+        Warned(name, str(rows[name]["warning"]), str(rows[name]["warning_page"])) for name in names[:WARNED]
+    ]
+
+
+def _groups(rows: Mapping[str, Row], found: Sequence[str]) -> list[Group]:
+    """Groups, those first that need a look most."""
+    troubles: dict[str, Counter[str]] = {}
+    for name in found:
+        troubles.setdefault(beginning_of(name), Counter())[str(rows[name]["trouble"])] += 1
+    ordered = sorted(
+        troubles,
+        key=lambda name: (min(map(TROUBLES.index, troubles[name])), name_key(name)),  # type: ignore[arg-type]
+    )
+    return [
+        Group(prefix=name, models=troubles[name].total(), **{each: troubles[name][each] for each in TROUBLES})
+        for name in ordered
+    ]

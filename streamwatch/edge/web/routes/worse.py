@@ -1,0 +1,71 @@
+"""Models that are worse than no change or the majority, as a list of which few are expected to be false.
+
+`GET /api/v1/worse?share=0.05`::
+
+    {"published_timestamp_seconds": 1760000000.5, "share": 0.05, "pairs": 2000, "rule": "…",
+     "worse": [{"model": "fraud-v3", "opponent": "majority", "e_value": 81200.0, "verdict": "worse"}]}
+
+The largest e-value first; `core.estimators.registers.cohorts.fleet` says what is promised. Without `share` it
+is .05. Models that are judged by cohorts count, be there a headline yet or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from streamwatch.core.estimators.registers.cohorts.fleet import Listed, worse_pairs
+from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web.documents import Worse, WorseModel
+from streamwatch.edge.web.json_text import JSON, encode
+
+SHARE: Final = "0.05"
+RULE: Final = (
+    "of the pairs listed, this share at most is expected to have never been worse, in a list made at a time "
+    "fixed in advance; not promised of all lists together, nor of a moment chosen after seeing evidence"
+)
+Cohorts = Mapping[str, Mapping[str, Any]]
+
+
+class WorseExporter:
+    """`/api/v1/worse`."""
+
+    routes: Sequence[str] = ("/api/v1/worse",)
+    query: Mapping[str, str] = {"share": r"0?\.(?!0+$)[0-9]{1,6}"}
+    headers: Mapping[str, str] = {}
+    public = False
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """JSON, whatever is asked for."""
+        del accept, asked
+        return JSON
+
+    def render(
+        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
+    ) -> bytes:
+        """List the pairs that are worse."""
+        del live, media_type
+        share = float(asked.get("share", SHARE))
+        judged = opponents_of({} if report is None else report.details)
+        number = sum(len(opponents) for opponents in judged.values())
+        pairs = [
+            Listed(model, name, one["e_value"])
+            for model, opponents in judged.items()
+            for name, one in opponents.items()
+            if "e_value" in one
+        ]
+        worse = [
+            WorseModel(*pair, judged[pair.model][pair.opponent].get("verdict", "open"))
+            for pair in worse_pairs(pairs, number, share)
+        ]
+        published = None if report is None else report.published_ms / 1000
+        return encode(Worse(published, share, number, RULE, worse))
+
+
+def opponents_of(details: Mapping[str, Mapping[str, object]]) -> Mapping[str, Cohorts]:
+    """Verdicts by opponent of each model that is judged by cohorts."""
+    return {
+        model: cast("Cohorts", cohorts["opponents"])
+        for model, of_model in details.items()
+        if "headline" in of_model and isinstance(cohorts := of_model.get("cohorts"), Mapping)
+    }

@@ -1,0 +1,229 @@
+"""Delays at equal false alarms: strictness frozen on development streams, scored once on held-out ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from streamwatch.papers.benchmark.contestants import BUDGET, OURS, Ladder, at_rungs, ladders, own
+from streamwatch.papers.benchmark.edetector import Betting, candidate
+from streamwatch.papers.benchmark.simulated import DEVELOPMENT, HELD_OUT, SPAN, Group, Simulated
+from streamwatch.papers.detection.candidates import Alarms, Candidate, defaults
+from streamwatch.papers.detection.streams import Losses
+from streamwatch.papers.detection.strictness import restricted
+from streamwatch.papers.result import Cell, Effort, Floats, Measured, Table, over_runs
+
+Ask: TypeAlias = Callable[[Losses], Alarms]
+DEFAULTS: Final = ("page_hinkley", "adwin")
+"""Those of the daemon's that are on by default."""
+PROMISED: Final = 2.0
+"""False alarms in 100,000 outcomes that development streams may have."""
+BETS: Final = (Betting(), Betting(0.5, 25_000))
+"""Promises of the detector by betting: that of verdicts, and about `PROMISED`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Result of one detector on the held-out streams of a group."""
+
+    name: str
+    library: str
+    rung: str
+    rate: Measured
+    """False alarms in 100,000 outcomes of streams that do not change."""
+    delays: Floats
+    """(streams, runs): outcomes to the first alarm, of a missed rise the whole span; empty if not scored."""
+    developed: float = math.nan
+    """Mean delay on the development streams, by which a library's detector is chosen."""
+
+    @property
+    def called(self) -> str:
+        """As tables name it."""
+        return f"{self.library} {self.name}"
+
+    def cells(self) -> list[Cell]:
+        """Rate, mean delay, missed, and delay by stream."""
+        if not self.delays.size:
+            return [self.rate, *[Measured(math.nan)] * (2 + len(self.delays))]
+        return [
+            self.rate,
+            over_runs(self.delays.mean(axis=0), 0),
+            over_runs((self.delays >= SPAN).mean(axis=0), 2),
+            *(over_runs(each, 0) for each in self.delays),
+        ]
+
+
+def frozen_tables(effort: Effort) -> list[Table]:
+    """Freeze every detector on development streams, then score it on the held-out ones of both groups."""
+    found = ladders(effort.moa)
+    tables: list[Table] = []
+    for group in ("independent", "dependent"):
+        tables += _tables(group, found, effort)
+    return tables
+
+
+def _stills(streams: Sequence[Simulated], effort: Effort, label: str) -> list[Losses]:
+    length = effort.size(25_000, 5_000)
+    return [
+        np.stack(
+            [
+                stream.still(length, effort.rng(label, "still", stream.name, seed))
+                for seed in range(effort.seeds)
+            ]
+        )
+        for stream in streams
+    ]
+
+
+def _rises(streams: Sequence[Simulated], effort: Effort, label: str) -> list[Losses]:
+    return [
+        np.stack([stream.changed(effort.rng(label, stream.name, seed)) for seed in range(effort.seeds)])
+        for stream in streams
+    ]
+
+
+def _rate(alarms: Sequence[Alarms], outcomes: Sequence[int]) -> Measured:
+    """Alarms in 100,000 outcomes over all streams, by run of all streams together."""
+    runs = len(alarms[0])
+    per_run = [1e5 * sum(len(those[r]) for those in alarms) / sum(outcomes) for r in range(runs)]
+    return over_runs(per_run, 2)
+
+
+def _tables(group: Group, found: Sequence[Ladder], effort: Effort) -> list[Table]:
+    development = [stream for stream in DEVELOPMENT if stream.group == group]
+    held_out = [stream for stream in HELD_OUT if stream.group == group]
+    calm, rising = _stills(development, effort, "development"), _rises(development, effort, "development")
+    frozen: list[tuple[int, float]] = []
+    for ladder in found:
+        effort.said(f"{group}, frozen on development streams: {ladder.library} {ladder.name}")
+        rung = _rung(ladder, calm)
+        frozen.append(
+            (rung, _delays(ladder.rungs[rung], rising, development).mean() if rung >= 0 else math.nan)
+        )
+    still, changed = _stills(held_out, effort, "held out"), _rises(held_out, effort, "held out")
+    outcomes: list[Outcome] = []
+
+    def asked(name: str, library: str, rung: str, ask: Ask, developed: float = math.nan) -> None:
+        effort.said(f"{group}, held out: {library} {name}")
+        rate = _rate([ask(losses) for losses in still], [losses.shape[1] for losses in still])
+        outcomes.append(Outcome(name, library, rung, rate, _delays(ask, changed, held_out), developed))
+
+    kept = {
+        (ladder.library, ladder.name): rung
+        for ladder, (rung, _) in zip(found, frozen, strict=True)
+        if rung >= 0
+    }
+    asks = {(each.library, each.name): each.alarms for each in at_rungs(effort.moa, kept)}
+    for ladder, (rung, developed) in zip(found, frozen, strict=True):
+        if rung >= 0:
+            ask = asks[ladder.library, ladder.name]
+            asked(ladder.name, ladder.library, f"{rung + 1} of {BUDGET}", ask, developed)
+        else:
+            nothing = Measured(math.nan)
+            empty = np.empty((len(held_out), 0))
+            outcomes.append(Outcome(ladder.name, ladder.library, "none kept it", nothing, empty))
+    for bet in BETS:
+        asked(bet.name, "betting", "stated", candidate(bet).alarms)
+    both = [each for each in own(defaults()) if each.name in DEFAULTS]
+    for each in both:
+        asked(f"{each.name}, default", OURS, "default", each.alarms)
+    asked(" and ".join(DEFAULTS) + ", defaults", OURS, "default", lambda losses: _union(both, losses))
+    return [_table(group, development, held_out, outcomes, effort), _chosen(group, held_out, outcomes)]
+
+
+def _union(candidates: Sequence[Candidate], losses: Losses) -> Alarms:
+    """Alarms of several detectors that are on at once."""
+    each = [candidate.alarms(losses) for candidate in candidates]
+    return [sorted(alarm for those in runs for alarm in those) for runs in zip(*each, strict=True)]
+
+
+def _delays(ask: Ask, rising: Sequence[Losses], streams: Sequence[Simulated]) -> Floats:
+    return np.stack(
+        [restricted(ask(losses), stream.change) for losses, stream in zip(rising, streams, strict=True)]
+    )
+
+
+def _rung(ladder: Ladder, calm: Sequence[Losses]) -> int:
+    """The laxest strictness that keeps the promise on the calm streams; −1 if none does.
+
+    Rungs are tried from the strict end until one breaks it.
+    """
+    kept = -1
+    for number in range(BUDGET - 1, -1, -1):
+        alarms = [ladder.rungs[number](losses) for losses in calm]
+        if _rate(alarms, [losses.shape[1] for losses in calm]).value > PROMISED:
+            break
+        kept = number
+    return kept
+
+
+def dominates(other: Outcome, one: Outcome) -> bool:
+    """Tell whether another had no more false alarms, up to two standard errors, and was clearly sooner.
+
+    Sooner by more than two standard errors; delays are compared run by run, as both saw the same losses.
+    """
+    if not other.delays.size or not one.delays.size:
+        return False
+    apart = over_runs(one.delays.mean(axis=0) - other.delays.mean(axis=0))
+    excess = other.rate.value - one.rate.value
+    noise = float(np.hypot(one.rate.error, other.rate.error))
+    return apart.value > 2.0 * apart.error and excess <= 2.0 * noise
+
+
+def _table(
+    group: Group,
+    development: Sequence[Simulated],
+    held_out: Sequence[Simulated],
+    outcomes: Sequence[Outcome],
+    effort: Effort,
+) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for one in outcomes:
+        others = [each for each in outcomes if each.library != one.library and dominates(each, one)]
+        others.sort(key=lambda each: float(each.delays.mean()))
+        named = ", ".join(each.called for each in others[:2])
+        more = f" and {len(others) - 2} more" if len(others) > 2 else ""
+        rows.append((one.called, one.rung, *one.cells(), named + more))
+    headings = (
+        "detector",
+        "strictness",
+        "false alarms in 100,000",
+        "mean delay",
+        "missed",
+        *(stream.name for stream in held_out),
+        "dominated by",
+    )
+    return Table(
+        f"Held-out streams, {group} losses, at {PROMISED:g} false alarms in 100,000 on development streams",
+        headings,
+        tuple(rows),
+        f"Of {BUDGET} strictnesses the laxest with at most {PROMISED:g} false alarms in 100,000 outcomes "
+        f"on the development streams ({'; '.join(stream.name for stream in development)}) before their "
+        "error rises; a detector of which none keeps that is not scored. False alarms, mean delay and "
+        f"missed rises are those on the held-out streams, {effort.seeds} seeds each; a missed rise counts "
+        f"{SPAN:,} outcomes. Betting has no strictness: its promise is stated, for independent losses. "
+        "Dominated by: detectors of another library that were sooner on the same losses, by more than two "
+        "standard errors, and had no more false alarms, up to two standard errors.",
+    )
+
+
+def _chosen(group: Group, held_out: Sequence[Simulated], outcomes: Sequence[Outcome]) -> Table:
+    """Of every library the detector that was soonest on the development streams."""
+    rows: list[tuple[Cell, ...]] = []
+    for library in dict.fromkeys(each.library for each in outcomes):
+        those = [each for each in outcomes if each.library == library and not math.isnan(each.developed)]
+        if those:
+            best = min(those, key=lambda each: each.developed)
+            rows.append((best.called, Measured(best.developed, decimals=0), *best.cells()))
+    headings = ("detector", "delay on development streams", "false alarms in 100,000", "mean delay", "missed")
+    return Table(
+        f"The detector that each library would choose by the development streams, {group} losses",
+        (*headings, *(stream.name for stream in held_out)),
+        tuple(rows),
+        "Chosen for the least mean delay on development streams at the strictness frozen there; its other "
+        "figures are those of the held-out streams, as above.",
+    )

@@ -1,0 +1,131 @@
+"""The paper's synthetic streams: MOA's generators, and a Hoeffding tree that goes on learning.
+
+A generator changes its function every 10,000 instances, at once or over 2,000 more, drawn anew from the
+others each time; a Hoeffding tree at CapyMOA's defaults answers each instance before it learns it, and
+detectors begin after 1,000. `published` makes the very streams of the paper's experiments, in which the last
+change leads from a function to itself; `drawn` makes others from a seed, in which every change is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from streamwatch.papers.benchmark.metrics import Rule
+from streamwatch.papers.benchmark.runs import Run, World
+from streamwatch.papers.moa_runs import lines_of, refuse_without
+
+PROGRAM: Final = Path(__file__).parent / "MoaStreams.java"
+"""What runs a learner on MOA's streams."""
+TREE: Final = "trees.HoeffdingTree -c 0.001 -z -p"
+"""CapyMOA's defaults: a split confidence of 1e-3 (MOA's is 1e-7), memory kept in bounds, no prepruning."""
+EVERY: Final = 10_000
+WIDTH: Final = 2_000
+"""Instances that a gradual change takes."""
+MAX_DELAY: Final = 1_000
+WARM: Final = 1_000
+"""Instances before detectors begin."""
+PUBLISHED_DRIFTS: Final = 30
+PUBLISHED_SEED: Final = 123
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """One of MOA's generators whose function can be chosen."""
+
+    name: str
+    command: str
+    functions: int
+
+
+GENERATORS: Final = (
+    Generator("Agrawal", "generators.AgrawalGenerator", 10),
+    Generator("SEA", "generators.SEAGenerator", 4),
+    Generator("STAGGER", "generators.STAGGERGenerator", 3),
+)
+
+
+def functions_of(generator: Generator, drifts: int, rng: np.random.RandomState) -> list[int]:
+    """Functions of each concept, the first 1, every other one drawn from the others than the one before."""
+    found = [1]
+    for _ in range(drifts):
+        others = [function for function in range(1, generator.functions + 1) if function != found[-1]]
+        found.append(int(rng.choice(others)))
+    return found
+
+
+def command(generator: Generator, functions: Sequence[int], width: int, seed: int) -> str:
+    """MOA's command line of the stream of these concepts.
+
+    MOA centres a gradual change at the position that the paper counts as its beginning.
+    """
+    said = _concept(generator, functions[0], seed)
+    for number, function in enumerate(functions[1:]):
+        position = EVERY + number * (EVERY + width)
+        then = _concept(generator, function, seed)
+        said = f"ConceptDriftStream -s ({said}) -d ({then}) -p {position} -w {width} -r {seed}"
+    return said
+
+
+def _concept(generator: Generator, function: int, seed: int) -> str:
+    return f"{generator.command} -f {function} -i {seed}"
+
+
+def drifts_of(number: int, width: int) -> tuple[tuple[int, int], ...]:
+    """Instances at which each change begins and is complete, as the paper has it."""
+    starts = [EVERY + k * (EVERY + width) for k in range(number)]
+    return tuple((start, start + width) for start in starts)
+
+
+def published(jars: Path, generator: Generator, width: int) -> Run:
+    """The paper's own stream.
+
+    Raises
+    ------
+    MoaError
+        If there is no MOA in the folder, or it cannot be run.
+    """
+    functions = functions_of(
+        generator,
+        PUBLISHED_DRIFTS - 1,
+        np.random.RandomState(PUBLISHED_SEED),
+    )
+    instances = PUBLISHED_DRIFTS * (EVERY + width + 1) + 1
+    said = command(generator, [*functions, functions[-1]], width, 1)
+    return _runs(jars, [said], instances, PUBLISHED_DRIFTS, width)[0]
+
+
+def drawn(jars: Path, generator: Generator, width: int, seeds: Sequence[int], drifts: int) -> World:
+    """Streams of so many changes each, one from each seed (at least 1).
+
+    Raises
+    ------
+    MoaError
+        If there is no MOA in the folder, or it cannot be run.
+    """
+    said: list[str] = []
+    for seed in seeds:
+        functions = functions_of(generator, drifts, np.random.RandomState(seed))
+        said.append(command(generator, functions, width, seed))
+    instances = drifts * (EVERY + width) + EVERY
+    name = f"{generator.name}, {'gradual' if width else 'abrupt'}"
+    return World(name, Rule(MAX_DELAY), tuple(_runs(jars, said, instances, drifts, width)))
+
+
+def _runs(jars: Path, streams: Sequence[str], instances: int, drifts: int, width: int) -> list[Run]:
+    refuse_without(jars)
+    lines = lines_of(jars, PROGRAM, [TREE, str(instances), *streams], b"", len(streams))
+    places = np.arange(WARM + 1, instances)
+    return [
+        Run(
+            (np.frombuffer(line, np.uint8) == ord("1"))[WARM + 1 :],
+            places,
+            drifts_of(drifts, width),
+            instances,
+        )
+        for line in lines
+    ]

@@ -1,0 +1,59 @@
+"""docs/detector-benchmark.md: each part of the benchmark between two marks, which the command writes anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from streamwatch.papers.benchmark.calibration import calibration_tables
+from streamwatch.papers.benchmark.experiment import generated_tables, recorded_tables, reproduced
+from streamwatch.papers.benchmark.frozen import frozen_tables
+from streamwatch.papers.benchmark.tuned import tuned_tables
+from streamwatch.papers.result import Effort, Table, markdown
+
+PARTS: Final[dict[str, Callable[[Effort], list[Table]]]] = {
+    "reproduced": reproduced,
+    "generated": generated_tables,
+    "recorded": recorded_tables,
+    "tuned": tuned_tables,
+    "frozen": frozen_tables,
+    "calibration": calibration_tables,
+}
+"""By the name that `--part` has."""
+WITHOUT_MOA: Final = ("frozen", "calibration")
+"""Those that can do without MOA, with the other libraries alone."""
+
+
+class PageError(ValueError):
+    """A page has no place for a part; the message says which."""
+
+
+def written(page: str, part: str, tables: Sequence[Table]) -> str:
+    """The page with a part's tables between its marks.
+
+    Raises
+    ------
+    PageError
+        If the page does not have both marks.
+    """
+    begin, end = f"<!-- benchmark: {part} -->", f"<!-- end of {part} -->"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    if not pattern.search(page):
+        raise PageError(f"expected {begin} and {end} in the page")
+    text = "\n".join(markdown(table) for table in tables)
+    return pattern.sub(lambda _: f"{begin}\n\n{text}\n{end}", page, count=1)
+
+
+def check(page: Path, parts: Sequence[str]) -> None:
+    """Refuse a page that has no place for a part, before hours of runs.
+
+    Raises
+    ------
+    PageError
+        If it has not.
+    """
+    text = page.read_text(encoding="utf-8")
+    for part in parts:
+        written(text, part, ())

@@ -1,0 +1,127 @@
+"""`streamwatch gate` says whether a challenger is better, worse or neither, and what that rests on."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from typer.testing import CliRunner
+
+from streamwatch.assembly.daemon_api import Address, DaemonUnreachable
+from streamwatch.assembly.gate import Decision, NotCompared, decide
+from streamwatch.cli import app
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
+from streamwatch.core.events import Outcome, PairedAnswer
+from streamwatch.core.metrics.series import Report
+from streamwatch.core.specs import ComparisonSpec, LandmarkSpec, MonitorsSpec
+from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, serving
+from tests.edge.web.judged_pairs import CHAMPION, judged
+
+SPEC = MonitorsSpec(forgetting=(LandmarkSpec(),), comparisons=(ComparisonSpec("old/1", ("*",)),))
+
+
+def compared(**wins: float) -> Report:
+    """Challengers of `old/1` by the share of 6,000 labels that they alone, or with −, it alone gets right."""
+    comparisons = ComparisonSet(SPEC)
+    for challenger, share in wins.items():
+        every = round(1 / abs(share)) if share else 10**9
+        for at in range(6_000):
+            alone = at % every == every - 1
+            own = "yes" if not alone or share > 0 else "no"
+            other = "yes" if not alone or share < 0 else "no"
+            comparisons.fold(
+                [Outcome(challenger, "yes", own, 1_000 * at, 0, pairs=(PairedAnswer("old/1", other),))]
+            )
+    return Report(comparisons.families(), BEGAN_MS, {})
+
+
+REPORT = compared(good=0.25, bad=-0.25, same=0.0)
+
+
+async def asked(challenger: str, **options: float) -> Decision:
+    async with serving(FakeHealth()) as server:
+        server.publish(REPORT)
+        return await asyncio.to_thread(decide, Address(server.url), "old/1", challenger, **options)
+
+
+async def test_a_verdict_comes_with_its_evidence_in_one_line() -> None:
+    good, bad, same = [await asked(name) for name in ("good", "bad", "same")]
+    assert [each.verdict for each in (good, bad, same)] == ["better", "worse", "open"]
+    assert good.line.startswith("better: good beside old/1 since 1970-01-01T00:")
+    assert "6,000 ids compared, lead +0.25" in good.line
+    assert ", lead -0.25" in bad.line
+    assert "evidence of 1 is a verdict: better 0." in same.line
+    assert all("\n" not in each.line for each in (good, bad, same))
+    assert good.document["challenger"] == "good"
+
+
+async def test_too_few_ids_leave_it_open() -> None:
+    decision = await asked("good", least_pairs=6_001)
+    assert decision.verdict == "open"
+    assert "6,000 ids compared (fewer than 6,001)" in decision.line
+
+
+async def test_a_verdict_that_may_still_be_taken_back_counts_unless_a_confirmed_one_is_asked_for() -> None:
+    early = judged("new", wins=40, losses=0, pairs=3_000, late=True)
+    for comparisons, certainty, confirmed in (
+        (judged("new", wins=40, losses=0), "confirmed", "better"),
+        (early, "provisional: in the order of labels", "open"),
+    ):
+        async with serving(FakeHealth()) as server:
+            server.publish(Report(comparisons.families(), BEGAN_MS, {}))
+            address = Address(server.url)
+            found = await asyncio.to_thread(decide, address, CHAMPION, "new")
+            strict = await asyncio.to_thread(decide, address, CHAMPION, "new", confirmed=True)
+        assert found.verdict == "better"
+        assert found.line.startswith(f"better ({certainty}): new beside old/1 since ")
+        assert strict.verdict == confirmed
+    assert strict.line.startswith("open: new beside old/1, ")
+    assert "ids compared, better but provisional: in the order of labels, lead +0." in strict.line
+
+
+async def test_an_open_verdict_is_asked_for_again_until_the_time_is_over() -> None:
+    pauses: list[float] = []
+    async with serving(FakeHealth()) as server:
+        server.publish(REPORT)
+
+        def passes(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 2:
+                server.publish(compared(same=0.25))
+
+        def decided() -> Decision:
+            return decide(Address(server.url), "old/1", "same", 3_600.0, sleep=passes)
+
+        assert (await asyncio.to_thread(decided)).verdict == "better"
+        assert pauses == [10.0, 10.0]
+        server.publish(REPORT)
+        pauses[:] = [0.0] * 5
+        waited = await asyncio.to_thread(
+            decide, Address(server.url), "old/1", "same", 25.0, sleep=pauses.append
+        )
+        assert waited.verdict == "open"
+        assert pauses[5:] == [10.0, 10.0, 5.0]
+
+
+async def test_models_that_are_not_compared_and_daemons_that_are_not_there_are_no_verdict() -> None:
+    async with serving(FakeHealth()) as server:
+        with pytest.raises(NotCompared, match=r"does not compare 'good' with 'old/1', or has met no id"):
+            await asyncio.to_thread(decide, Address(server.url), "old/1", "good")
+        url = server.url
+    with pytest.raises(DaemonUnreachable, match="nothing listens there"):
+        await asyncio.to_thread(decide, Address(url), "old/1", "good")
+
+
+@pytest.mark.parametrize(("challenger", "code"), [("good", 0), ("bad", 1), ("same", 2), ("absent", 3)])
+async def test_exit_codes_are_for_pipelines(challenger: str, code: int) -> None:
+    async with serving(FakeHealth()) as server:
+        server.publish(REPORT)
+        options = ["gate", "--champion", "old/1", "--challenger", challenger, "--url", server.url]
+        found = await asyncio.to_thread(CliRunner().invoke, app, options)
+    assert found.exit_code == code, found.output
+
+
+def test_a_wrong_time_to_wait_is_named() -> None:
+    found = CliRunner().invoke(app, ["gate", "--champion", "a", "--challenger", "b", "--wait", "soon"])
+    assert found.exit_code == 2
+    assert "--wait" in found.output

@@ -1,0 +1,207 @@
+"""Verdicts of comparisons by cohorts: those of the plain rule, whatever the order, cuts and restores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from streamwatch.core.estimators.comparisons.set import ComparisonSet
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.estimators.registers.cohorts.state import CONFIRMED, EARLY, OPEN
+from streamwatch.core.events import Outcome, PairedAnswer
+from streamwatch.core.specs import ComparisonSpec, FadingSpec, MonitorsSpec, UtilitySpec
+from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn
+from tests.core.estimators.registers.cohorts.naive_cohorts import NaiveCohorts, kind_of
+
+STATUS = {"": OPEN, "early": EARLY, "confirmed": CONFIRMED, "complete": CONFIRMED}
+START = (100.0, 100.0)
+
+
+def spec_of(horizon_ms: int, *utilities: UtilitySpec) -> MonitorsSpec:
+    cohorts = CohortsSpec(horizon_ms, outcomes=1_000, utilities=utilities or (UtilitySpec(),))
+    return MonitorsSpec(
+        forgetting=(FadingSpec(0.9),),
+        comparisons=(ComparisonSpec("old", ("new",)),),
+        utilities=cohorts.utilities,
+        registers=(cohorts,),
+    )
+
+
+def early_start(comparisons: ComparisonSet) -> ComparisonSet:
+    """Let evidence begin early, as in the streams that are drawn."""
+    parameters = comparisons._cohorts._register.parameters  # pyright: ignore[reportPrivateUsage]
+    parameters["least_predictions"], parameters["predictions_by_dispersion"] = START
+    return comparisons
+
+
+def pairs_of(name: str) -> tuple[int, list[Outcome]]:
+    """Pairs of a drawn stream: the champion answers as the stream's last known label, or else rightly.
+
+    The champion is resolved later every third time, and makes more predictions than the challenger.
+    """
+    horizon_ms, outcomes = drawn(name)
+    found = []
+    for n, (at, delay, made, label, predicted, last) in enumerate(
+        zip(*(column.tolist() for column in outcomes), strict=True)
+    ):
+        champion = str(last if last >= 0 else label)
+        of_champion = (3 * made + 2**32 - 50) % 2**32
+        times = {"event_ms": at, "delay_ms": delay, "resolved_ms": at, "waited_ms": delay}
+        if n % 3:
+            pair = PairedAnswer("old", champion, of_champion)
+            own = Outcome("new", str(label), str(predicted), **times, pairs=(pair,), made=made % 2**32)
+        else:
+            pair = PairedAnswer("new", str(predicted), made % 2**32)
+            own = Outcome("old", str(label), champion, **times, pairs=(pair,), made=of_champion)
+        found.append(own)
+    return horizon_ms, found
+
+
+class NaivePairs(NaiveCohorts):
+    """The plain rule for one opponent, learning delays from pairs on which one model alone is right."""
+
+    def __init__(self, horizon_ms: int) -> None:
+        super().__init__(horizon_ms, predictions=1_000, start=START)
+        del self.opponents["majority"]
+
+    def _count(self, predicted_at, delay, label, predicted, last_known) -> None:
+        if (label == predicted) != (label == last_known):
+            super()._count(predicted_at, delay, label, predicted, last_known)
+            return
+        for tracker in self.trackers:
+            tracker.count(predicted_at, delay)
+        for cohort in [*self.closed, *([self.current] if self.current else [])]:
+            inside = cohort.opened <= predicted_at and (cohort.end is None or predicted_at < cohort.end)
+            if inside and delay <= self.ages[cohort.parameters.age]:
+                cohort.leads.append((kind_of(label, predicted), {"no_change": 0.0}))
+
+    def _claim(self, opponent, cohort) -> None:
+        # With one opponent, worse needs the evidence of better: half of what the rule for two asks.
+        opponent.worse.m = [2 * m for m in opponent.worse.m]
+        super()._claim(opponent, cohort)
+        opponent.worse.m = [m / 2 for m in opponent.worse.m]
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_every_pair_leaves_what_the_plain_rule_says(name) -> None:
+    horizon_ms, pairs = pairs_of(name)
+    naive = NaivePairs(horizon_ms)
+    comparisons = early_start(ComparisonSet(spec_of(horizon_ms)))
+    classes: dict[str, int] = {}
+    made = 0
+    changes = 0
+    for pair in pairs:
+        (partner,) = pair.pairs or ()
+        answers = {pair.model: pair.predicted_class, partner.model: partner.predicted_class}
+        of_challenger = pair.made if pair.model == "new" else partner.made
+        made = of_challenger if made == 0 or 0 < (of_challenger - made) % 2**32 < 2**31 else made
+        label = classes.setdefault(pair.true_class, len(classes))
+        right = {model: answer == pair.true_class for model, answer in answers.items()}
+        naive.take(
+            pair.resolved_ms,
+            pair.waited_ms,
+            made,
+            label,
+            label if right["new"] else label + 1,
+            label if right["old"] else label + 1,
+        )
+        comparisons.fold([pair])
+        opponent = naive.opponents["no_change"]
+        if opponent.changes != changes or naive.judged % 16 == 0:
+            changes = opponent.changes
+            families = {f.name: list(f.samples) for f in comparisons.families()}
+            said = families["comparison_cohort_verdict"]
+            assert [value for _, value in said] == ([opponent.verdict] if opponent.started else [])
+            held = families["comparison_cohort_verdict_confirmed"]
+            assert [value for _, value in held] == (
+                [] if opponent.verdict == 0 else [float(STATUS[opponent.status] == CONFIRMED)]
+            )
+            retracted = families["comparison_cohort_verdict_retracted_total"]
+            assert [value for _, value in retracted] == [opponent.retracted]
+            for _, value in families["comparison_cohort_lead_dispersion"]:
+                assert value == pytest.approx(opponent.phi, rel=1e-9)
+    assert naive.judged > 5
+
+
+def test_streams_have_verdicts_that_are_confirmed_and_retracted() -> None:
+    changes, retracted, confirmed = 0.0, 0.0, 0.0
+    for name in STREAMS:
+        horizon_ms, pairs = pairs_of(name)
+        comparisons = early_start(ComparisonSet(spec_of(horizon_ms)))
+        for start in range(0, len(pairs), 100):
+            comparisons.fold(pairs[start : start + 100])
+            said = {f.name: [value for _, value in f.samples] for f in comparisons.families()}
+            changes += sum(map(abs, said["comparison_cohort_verdict"]))
+            confirmed += sum(said["comparison_cohort_verdict_confirmed"])
+        retracted += sum(said["comparison_cohort_verdict_retracted_total"])
+    assert min(changes, confirmed, retracted) > 0
+
+
+def test_neither_cuts_nor_restores_change_a_bit() -> None:
+    horizon_ms, pairs = pairs_of(next(iter(STREAMS)))
+    spec = spec_of(horizon_ms)
+    whole = early_start(ComparisonSet(spec))
+    whole.fold(pairs)
+    cut = early_start(ComparisonSet(spec))
+    chance = np.random.default_rng(1)
+    start = 0
+    while start < len(pairs):
+        end = start + int(chance.integers(1, 400))
+        cut.fold(pairs[start:end])
+        snapshot = cut.snapshot()
+        cut = early_start(ComparisonSet(spec))
+        cut.restore(snapshot)
+        assert cut.snapshot() == snapshot
+        start = end
+    assert cut.snapshot() == whole.snapshot()
+    told = [[(f.name, list(f.samples)) for f in each.families()] for each in (cut, whole)]
+    assert told[0] == told[1]
+
+
+def test_more_than_seven_classes_share_a_kind_also_after_a_restore() -> None:
+    spec = spec_of(60_000)
+    one, other = ComparisonSet(spec), ComparisonSet(spec)
+    chance = np.random.default_rng(2)
+    for start in range(0, 4_000, 500):
+        pairs = []
+        for n in range(start, start + 500):
+            label, wrong = (f"c{k}" for k in chance.choice(20, 2, replace=False))
+            answers = (label, wrong) if chance.random() < 0.6 else (wrong, label)
+            waited = int(chance.integers(0, 59_000))
+            times = {"event_ms": 10 * n, "delay_ms": waited, "resolved_ms": 10 * n, "waited_ms": waited}
+            partner = PairedAnswer("old", answers[1], n)
+            pairs.append(Outcome("new", label, answers[0], **times, pairs=(partner,), made=n))
+        one.fold(pairs)
+        other.fold(pairs)
+        snapshot = other.snapshot()
+        other = ComparisonSet(spec)
+        other.restore(snapshot)
+    assert other.snapshot() == one.snapshot()
+
+
+def test_there_are_none_where_models_have_none_or_are_judged_by_another_utility() -> None:
+    horizon_ms, pairs = pairs_of(next(iter(STREAMS)))
+    spec = spec_of(horizon_ms)
+    for changed in (
+        replace(spec, registers=()),
+        spec_of(horizon_ms, UtilitySpec("old", "balanced")),
+        replace(spec, registers=(replace(spec.registers[0], by_prediction=True),)),
+    ):
+        comparisons = ComparisonSet(changed)
+        comparisons.fold(pairs[:2_000])
+        said = {f.name: list(f.samples) for f in comparisons.families() if "cohort" in f.name}
+        assert all(not samples for samples in said.values())
+        assert bool(said) is bool(changed.registers)
+
+
+def test_a_model_that_retires_takes_its_cohorts_along() -> None:
+    horizon_ms, pairs = pairs_of(next(iter(STREAMS)))
+    spec = spec_of(horizon_ms)
+    used, fresh = ComparisonSet(spec), ComparisonSet(spec)
+    used.fold(pairs)
+    used.retire("new")
+    used.fold(pairs[:100])
+    fresh.fold(pairs[:100])
+    assert used.snapshot() == fresh.snapshot()

@@ -1,0 +1,163 @@
+"""Alarms are judged by the errors of judged cohorts, as plain sums over all outcomes in them say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+
+from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.rules import AlarmsSpec
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.events import Confirmation, Outcome
+from streamwatch.core.specs import MonitorsSpec
+from tests.core.estimators.registers.cohorts.naive_cohorts import NaiveCohorts
+from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
+from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
+
+START = (100.0, 100.0)
+
+
+def plainly(naive: NaiveCohorts, judged_until: int, at_ms: int, rise: float) -> Confirmation | None:
+    """The rule, from the list of all outcomes in judged cohorts."""
+    if not naive.judged or judged_until <= at_ms:
+        return None
+    phi = max(opponent.phi for opponent in naive.opponents.values())
+    best = (-inf, None, 0.0)
+    for start in naive.starts[1:]:
+        sides = [
+            [(hit, w) for opened, hit, w in naive.judged_outcomes if (opened >= start) is after]
+            for after in (False, True)
+        ]
+        totals = [sum(w for _, w in side) for side in sides]
+        if start > at_ms or min(totals) < 100:
+            continue
+        errors = [
+            sum(w for hit, w in side if not hit) / total for side, total in zip(sides, totals, strict=True)
+        ]
+        variance = sum(
+            sum(w * w * ((0.0 if hit else 1.0) - error) ** 2 for hit, w in side) / total**2
+            for side, total, error in zip(sides, totals, errors, strict=True)
+        )
+        deviation = sqrt(phi * variance)
+        change = errors[1] - errors[0]
+        z = change / deviation if deviation else 0.0
+        if z > best[0]:
+            best = (z, Confirmation(z >= 3, start, errors[0], errors[1]), change + 2 * deviation)
+    _, found, bound = best
+    return found if found is not None and (found.is_confirmed or bound < rise / 2) else None
+
+
+@pytest.mark.parametrize(("crowded", "predictions"), [(1.0, 9_000), (5.0, 12_000)])
+def test_a_confirmation_is_what_plain_sums_say(crowded: float, predictions: int) -> None:
+    stream = Stream(predictions=predictions, accuracy=(0.85, 0.7), crowded=crowded)
+    outcomes = outcomes_of(stream, 3)
+    naive = NaiveCohorts(stream.horizon_ms, predictions=1_000, start=START)
+    register = register_of(CohortsSpec(stream.horizon_ms, outcomes=1_000), start=START)
+    batch, decided = batch_of(outcomes), []
+    for i, (at, delay, made, label, predicted, last) in enumerate(
+        zip(*(column.tolist() for column in outcomes), strict=True)
+    ):
+        naive.take(at, delay, made, label, predicted, last if last >= 0 else None)
+        register.observe(part(batch, slice(i, i + 1)))
+        if i % 197 or naive.judged < 40:
+            continue
+        own = register.taken_in([0]).models[0]
+        until = int(own["cohorts"]["ended_ms"][int(own["first_cohort"] - 1) % 18])
+        for back in (0.05, 0.3, 1.0):
+            for rise in (0.05, 0.3):
+                at_ms = at - int(back * stream.horizon_ms)
+                found = register.confirmation(0, at_ms, rise)
+                expected = plainly(naive, until, at_ms, rise)
+                assert (found is None) is (expected is None), i
+                if found is None or expected is None:
+                    continue
+                assert (found.is_confirmed, found.since_ms) == (expected.is_confirmed, expected.since_ms)
+                assert (found.before, found.after) == pytest.approx((expected.before, expected.after))
+                decided.append(found.is_confirmed)
+    assert set(decided) == {True, False}
+
+
+def test_labels_that_come_at_once_need_no_confirmation_and_late_ones_do() -> None:
+    soon = replace(Stream(predictions=8_000), mean_delays=(1e-5, 1e-5))
+    for stream, is_late in ((soon, False), (Stream(predictions=8_000), True)):
+        register = register_of(CohortsSpec(stream.horizon_ms, outcomes=1_000))
+        assert register.confirmation_expected_ms(0, 5) is None, "nothing is judged yet"
+        outcomes = outcomes_of(stream, 1)
+        register.observe(batch_of(outcomes))
+        now = int(outcomes.at.max())
+        expected = register.confirmation_expected_ms(0, now)
+        if is_late:
+            assert expected is not None
+            assert now < expected <= now + 2 * stream.horizon_ms
+        else:
+            assert expected is None
+
+
+def notified(stream: Stream, seed: int) -> list[Notification]:
+    """Notifications of alarms of detectors, reviewed after every hundred outcomes."""
+    spec = replace(MonitorsSpec(), max_models=1, registers=(CohortsSpec(stream.horizon_ms),))
+    monitors, book = EstimatorSet(spec), AlarmBook(AlarmsSpec(), "state")
+    outcomes = [
+        Outcome(
+            "m",
+            str(label),
+            str(predicted),
+            at,
+            delay,
+            label_at_prediction=None if last < 0 else str(last),
+            made=made,
+            resolved_ms=at,
+            waited_ms=delay,
+        )
+        for at, delay, made, label, predicted, last in zip(
+            *(column.tolist() for column in outcomes_of(stream, seed)), strict=True
+        )
+    ]
+    told: list[Notification] = []
+    for start in range(0, len(outcomes), 100):
+        some = outcomes[start : start + 100]
+        told += book.announce(monitors.fold(some), some[-1].event_ms, monitors.facts, behind=False)
+        told += book.review(monitors.facts, some[-1].event_ms, behind=False)
+    return [each for each in told if any(p.alarm.judgement is None for p in each.parts)]
+
+
+BASE = Stream(predictions=40_000, horizon_ms=4_000_000_000, classes=2, majority=0.5, mean_delays=(0.2, 0.02))
+
+
+def test_more_traffic_is_hardly_ever_confirmed_where_errors_are_labelled_sooner() -> None:
+    # From the middle on, there are 8 times as many predictions, whose first labels are errors.
+    parts = {
+        (seed, p.alarm.detector, p.started_at_ms): p
+        for seed in range(1, 7)
+        for each in notified(replace(BASE, accuracy=(0.8, 0.8), crowded=8.0), seed)
+        for p in each.parts
+        if p.alarm.after > p.before
+    }
+    assert len(parts) >= 6, "detectors find a rise of the error in every stream"
+    assert sum(p.confirmation is not None for p in parts.values()) <= 1
+    assert "labels_changed" in {p.reason for p in parts.values()}
+
+
+def test_a_model_that_errs_more_is_confirmed() -> None:
+    told = notified(replace(BASE, accuracy=(0.8, 0.6)), 1)
+    confirmed = [p.confirmation for each in told for p in each.parts if p.confirmation is not None]
+    assert confirmed
+    assert "labels_changed" not in {p.reason for each in told for p in each.parts}
+    last = confirmed[-1]
+    assert (last.before, last.after) == pytest.approx((0.2, 0.4), abs=0.06)
+
+
+def test_the_beginning_is_found_within_a_few_cohorts() -> None:
+    stream = replace(BASE, accuracy=(0.8, 0.6))
+    (first, *_) = [
+        p.confirmation for each in notified(stream, 2) for p in each.parts if p.confirmation is not None
+    ]
+    outcomes = outcomes_of(stream, 2)
+    made_at = np.sort(outcomes.at - outcomes.delay)
+    fell = int(made_at[int(0.6 * len(made_at))])
+    assert abs(first.since_ms - fell) < stream.horizon_ms / 4

@@ -1,0 +1,71 @@
+"""Which series a scrape shows unless all are asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from streamwatch.core.metrics.selection import STANDARD, StandardSeries, is_standard
+from streamwatch.core.metrics.series import Columns, Family
+from streamwatch.core.metrics.table import NEEDED
+from tests.contracts.families import every_family
+
+FORGETTINGS = ["landmark", "fading:0.999", "sliding:1000"]
+MAIN = "fading:0.999"
+
+
+def of_columns(name: str, keys: list[tuple[str, ...]], labels: tuple[str, ...]) -> Family:
+    columns = Columns()
+    columns.add(keys, np.arange(len(keys), dtype=np.float64))
+    return Family(name, "gauge", "", labels, columns)
+
+
+def test_measures_are_shown_under_the_main_forgetting_as_far_as_rules_read_them() -> None:
+    keys = [(forgetting, model) for forgetting in FORGETTINGS for model in ("a", "b")]
+    (kappa,) = StandardSeries(FORGETTINGS).chosen([of_columns("kappa", keys, ("forgetting", "model"))])
+    assert list(kappa.samples) == [((MAIN, "a"), 2.0), ((MAIN, "b"), 3.0)]
+    (accuracy,) = StandardSeries(FORGETTINGS).chosen(
+        [of_columns("accuracy_ratio", keys, ("forgetting", "model"))]
+    )
+    assert len(accuracy.samples) == 6
+
+
+def test_what_is_chosen_follows_the_series_of_a_column_when_they_change() -> None:
+    standard = StandardSeries(FORGETTINGS)
+    for models in (("a",), ("a", "b"), ("b",)):
+        keys = [(forgetting, model) for forgetting in FORGETTINGS for model in models]
+        (kappa,) = standard.chosen([of_columns("kappa", keys, ("forgetting", "model"))])
+        assert [values for values, _ in kappa.samples] == [(MAIN, model) for model in models]
+
+
+def test_labels_of_the_same_column_are_the_same_object_in_report_after_report() -> None:
+    standard = StandardSeries(FORGETTINGS)
+    keys = [(forgetting, "a") for forgetting in FORGETTINGS]
+    shown = [standard.chosen([of_columns("kappa", keys, ("forgetting", "model"))])[0] for _ in range(2)]
+    first, second = (family.samples.parts[0].keys for family in shown)  # type: ignore[union-attr]
+    assert first is second
+
+
+def test_families_of_no_model_are_left_as_they_are() -> None:
+    family = Family("kafka_up", "gauge", "", (), [((), 1.0)])
+    assert StandardSeries(FORGETTINGS).chosen([family]) == [family]
+
+
+def test_samples_that_are_in_no_column_are_chosen_too() -> None:
+    samples = [(("a", opponent), 1.0) for opponent in ("persistent", "majority", "minority")]
+    (lead,) = StandardSeries(FORGETTINGS).chosen(
+        [Family("lead", "gauge", "", ("model", "opponent"), samples)]
+    )
+    assert [values[1] for values, _ in lead.samples] == ["persistent", "majority"]
+
+
+@pytest.mark.parametrize("name", sorted(NEEDED))
+def test_all_that_rules_and_dashboards_read_is_standard(name: str) -> None:
+    (family,) = (each for each in every_family() if each.name == name)
+    labels = {label: MAIN if label == "forgetting" else "persistent" for label in family.labels}
+    labels |= {"bound": "hoeffding"} if "bound" in labels else {}
+    assert is_standard(name, labels, MAIN)
+
+
+def test_every_name_of_the_standard_series_is_a_metric() -> None:
+    assert set(STANDARD) <= {family.name for family in every_family()}

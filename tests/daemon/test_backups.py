@@ -1,0 +1,138 @@
+"""Backups of an open state: when they are due, what becomes of the older ones, and of what fails."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streamwatch.core.ports import CommitBatch
+from streamwatch.daemon.backups import Backups, BackupsSpec
+from streamwatch.edge.stores.kind import StateFailed
+from streamwatch.edge.stores.rocksdb import RocksStore
+from streamwatch.edge.stores.rocksdb.backup_names import backup_name, backups_in
+from streamwatch.edge.stores.rocksdb.spec import RocksSpec
+from streamwatch.telemetry import BackupFailed, BackupMade, BackupSkipped, InternalEvent
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    store = RocksStore.open(RocksSpec(tmp_path / "state"))
+    yield store
+    store.close()
+
+
+class Made:
+    """Backups of a store, and a clock that stands."""
+
+    def __init__(self, store: RocksStore, directory: Path, **choices: object) -> None:
+        self.told: list[InternalEvent] = []
+        self.now = 1_000_000.0
+        self.store = store
+        self.spec = BackupsSpec(directory, **choices)  # type: ignore[arg-type]
+        self.backups = Backups(self.spec, self.told.append, lambda: self.now)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(60):
+            while not condition():
+                self.backups.look(self.store)
+                await asyncio.sleep(0.001)
+
+    async def one(self) -> None:
+        before = len(self.told)
+        self.backups.ask()
+        await self.until(lambda: len(self.told) > before)
+        self.now += 1
+
+    def figures(self) -> dict[str, float]:
+        return {family.name: family.samples[0][1] for family in self.backups.families() if family.samples}
+
+
+async def test_a_backup_holds_the_last_commit_and_nothing_after_it(store, tmp_path):
+    store.commit(CommitBatch({"one": b"1"}, publications={1: b"published"}))
+    made = Made(store, tmp_path / "backups")
+    await made.one()
+    store.commit(CommitBatch({"one": b"2"}, publications={1: None}))
+    [copy] = backups_in(tmp_path / "backups")
+    assert copy.name == backup_name(1_000_000.0)
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o700
+    opened = RocksStore.open(RocksSpec(copy))
+    saved = opened.load()
+    assert (saved.commits, saved.sections, saved.publications) == (1, {"one": b"1"}, {1: b"published"})
+    assert opened.identity == store.identity
+    opened.close()
+    assert store.load().sections == {"one": b"2"}
+    assert [type(each) for each in made.told] == [BackupMade]
+    assert made.figures()["last_backup_timestamp_seconds"] == 1_000_000.0
+
+
+async def test_only_the_newest_backups_are_kept(store, tmp_path):
+    made = Made(store, tmp_path / "backups", kept=2)
+    (tmp_path / "backups").mkdir()
+    (tmp_path / "backups" / "notes").write_text("somebody's")
+    for _ in range(4):
+        await made.one()
+    kept = [backup_name(1_000_002.0), backup_name(1_000_003.0)]
+    assert sorted(path.name for path in (tmp_path / "backups").iterdir()) == ["notes", *kept]
+    assert made.figures()["backups_total"] == 4
+
+
+async def test_backups_are_due_at_intervals_counted_from_the_newest_that_is_there(store, tmp_path):
+    made = Made(store, tmp_path / "backups", interval_seconds=60.0)
+    await made.until(lambda: len(made.told) == 1)  # there is none yet
+    again = Made(store, tmp_path / "backups", interval_seconds=60.0)
+    again.now += 59
+    for _ in range(20):
+        again.backups.look(store)
+        await asyncio.sleep(0.001)
+    assert again.told == []
+    again.now += 1
+    await again.until(lambda: len(again.told) == 1)
+    assert len(backups_in(tmp_path / "backups")) == 2
+
+
+async def test_a_command_is_given_the_backup_and_its_failure_is_that_of_the_backup(store, tmp_path):
+    program = "import sys, os; print(sorted(os.listdir(sys.argv[1])), file=sys.stderr); sys.exit(3)"
+    made = Made(store, tmp_path / "backups", command=(sys.executable, "-c", program))
+    await made.one()
+    [failed] = made.told
+    assert isinstance(failed, BackupFailed)
+    assert "state.backups.command ended with 3" in failed.error
+    assert "format.json" in failed.error
+    assert len(backups_in(tmp_path / "backups")) == 1
+    assert (made.figures()["backups_total"], made.figures()["backups_failed_total"]) == (0, 1)
+
+
+async def test_a_command_that_hangs_is_ended(store, tmp_path):
+    program = "import time; time.sleep(600)"
+    made = Made(store, tmp_path / "b", command=(sys.executable, "-c", program), command_seconds=0.2)
+    await made.one()
+    assert [type(each) for each in made.told] == [BackupFailed]
+
+
+async def test_a_copy_that_fails_leaves_nothing_that_looks_like_a_backup(store, tmp_path, monkeypatch):
+    def fails(directory: Path) -> None:
+        directory.mkdir()
+        raise StateFailed("no space left")
+
+    monkeypatch.setattr(store, "copy_to", fails)
+    made = Made(store, tmp_path / "backups")
+    await made.one()
+    assert made.told == [BackupFailed("no space left")]
+    assert backups_in(tmp_path / "backups") == []
+    monkeypatch.undo()
+    made.now -= 1
+    await made.one()
+    assert len(backups_in(tmp_path / "backups")) == 1
+
+
+def test_asked_for_without_a_directory_it_says_what_to_set():
+    told: list[InternalEvent] = []
+    backups = Backups(None, told.append)
+    backups.ask()
+    assert told == [BackupSkipped("state.backups.directory is not set")]
+    assert backups.families() == ()

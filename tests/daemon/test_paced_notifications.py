@@ -1,0 +1,77 @@
+"""Alarms of many models at once, through commits, kills and deliveries: one digest, of one id."""
+
+from __future__ import annotations
+
+from streamwatch.core.alerting.pacing import PacingSpec
+from tests.core.model_store import ModelStore
+from tests.daemon.fake_alerting import FakeDaemon, alarm, telling
+
+SPEC = PacingSpec(group_wait_ms=10_000, max_per_minute=5)
+
+
+def outage(models: int = 500) -> list[object]:
+    return [alarm(f"fraud-{n:03d}") for n in range(models)]
+
+
+async def test_an_outage_of_500_models_is_one_notification() -> None:
+    daemon = FakeDaemon(paced=SPEC)
+    async with telling(daemon):
+        daemon.find(*outage())
+        await daemon.rests()
+        assert daemon.receiver.told == []
+        assert daemon.model_store.saved().outbox == {}
+        daemon.now_ms += 10_000
+        await daemon.turns(lambda: bool(daemon.receiver.told))
+        await daemon.rests()
+    (digest,) = daemon.receiver.told
+    assert digest.gathered is not None
+    assert digest.gathered.models == 500
+    assert daemon.model_store.saved().outbox == {}
+
+
+async def test_what_was_gathered_before_a_kill_is_told_after_it() -> None:
+    store = ModelStore()
+    killed = FakeDaemon(store, paced=SPEC)
+    async with telling(killed):
+        killed.find(*outage(12))
+        await killed.rests()
+    assert killed.receiver.told == []
+    again = FakeDaemon(store, paced=SPEC)
+    again.now_ms += 10_000
+    async with telling(again):
+        await again.turns(lambda: bool(again.receiver.told))
+        await again.rests()
+    (digest,) = again.receiver.told
+    assert digest.gathered is not None
+    assert digest.gathered.notifications == 12
+
+
+async def test_a_digest_that_was_committed_and_not_delivered_keeps_its_id_and_its_contents() -> None:
+    store = ModelStore()
+    killed = FakeDaemon(store, paced=SPEC)
+    killed.find(*outage(12))
+    await killed.rests()
+    killed.now_ms += 10_000
+    await killed.rests()  # nobody delivers: the process dies before that
+    assert len(store.saved().outbox) == 1
+    lives = [FakeDaemon(store, paced=SPEC) for _ in range(2)]
+    told = []
+    for life in lives:
+        life.now_ms += 10_000
+        async with telling(life):
+            await life.turns(lambda life=life: bool(life.receiver.told))
+        told += life.receiver.told  # killed again before a commit forgets it
+        if life is lives[0]:
+            lives[1].begin_life()
+    assert len(told) == 2
+    assert told[0] == told[1]
+
+
+async def test_a_few_alarms_are_notified_one_by_one_after_their_wait() -> None:
+    daemon = FakeDaemon(paced=SPEC)
+    async with telling(daemon):
+        daemon.find(*outage(3))
+        await daemon.rests()
+        daemon.now_ms += 10_000
+        await daemon.turns(lambda: len(daemon.receiver.told) == 3)
+    assert daemon.receiver.kinds == ["firing"] * 3

@@ -1,0 +1,126 @@
+"""What receivers are told of a challenger: which model is better, since when, how sure that is, its end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+from streamwatch.core.alerting.notification import Notification, ToldComparison
+from streamwatch.edge.receivers import Alertmanager, EndpointSpec, HttpRequestBody, PagerDuty, Slack, Webhook
+from streamwatch.edge.receivers.http import HttpReceiver
+from streamwatch.edge.receivers.texts import description, iso, link, title
+from tests.edge.receivers.notifications import NOW_MS, firing
+
+
+def read(request: HttpRequestBody) -> Any:
+    return json.loads(request.body)
+
+
+def told(
+    kind: Literal["firing", "updated", "resolved"] = "firing", verdict: int = 1, **changes: Any
+) -> Notification:
+    made = ToldComparison("old", "new<1>", verdict, NOW_MS - 3_600_000, NOW_MS, "cohorts", "early")
+    if kind == "resolved":
+        changes = {"ended_at_ms": NOW_MS + 60_000, "reason": "retracted", **changes}
+    return Notification(
+        f"{kind}_1", kind, "info", NOW_MS, "incident_1", comparison=msgspec.structs.replace(made, **changes)
+    )
+
+
+SINCE = "2023-11-14T21:13Z"
+
+
+@pytest.mark.parametrize(
+    ("notification", "said"),
+    [
+        (told(), f"Challenger new<1> is better than champion old since {SINCE} (early)"),
+        (told(verdict=-1), f"Challenger new<1> is worse than champion old since {SINCE} (early)"),
+        (
+            told("updated", status="confirmed"),
+            f"Update: Challenger new<1> is better than champion old since {SINCE} (confirmed)",
+        ),
+        (told(basis="labels", status=""), f"Challenger new<1> is better than champion old since {SINCE}"),
+        (told("resolved"), "No longer shown that new<1> is better than old"),
+    ],
+)
+def test_a_title_says_which_model_is_better_and_since_when(notification: Notification, said: str) -> None:
+    assert title(notification) == said
+
+
+@pytest.mark.parametrize(
+    ("notification", "part"),
+    [
+        (told(), "by cohorts of prediction time, and early"),
+        (told(status="confirmed"), "and confirmed: all labels"),
+        (told(basis="labels", status=""), "by the order of labels"),
+        (told("resolved"), "it was early, and was not confirmed"),
+        (told("resolved", reason="no_longer_compared"), "no longer compared"),
+    ],
+)
+def test_sentences_say_what_it_rests_on(notification: Notification, part: str) -> None:
+    said = description(notification, "https://w.example")
+    assert part in said
+    assert said.endswith("https://w.example/#/comparisons") == (notification.kind != "resolved")
+
+
+def test_its_link_is_the_page_of_comparisons() -> None:
+    assert link("https://w.example/x", told()) == "https://w.example/x#/comparisons"
+
+
+def test_a_webhook_has_a_type_of_its_own_and_who_is_better() -> None:
+    form = Webhook([b"k" * 16])
+    begun = read(form.request_body(told(), NOW_MS))
+    assert begun["type"] == "comparison.firing"
+    assert begun["data"]["comparison"] == {
+        "champion": "old",
+        "challenger": "new<1>",
+        "verdict": "better",
+        "since": iso(NOW_MS - 3_600_000),
+        "basis": "cohorts",
+        "status": "early",
+        "reason": None,
+    }
+    assert begun["data"]["model"] == "new<1>"
+    over = read(form.request_body(told("resolved"), NOW_MS))
+    assert (over["type"], over["data"]["comparison"]["reason"]) == ("comparison.resolved", "retracted")
+
+
+def test_an_alert_is_of_a_pair_and_is_repeated_while_the_verdict_holds() -> None:
+    form = Alertmanager(60_000, {"team": "risk"})
+    (alert,) = read(form.request_body(told(), NOW_MS))
+    assert alert["labels"] == {
+        "alertname": "StreamwatchComparison",
+        "severity": "info",
+        "model": "new<1>",
+        "champion": "old",
+        "detector": "comparison",
+        "team": "risk",
+    }
+    assert alert["annotations"]["verdict"] == "better"
+    reminded = read(form.reminder([told(), firing()], NOW_MS))
+    assert {each["labels"]["alertname"] for each in reminded} == {"StreamwatchComparison", "StreamwatchDrift"}
+    (over,) = read(form.request_body(told("resolved"), NOW_MS + 60_000))
+    assert over["labels"] == alert["labels"]
+    assert over["endsAt"] == iso(NOW_MS + 60_000)
+
+
+def test_slack_and_pagerduty_name_both_models() -> None:
+    blocks = read(Slack().request_body(told(), NOW_MS))["blocks"]
+    assert blocks[0]["text"]["text"].startswith("🏆 Challenger new&lt;1&gt;")
+    fields = [field["text"] for block in blocks for field in block.get("fields", ())]
+    assert fields == ["Challenger: new&lt;1&gt;", "Champion: old", "Verdict: by cohorts, early"]
+    event = read(PagerDuty("k").request_body(told(), NOW_MS))
+    assert event["payload"]["class"] == "comparison"
+    assert event["payload"]["custom_details"]["comparison"]["champion"] == "old"
+    assert read(PagerDuty("k").request_body(told("resolved"), NOW_MS))["dedup_key"] == event["dedup_key"]
+
+
+@pytest.mark.parametrize(("comparisons", "alarms"), [(True, False), (False, True), (True, True)])
+def test_it_goes_to_those_who_wait_for_comparisons(comparisons: bool, alarms: bool) -> None:  # noqa: FBT001
+    spec = EndpointSpec("r", "http://127.0.0.1:9", alarms=alarms, comparisons=comparisons)
+    receiver = HttpReceiver(spec, Webhook([b"k" * 16]))
+    assert receiver.wants(told()) == comparisons
+    assert receiver.wants(firing()) == alarms

@@ -1,0 +1,1 @@
+class StreamingQueryException(Exception): ...  # noqa: N818 - the name is Spark's
