@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytest.importorskip("pyspark", reason="needs the extra `spark`: make test-spark")
+
 from streamwatch.assembly.spark import RETRY_SECONDS, JobFailed, JobRefused, explained, reached
 from streamwatch.edge.sources.kafka import KafkaUnreachable
 

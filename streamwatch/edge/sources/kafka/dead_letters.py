@@ -280,12 +280,13 @@ class DeadLetterTopic:
     async def _attempt(self, seconds: float) -> None:
         """Send everything once; what failed waits on, what was refused for good is dropped."""
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds) as allowed:
                 await self._write()
         except CONNECTION_ERRORS as error:
             await self._close()
-            for entry in self._waiting:
-                entry.waits_for = "unreachable", worded(error)
+            if not allowed.expired():  # no answer in time says less than what the broker answered before
+                for entry in self._waiting:
+                    entry.waits_for = "unreachable", worded(error)
         except _TopicRefused as refused:
             await self._close()
             self._drop(self._waiting, refused.reason, str(refused))

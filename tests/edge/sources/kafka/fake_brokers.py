@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -38,6 +39,8 @@ class FakeBrokers:
     code: Refusal = lambda _: 0
     partitions: Mapping[int, int] = field(default_factory=lambda: {0: 1})
     away: bool = False
+    silent_after: int = 1 << 60
+    """Requests after which none is answered."""
     breaks_beyond: int = 1 << 60
     log: list[Written] = field(default_factory=list)
     requests: int = 0
@@ -58,6 +61,8 @@ class FakeBrokers:
     async def send(self, leader: int, topic: str, partition: int, batch: bytes) -> int:
         assert (topic, self.partitions[partition]) == ("dead", leader)
         self.requests += 1
+        if self.requests > self.silent_after:
+            await asyncio.Event().wait()
         if len(batch) > self.breaks_beyond:
             raise KafkaConnectionError("Connection closed")
         found = [

@@ -176,6 +176,15 @@ async def test_while_it_waits_it_says_for_what_and_goes_on_once_brokers_take_it(
     assert counts(to) == {"dead_letters_written_total": {(): 1.0}}
 
 
+async def test_brokers_that_fall_silent_leave_the_reason_they_gave_before() -> None:
+    brokers = FakeBrokers(lambda _: TOO_FEW, silent_after=1)
+    to = topic(brokers, seconds=0.8)
+    to.put(record(0), "invalid_json")
+    await to.flush()
+    assert brokers.requests == 2
+    assert counts(to)["dead_letters_dropped_total"] == {("too_few_replicas",): 1.0}
+
+
 async def test_after_it_was_given_up_each_flush_is_one_attempt_until_something_is_taken() -> None:
     brokers = FakeBrokers(away=True)
     to = topic(brokers)
