@@ -61,16 +61,25 @@ EVERYTHING = MonitorsSpec(
         SlidingSpec(50),
         SlidingSpec(7),
         AdwinSpec(),
-        AdwinSpec(delta=0.05, min_subwindow=7, clock=1),
+        AdwinSpec(delta=0.05, min_subwindow=7, clock=1, dependence="ignored"),
     ),
     detectors=(
         PageHinkleySpec(threshold=5.0),
         AdwinDriftSpec(),
         PageHinkleySpec(
-            "both", tolerance=0.01, threshold=4.0, alpha=0.99, min_outcomes=10, form="paper", direction="both"
+            "both",
+            tolerance=0.01,
+            threshold=4.0,
+            alpha=0.99,
+            min_outcomes=10,
+            dependence="ignored",
+            form="paper",
+            direction="both",
         ),
         PageHinkleySpec("down", threshold=3.0, alpha=1.0, direction="down"),
-        AdwinDriftSpec("adwin_both", delta=0.05, min_subwindow=7, clock=1, direction="both"),
+        AdwinDriftSpec(
+            "adwin_both", delta=0.05, min_subwindow=7, clock=1, dependence="ignored", direction="both"
+        ),
         AdwinDriftSpec("adwin_down", delta=0.1, direction="down"),
         PageHinkleySpec("rate", tolerance=0.001, threshold=1.5, alpha=1.0, input="error_rate"),
         PageHinkleySpec(
@@ -100,7 +109,7 @@ EVERYTHING = MonitorsSpec(
     ),
     drift_weighted=(
         DriftWeightedSpec(),
-        DriftWeightedSpec(w_avg=2.0, delta=0.05),
+        DriftWeightedSpec(w_avg=2.0, delta=0.002, dependence="ignored"),
         DriftWeightedSpec(w_avg=4.0, alpha=0.99),
         DriftWeightedSpec(drift_signal="labels", delta=0.1),
         DriftWeightedSpec(drift_signal="reference", reference="first", alpha=0.999),
