@@ -45,7 +45,7 @@ HEAD = "<!-- Made from the code by `make generated`. -->\n"
 _NAMES = (
     f"All names start with `{PREFIX}`, except those of the process. An undefined value has no sample. With "
     "the default settings, the label `forgetting` is `landmark`, `fading:0.999`, `sliding:1000` or "
-    "`adwin:0.002`. Estimates decay per outcome, not per second, which PromQL cannot reproduce."
+    "`adwin:0.05`. Estimates decay per outcome, not per second, which PromQL cannot reproduce."
 )
 _SERVED = (
     "The running daemon serves this description as OpenAPI 3.1 at `/api/v1/openapi.json`. If "
