@@ -87,8 +87,11 @@ class ReceiverSection(_OWN):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
     """Name in logs and metrics: letters, digits, dots, hyphens and underscores."""
-    type: Annotated[str, one_of(*TYPES), Field(json_schema_extra={"enum": list(TYPES)})]
-    """Type: webhook, alertmanager, slack or pagerduty."""
+    type: Annotated[
+        str,
+        one_of(*TYPES),
+        Field(description=f"Type: one of {', '.join(TYPES)}.", json_schema_extra={"enum": list(TYPES)}),
+    ]
     url: Secret | None = None
     """URL of the receiver. It is never shown or logged, except for its host."""
     url_file: ReadableFile | None = None
