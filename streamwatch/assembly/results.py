@@ -151,7 +151,7 @@ def results_opening(
 
 def require_source(settings: Settings, sections: Mapping[str, bytes]) -> None:
     """Raise StateRefused if a state is that of a daemon with another source; `sections` are the state's."""
-    other = {"kafka": RESULTS, "results": PIPELINE}[settings.source]
+    other = PIPELINE if settings.source == "results" else RESULTS
     if other in sections:
         (case,) = RULES["source"]
         raise StateRefused(
