@@ -66,9 +66,9 @@ class Polls:
     max_hold_back_seconds
         How long others wait for a partition whose schema cannot be had, once it was at its end in this run.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     durations
-        Told how long polls took.
+        Notes how long polls took.
     """
 
     def __init__(
@@ -222,9 +222,9 @@ class Backlog:
     status
         Knows whether every partition was read to its end.
     telemetry
-        Told once of the end of the backlog at the start.
+        Called once, when the backlog at the start has been read.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(self, status: DaemonStatus, telemetry: Telemetry, monotonic: Callable[[], float]) -> None:
@@ -282,7 +282,7 @@ class ConsumeLoopSpec:
     """Setting whose value `fail` has the daemon end when its state is removed while it is open; None begins
     anew."""
     monotonic: Callable[[], float] = time.monotonic
-    """Seconds that never go back."""
+    """Monotonic clock in seconds."""
     backups: Backups | None = None
     """Copies of the state that is open; None where there are none to be made."""
 
@@ -299,7 +299,7 @@ class ConsumeLoop:
     status
         Kept up to date.
     telemetry
-        Told what happens.
+        Receives internal events.
     show
         Given every durable commit.
     opened

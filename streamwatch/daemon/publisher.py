@@ -37,6 +37,7 @@ from streamwatch.daemon.alerting import NOTHING, AlertDecisions, Alerting
 from streamwatch.daemon.waiting_publications import (
     FENCED_SECONDS,
     MOST_BYTES,
+    RETRY_SECONDS,
     TRANSACTION_BYTES,
     Attempts,
     WaitingPublications,
@@ -83,7 +84,7 @@ class Publisher:
     names
         What is written, for messages: `topic outcomes`, or several.
     emit
-        Told of delays and of what begins.
+        Receives internal events.
     most_bytes
         Bytes that may wait.
     """
@@ -105,7 +106,7 @@ class Publisher:
         self._ledger: Ledger | None = None
         """As it was last read or written by this process; None before."""
         self._is_open = False
-        self._attempts = Attempts(names, emit)
+        self._attempts = Attempts(names, emit, RETRY_SECONDS)
         self._outcomes = self._events = self._transactions_committed = 0
 
     def begin(self, life: str, commits: int, waiting: Mapping[int, bytes]) -> None:

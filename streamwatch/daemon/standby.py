@@ -181,7 +181,7 @@ class StandbyPublisher:
     names
         What is written, for messages.
     emit
-        Told what happens.
+        Receives internal events.
     candidacy
         Whether this replica is the holder.
     election

@@ -36,12 +36,7 @@ class Attempts:
         Seconds between attempts while they fail; the last one repeats.
     """
 
-    def __init__(
-        self,
-        names: str,
-        emit: Callable[[InternalEvent], None],
-        delays: Sequence[float] = RETRY_SECONDS,
-    ) -> None:
+    def __init__(self, names: str, emit: Callable[[InternalEvent], None], delays: Sequence[float]) -> None:
         self._names = names
         self._emit = emit
         self._delays = delays

@@ -118,9 +118,9 @@ class Buffers:
     limits
         How many bytes, and how long one body may take.
     refused
-        Told why a client was cut off.
+        Called with the reason for which a client was cut off.
     now
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(self, limits: HttpLimits, refused: Refused, now: Callable[[], float]) -> None:

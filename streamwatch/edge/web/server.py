@@ -174,7 +174,7 @@ class HttpServer:
     limits
         What clients may take of places, time and memory.
     refused
-        Told the reason each time a client was refused or cut off.
+        Called with the reason each time a client is refused or cut off.
     """
 
     def __init__(  # noqa: PLR0913 - what it serves, where, to whom, how much

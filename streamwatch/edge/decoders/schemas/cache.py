@@ -115,7 +115,7 @@ class SchemaCache:
     emit
         Where internal events go.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(

@@ -76,7 +76,7 @@ class PrometheusExporter:
     budget
         Chooses the series that fit; the others are counted in `series_dropped`.
     changed
-        Told, in the rendering thread, when something else is left out than before, or a tenth more or less.
+        Called in the rendering thread when other series are left out than before, or a tenth more or less.
     standard
         Chooses the series of a report that are shown; None shows all.
     """
