@@ -304,7 +304,7 @@ class Checkpoint:
     ) -> Iterator[tuple[int, Sequence[Outcome]]]:
         """Restore the comparisons' snapshot, and evaluate the outcomes after it again.
 
-        Returns the entries of the journal that the next snapshot will cover.
+        Yields the entries of the journal that the next snapshot will cover.
         """
         comparisons = monitors.comparisons
         if comparisons is None:
