@@ -18,6 +18,7 @@ import click
 import typer.main
 
 from docs.reference import examples
+from streamwatch.assembly.http import ROUTES
 from streamwatch.cli import app
 from streamwatch.cli.catalogue import TITLES
 from streamwatch.cli.catalogue import document as catalogue_document
@@ -236,7 +237,7 @@ def _plain(default: object) -> str:
 
 def api_page() -> str:
     """Every path of the HTTP server."""
-    document = api_document()
+    document = api_document(ROUTES)
     lines = [
         "# HTTP API",
         "",

@@ -74,7 +74,7 @@ class HostClocks:
     wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     """Milliseconds since the epoch; may be set."""
     monotonic: Callable[[], float] = time.monotonic
-    """Seconds that never go back."""
+    """Monotonic clock in seconds."""
 
 
 def consume_loop_spec(  # noqa: PLR0913  # parts that tests bring of their own

@@ -446,5 +446,9 @@ KIND = Experiment(
     "dependent-losses",
     "Detectors on losses that depend on those before",
     "Žliobaitė, Bifet, Read, Pfahringer, Holmes 2015, §5.1, §6.9",
+    (
+        "Detectors that assume independent losses raise many false alarms on losses that depend on "
+        "one another."
+    ),
     run,
 )

@@ -208,4 +208,5 @@ def test_only_models_with_evidence_among_so_many_are_listed_as_worse() -> None:
 
 @pytest.mark.parametrize("value", ["0", "1", "0.0", "x", "1e-3", ""])
 def test_a_share_of_false_ones_is_a_decimal_between_0_and_1(value: str) -> None:
-    assert re.fullmatch(WorseExporter.query["share"], value) is None
+    ((share,),) = (route.query for route in WorseExporter.routes)
+    assert re.fullmatch(share.pattern, value) is None

@@ -51,7 +51,8 @@ from streamwatch.core.metrics.series import Family, Histogram, Report, detail_at
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web import documents
 from streamwatch.edge.web.documents import Trouble
-from streamwatch.edge.web.json_text import JSON, encode, number
+from streamwatch.edge.web.json_text import encode, number
+from streamwatch.edge.web.ports import Route
 from streamwatch.edge.web.quantiles import quantile
 from streamwatch.edge.web.routes.json_api import VERDICTS, alarm_document
 
@@ -370,15 +371,9 @@ class Overview:
 class OverviewExporter:
     """`/api/v1/overview`: what the status page shows first."""
 
-    routes: Sequence[str] = ("/api/v1/overview",)
-    query: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {}
-    public = False
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
+    routes: Sequence[Route] = (
+        Route("/api/v1/overview", "One short row for every model, and the latest alarms", "Overview"),
+    )
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
