@@ -36,7 +36,9 @@ class Stream:
     """Predictions of two models and their labels, written until it is stopped."""
 
     def __init__(self, servers: str, topics: Mapping[str, str], seed: int) -> None:
-        self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 5})
+        self._producer = Producer(
+            {"bootstrap.servers": servers, "linger.ms": 5, "enable.idempotence": True}  # each record once
+        )
         self._topics = topics
         self._chance = random.Random(seed)
         self._stop = asyncio.Event()
