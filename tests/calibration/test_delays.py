@@ -1,4 +1,4 @@
-"""Delays are said to have moved where they do, and not where labels come in a rhythm or the volume changes."""
+"""Delays are said to have moved where they do, not where labels come in a rhythm or the volume changes."""
 
 from __future__ import annotations
 

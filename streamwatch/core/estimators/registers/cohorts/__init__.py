@@ -80,7 +80,8 @@ METRICS: Final = (
     Metric(
         "cohort_lead",
         "gauge",
-        "Mean lead over an opponent of the predictions in judged cohorts since the verdict last changed",
+        "Mean lead over an opponent of the predictions in judged cohorts since the verdict last changed; "
+        "predictions that never get a label count 0",
         _AGAINST,
     ),
     Metric(
