@@ -14,7 +14,7 @@ from streamwatch.core.estimators.catalogue import BOUNDS, MEASURES
 from streamwatch.core.estimators.measures import measures, uncertainty
 from tests.core.estimators.measures import plain_measures as plain
 from tests.core.estimators.measures import plain_uncertainty as slow
-from tests.core.estimators.measures.summed import K, confusion, drawn, stack, totals_of
+from tests.core.estimators.measures.summed import FIELDS, K, confusion, drawn, stack, totals_of
 from tests.tiers import examples, few
 
 MECHANISMS = {
@@ -49,7 +49,7 @@ def sure(errors, n, n_eff=None):
     right = n - errors
     totals = confusion([[right / 2, errors / 2], [errors / 2, right / 2]])
     return Totals(
-        **{f: getattr(totals, f) for f in Totals.__slots__ if f != "n_eff"}, n_eff=np.array([n_eff or n])
+        **{f: getattr(totals, f) for f in FIELDS if f != "n_eff"}, n_eff=np.array([n_eff or n])
     )
 
 
