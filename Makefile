@@ -97,7 +97,7 @@ pictures: .cache/stamp-dev  ## the README's pictures and screenshots, made anew
 	$(RUN)/python -m tests.bench.drift_picture docs/pictures/drift.png
 	$(RUN)/python -m tests.browser.screenshots deploy/pictures/
 
-papers: .cache/stamp-dev  ## the papers' experiments at full size into docs/papers.md, cards of streams into docs/testbed.md (minutes)
+papers: .cache/stamp-dev  ## the papers' experiments at full size into docs/evidence/papers, cards of streams into docs/testbed.md (minutes)
 	$(RUN)/python -m docs.experiments.generate $(ARGS)
 
 docs: .cache/stamp-dev  ## the site of docs/ in build/site, every link checked

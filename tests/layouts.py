@@ -28,6 +28,7 @@ from streamwatch.core.estimators.registers.prediction_clock import PredictionClo
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
 from streamwatch.core.merge.merge import warm_up_merge
+from streamwatch.core.pipeline.journal import warm_up_journal
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.registers import warm_up_predictions
 from streamwatch.core.specs import (
@@ -61,16 +62,25 @@ EVERYTHING = MonitorsSpec(
         SlidingSpec(50),
         SlidingSpec(7),
         AdwinSpec(),
-        AdwinSpec(delta=0.05, min_subwindow=7, clock=1),
+        AdwinSpec(delta=0.05, min_subwindow=7, clock=1, dependence="ignored"),
     ),
     detectors=(
         PageHinkleySpec(threshold=5.0),
         AdwinDriftSpec(),
         PageHinkleySpec(
-            "both", tolerance=0.01, threshold=4.0, alpha=0.99, min_outcomes=10, form="paper", direction="both"
+            "both",
+            tolerance=0.01,
+            threshold=4.0,
+            alpha=0.99,
+            min_outcomes=10,
+            dependence="ignored",
+            form="paper",
+            direction="both",
         ),
         PageHinkleySpec("down", threshold=3.0, alpha=1.0, direction="down"),
-        AdwinDriftSpec("adwin_both", delta=0.05, min_subwindow=7, clock=1, direction="both"),
+        AdwinDriftSpec(
+            "adwin_both", delta=0.05, min_subwindow=7, clock=1, dependence="ignored", direction="both"
+        ),
         AdwinDriftSpec("adwin_down", delta=0.1, direction="down"),
         PageHinkleySpec("rate", tolerance=0.001, threshold=1.5, alpha=1.0, input="error_rate"),
         PageHinkleySpec(
@@ -100,7 +110,7 @@ EVERYTHING = MonitorsSpec(
     ),
     drift_weighted=(
         DriftWeightedSpec(),
-        DriftWeightedSpec(w_avg=2.0, delta=0.05),
+        DriftWeightedSpec(w_avg=2.0, delta=0.002, dependence="ignored"),
         DriftWeightedSpec(w_avg=4.0, alpha=0.99),
         DriftWeightedSpec(drift_signal="labels", delta=0.1),
         DriftWeightedSpec(drift_signal="reference", reference="first", alpha=0.999),
@@ -139,6 +149,7 @@ def main() -> None:
     warm_up_join()
     warm_up_commits()
     warm_up_overflow()
+    warm_up_journal()
     warm_up_buckets()
     warm_up_predictions((EarlyHintsSpec(),))
     warm_up_merge()

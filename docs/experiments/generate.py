@@ -1,15 +1,13 @@
-"""Write docs/papers.md and docs/testbed.md, and their pictures, from the experiments of `streamwatch.papers`.
+"""Write docs/evidence/papers, docs/papers.md and docs/testbed.md from what `streamwatch.papers` finds.
 
-python -m docs.experiments.generate [--seed N]      write both pages and the pictures (minutes)
-python -m docs.experiments.generate --only NAME     write one experiment's part of docs/papers.md anew, or
-                                                    docs/testbed.md
+python -m docs.experiments.generate [--seed N]      write all pages and the pictures (minutes)
+python -m docs.experiments.generate --only NAME     write one experiment's page anew, or docs/testbed.md
 """
 
 # ruff: noqa: INP001  # a script, beside what it writes
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -26,8 +24,8 @@ MOA = DOCS.parent / ".cache" / "moa" / "libs"
 """Where `make bench` and the golden tables of detectors put MOA; without it the page has river's alone."""
 ELEC2 = DOCS.parent / "tests" / "golden" / "elec2_predictions.csv.gz"
 HEAD = "<!-- Made by `make papers`. -->\n"
-PARTS = Path(__file__).parent / "parts"
-"""Markdown of each experiment, so that one can be made anew."""
+EVIDENCE = DOCS / "evidence" / "papers"
+"""A page for each experiment, so that one can be made anew."""
 
 
 def main() -> None:
@@ -38,55 +36,59 @@ def main() -> None:
     asked = parser.parse_args()
     for kind in EXPERIMENTS:
         if asked.only in {None, kind.name}:
-            part(kind, asked.seed)
+            write_page(kind, asked.seed)
     (DOCS / "papers.md").write_text(papers_page(), encoding="utf-8")
     if asked.only in {None, "testbed"}:
         (DOCS / "testbed.md").write_text(testbed_page(), encoding="utf-8")
 
 
-def part(kind: Experiment, seed: int) -> None:
-    """Run one experiment at full size; write its tables and figures."""
+def write_page(kind: Experiment, seed: int) -> None:
+    """Run one experiment at full size; write its page and its pictures."""
 
     def said(what: str) -> None:
         sys.stderr.write(f"\r\x1b[K{what}")
 
     result = kind.run(Effort(seed, recording=ELEC2, said=said, moa=MOA if MOA.is_dir() else None))
     said("")
-    lines = [f"## {kind.title}", "", f"{kind.source}. `python -m streamwatch.papers {kind.name}`", ""]
+    source = f"{kind.source}. `python -m streamwatch.papers {kind.name}`, seed {seed}"
+    lines = [HEAD, f"# {kind.title}", "", source, ""]
     for table in result.tables:
         lines += [markdown(table)]
     for figure in result.figures:
         draw_figure(figure, DOCS / "pictures" / "papers")
-        lines += [f"![{figure.title}](pictures/papers/{figure.name}.png)", ""]
-    PARTS.mkdir(exist_ok=True)
-    written = json.dumps({"seed": seed, "text": "\n".join(lines)}, ensure_ascii=False, indent=1)
-    (PARTS / f"{kind.name}.json").write_text(written + "\n", encoding="utf-8")
+        lines += [f"![{figure.title}](../../pictures/papers/{figure.name}.png)", ""]
+    text = "\n".join(lines).rstrip("\n")
+    (EVIDENCE / f"{kind.name}.md").write_text(f"{text}\n", encoding="utf-8")
 
 
 def papers_page() -> str:
-    """Every experiment's part, in order."""
-    parts = [json.loads((PARTS / f"{kind.name}.json").read_text(encoding="utf-8")) for kind in EXPERIMENTS]
-    seeds = ", ".join(sorted({str(each["seed"]) for each in parts}))
+    """What came out of every experiment, with a link to its page."""
     lines = [
         HEAD,
         "# The papers' experiments",
         "",
         (
-            "The methods of streamwatch come from research papers. This page repeats the experiments of "
-            "those papers with the daemon's own estimators and compares the results with the published "
+            "The methods of streamwatch come from research papers. These pages repeat the experiments of "
+            "those papers with the daemon's own estimators and compare the results with the published "
             "ones, so you can judge whether the methods are implemented correctly and what to expect of "
             "them."
         ),
         "",
-        (
-            "Each experiment is a command, named below its title; with `--reduced`, it takes seconds. "
-            f"Numbers are means over runs ± their standard error; seed {seeds}. In the tables, *paper* is "
-            "the published value and *found* is ours. `make papers` writes this page. The benchmark of drift "
-            "detectors has [a page of its own](detector-benchmark.md)."
+        "| experiment | paper | what came out |",
+        "|---|---|---|",
+        *(
+            f"| [{kind.title}](evidence/papers/{kind.name}.md) | {kind.source} | {kind.finding} |"
+            for kind in EXPERIMENTS
         ),
         "",
+        (
+            "Each experiment is a command, named below its title; with `--reduced`, it takes seconds. "
+            "Numbers are means over runs ± their standard error. In the tables, *paper* is the published "
+            "value and *found* is ours. `make papers` writes these pages. The benchmark of drift detectors "
+            "has [a page of its own](detector-benchmark.md)."
+        ),
     ]
-    return "\n".join(lines) + "\n" + "\n".join(each["text"] for each in parts)
+    return "\n".join(lines) + "\n"
 
 
 def testbed_page() -> str:

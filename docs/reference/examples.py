@@ -42,7 +42,7 @@ MECHANISMS: Final[Mapping[str, str]] = {
 0.5
 """,
     "adwin": """\
->>> later.value("accuracy_ratio", "adwin:0.002") > 0.9  # what was before the jump is cut off
+>>> later.value("accuracy_ratio", "adwin:0.05") > 0.9  # what was before the jump is cut off
 True
 """,
 }

@@ -18,6 +18,7 @@ import click
 import typer.main
 
 from docs.reference import examples
+from streamwatch.assembly.http import ROUTES
 from streamwatch.cli import app
 from streamwatch.cli.catalogue import TITLES
 from streamwatch.cli.catalogue import document as catalogue_document
@@ -45,7 +46,7 @@ HEAD = "<!-- Made from the code by `make generated`. -->\n"
 _NAMES = (
     f"All names start with `{PREFIX}`, except those of the process. An undefined value has no sample. With "
     "the default settings, the label `forgetting` is `landmark`, `fading:0.999`, `sliding:1000` or "
-    "`adwin:0.002`. Estimates decay per outcome, not per second, which PromQL cannot reproduce."
+    "`adwin:0.05`. Estimates decay per outcome, not per second, which PromQL cannot reproduce."
 )
 _SERVED = (
     "The running daemon serves this description as OpenAPI 3.1 at `/api/v1/openapi.json`. If "
@@ -236,7 +237,7 @@ def _plain(default: object) -> str:
 
 def api_page() -> str:
     """Every path of the HTTP server."""
-    document = api_document()
+    document = api_document(ROUTES)
     lines = [
         "# HTTP API",
         "",

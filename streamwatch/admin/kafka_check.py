@@ -331,7 +331,7 @@ async def check_schemas(
     schemas
         Fetches schemas; None where none has to be fetched.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     revised
         As of `check_payload`.
     """

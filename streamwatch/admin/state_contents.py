@@ -40,10 +40,10 @@ from streamwatch.edge.stores.kind import StateDamaged
 from streamwatch.edge.stores.rocksdb.inspect import Inspection, ReadRuns
 
 SECTIONS = (PIPELINE, ESTIMATORS, SETTINGS, POSITIONS)
-"""Without these nobody goes on from a commit."""
+"""Sections that every state with a commit has."""
 
 UNREADABLE = (ValueError, LookupError, TypeError)
-"""What decoders raise about bytes that are not theirs."""
+"""Errors that decoders raise for bytes that they cannot read."""
 
 _KEPT = msgspec.msgpack.Decoder(ModelCheckpoint)
 _ENTRY = msgspec.msgpack.Decoder(Entry)
@@ -59,7 +59,7 @@ def decoding(what: str, faults: Faults) -> Generator[None]:
 
 
 class Faults:
-    """Faults: the first finds in words, and how many there are."""
+    """Faults that were found: their number, and the first of them in words."""
 
     SHOWN: Final = 5
 
@@ -68,14 +68,14 @@ class Faults:
         self.count = 0
 
     def add(self, what: str) -> None:
-        """One more."""
+        """Count a fault; the first ones are kept in words."""
         self.count += 1
         if self.count <= self.SHOWN:
             self.named.append(what)
 
 
 class _Nobody:
-    """Stands where the estimators stand: nothing is evaluated here."""
+    """Estimators of a join that is only read: they evaluate nothing."""
 
     @property
     def records_over_limit(self) -> Mapping[str, int]:

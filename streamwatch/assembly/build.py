@@ -28,7 +28,7 @@ from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import Telemetry
 
 REFUSALS = (SettingsError, ListenError, *SOURCE_REFUSALS, StateRefused, PublishingRefused)
-"""What `run` may end with that no restart will cure; each says what to change."""
+"""Errors with which `run` may end and that no restart will cure; each says what to change."""
 
 
 def build_telemetry(settings: Settings) -> Telemetry:
@@ -57,7 +57,7 @@ def build_daemon(
     sinks
         Shown every report beside the HTTP server.
     topics, reading, deliveries
-        Used instead of what the settings ask for: a test looks over the daemon's shoulder with them.
+        Used instead of those that the settings describe, by tests.
     discard
         Whether state in memory may leave behind a state on disk.
 

@@ -238,7 +238,7 @@ def read_plan(settings: Settings) -> StartPlan | None:
     state = Inspection(settings.state.directory)
     try:
         require_source(settings, state.sections)
-        if settings.source != "kafka" or not state.manifest.commits:
+        if settings.source == "results" or not state.manifest.commits:
             return None
         models = [key.decode() for key, _ in state.items("models")]
         with damage_named(settings.state.directory):

@@ -7,10 +7,9 @@ from streamwatch.core.metrics.series_budget import Cut, SeriesBudget
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.access import Access
 from streamwatch.edge.web.connections import HttpLimits
-from streamwatch.edge.web.openapi import OpenApiExporter
-from streamwatch.edge.web.openapi.paths import ApiIndexExporter
-from streamwatch.edge.web.page import StatusPage, docs_page
-from streamwatch.edge.web.ports import Health
+from streamwatch.edge.web.openapi import ApiIndexExporter, OpenApiExporter
+from streamwatch.edge.web.page import DOCS, PAGE, StatusPage, docs_page
+from streamwatch.edge.web.ports import Health, Route
 from streamwatch.edge.web.routes.catalogue import CatalogueExporter
 from streamwatch.edge.web.routes.comparisons import (
     ComparisonsExporter,
@@ -24,9 +23,34 @@ from streamwatch.edge.web.routes.overview import OverviewExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.edge.web.routes.stream import NewsStream
 from streamwatch.edge.web.routes.worse import WorseExporter
-from streamwatch.edge.web.server import HttpServer
+from streamwatch.edge.web.server import ALIVE, READY, HttpServer
 from streamwatch.settings.http import HttpSection
 from streamwatch.telemetry import HttpClientRefused, HttpExposed, SeriesDropped, Telemetry
+
+ROUTES: tuple[Route, ...] = (
+    *JsonExporter.routes,
+    *WorseExporter.routes,
+    *HistoryExporter.routes,
+    *PastExporter.routes,
+    *OverviewExporter.routes,
+    *ListingExporter.routes,
+    *ComparisonsExporter.routes,
+    *ComparisonVerdictExporter.routes,
+    *ComparisonHistoryExporter.routes,
+    NewsStream.route,
+    *AlarmsExporter.routes,
+    *FoldsExporter.routes,
+    *CatalogueExporter.routes,
+    *HealthExporter.routes,
+    *ApiIndexExporter.routes,
+    *OpenApiExporter.routes,
+    *PrometheusExporter.routes,
+    ALIVE,
+    READY,
+    *PAGE,
+    *DOCS,
+)
+"""Every route of the server, in the order in which they are described."""
 
 
 def build_server(
@@ -65,8 +89,8 @@ def build_server(
             FoldsExporter(),
             CatalogueExporter(),
             HealthExporter(health.unready),
-            OpenApiExporter(),
-            ApiIndexExporter(),
+            OpenApiExporter(ROUTES),
+            ApiIndexExporter(ROUTES),
             StatusPage(),
             docs_page(),
         ),

@@ -54,7 +54,7 @@ class Inspection:
 
     @property
     def problems(self) -> Sequence[str]:
-        """Everything that keeps the settings from being right."""
+        """Reasons why the settings cannot be used as they are."""
         found = list(self.guess.problems)
         if self.sample is not None and not self.sample.joined:
             found.append("no prediction of the sample met a label")

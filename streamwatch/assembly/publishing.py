@@ -51,7 +51,7 @@ def require_publishable(settings: Settings) -> None:
     if spec is None:
         return
     asked = next(iter(spec.topics), "standby.enabled")
-    if settings.source != "kafka":
+    if settings.source == "results":
         raise SettingsError(
             f"{asked}: expected none with source: results, as outcomes are not evaluated by this process"
         )

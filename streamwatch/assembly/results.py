@@ -40,7 +40,7 @@ def buckets_spec(settings: Settings) -> BucketsSpec:
     Raises
     ------
     SettingsError
-        The last of conflicting predictions counts, which buckets do not know.
+        `join.conflicts` is `last`, which buckets do not support.
     """
     if settings.join.conflicts == "last":
         raise SettingsError("join.conflicts: expected first or both where Spark evaluates, got last")
@@ -107,7 +107,7 @@ def results_opening(
     outgoing: Deliveries,
     newest: NewestBatch | None = None,
 ) -> Callable[[], State]:
-    """A function that opens the state: who was told of what, and up to which batch."""
+    """Return a function that opens the state: notifications, and the newest batch of results taken in."""
 
     @damage_named(settings.state.directory)
     def open_state() -> State:
@@ -151,7 +151,7 @@ def results_opening(
 
 def require_source(settings: Settings, sections: Mapping[str, bytes]) -> None:
     """Raise StateRefused if a state is that of a daemon with another source; `sections` are the state's."""
-    other = {"kafka": RESULTS, "results": PIPELINE}[settings.source]
+    other = PIPELINE if settings.source == "results" else RESULTS
     if other in sections:
         (case,) = RULES["source"]
         raise StateRefused(

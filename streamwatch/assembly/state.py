@@ -27,6 +27,7 @@ from streamwatch.core.join.models import joined_folds
 from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
 from streamwatch.core.merge.merge import warm_up_merge
 from streamwatch.core.pipeline.checkpoint import Checkpoint, RestoreReport
+from streamwatch.core.pipeline.journal import warm_up_journal
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.pipeline.sections import StartOver
 from streamwatch.core.ports import DeadLetters, RecoveredState, Schemas, Store
@@ -74,7 +75,7 @@ class HostClocks:
     wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     """Milliseconds since the epoch; may be set."""
     monotonic: Callable[[], float] = time.monotonic
-    """Seconds that never go back."""
+    """Monotonic clock in seconds."""
 
 
 def consume_loop_spec(  # noqa: PLR0913  # parts that tests bring of their own
@@ -309,6 +310,7 @@ def warm_up_run(settings: Settings, *, any_state: bool = False) -> WarmUpResult:
     warm_up_commits()
     if any_state or specs.store_kind(settings).durable:
         warm_up_overflow()
+        warm_up_journal()
     warm_up_predictions(specs.join_spec(settings).prediction_registers)
     warm_up_merge()
     if any_state or transactions_spec(settings) is not None:

@@ -1,4 +1,4 @@
-"""`streamwatch state`: what is in a state directory, whether it holds together, and how it moves."""
+"""`streamwatch state`: show, verify, export, back up, import and reset a state directory."""
 
 # ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
 

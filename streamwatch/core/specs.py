@@ -10,6 +10,8 @@ from dataclasses import Field, dataclass
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, get_args
 
+Dependence: TypeAlias = Literal["followed", "ignored"]
+"""Whether a detector is as much stricter as losses depend on earlier ones, or takes them for independent."""
 Direction: TypeAlias = Literal["up", "down", "both"]
 """Changes of the mean that a detector looks for: of a loss, "up" means worse."""
 Conflicts: TypeAlias = Literal["first", "last", "both"]
@@ -61,14 +63,15 @@ class SlidingSpec:
 class AdwinSpec:
     """Forgetting by ADWIN: every measure is taken over the window that ADWIN keeps of the losses."""
 
-    delta: float = 0.002
+    delta: float = 0.05
     min_subwindow: int = 5
     clock: int = 32
+    dependence: Dependence = "followed"
 
     @property
     def name(self) -> str:
         """Value of the `forgetting` label."""
-        return f"adwin:{self.delta!r}"
+        return f"adwin:{self.delta!r}" + (":ignored" if self.dependence == "ignored" else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +80,10 @@ class PageHinkleySpec:
 
     name: str = "page_hinkley"
     tolerance: float = 0.005
-    threshold: float = 50.0
+    threshold: float = 40.0
     alpha: float = 0.9999
     min_outcomes: int = 30
+    dependence: Dependence = "followed"
     form: Literal["clipped", "paper"] = "clipped"
     direction: Direction = "up"
     input: Literal["loss", "error_rate"] = "loss"
@@ -93,9 +97,10 @@ class AdwinDriftSpec:
     """
 
     name: str = "adwin"
-    delta: float = 0.002
+    delta: float = 0.05
     min_subwindow: int = 5
     clock: int = 32
+    dependence: Dependence = "followed"
     direction: Direction = "up"
 
 
@@ -104,8 +109,10 @@ class DriftWeightedSpec:
     """Drift-weighted accuracy: outcomes right after a drift weigh more, `w_avg` on average."""
 
     w_avg: float = 3.0
-    delta: float = 0.002
+    delta: float = 0.05
     """ADWIN's confidence."""
+    dependence: Dependence = "followed"
+    """As of ADWIN's window."""
     drift_signal: Literal["own", "reference", "labels"] = "own"
     """Which drifts count: rises in the error of this model (own), or of the model `reference` (reference),
     or changes of the labels, whatever models predict (labels)."""
@@ -118,7 +125,8 @@ class DriftWeightedSpec:
     def name(self) -> str:
         """Value of the `drift_weighted` label, which series have where there are several."""
         whose = f":{self.reference}" if self.drift_signal == "reference" else ""
-        sure = "" if self.delta == 0.002 else f":delta:{self.delta!r}"
+        sure = "" if self.delta == 0.05 else f":delta:{self.delta!r}"
+        sure += ":ignored" if self.dependence == "ignored" else ""
         faded = "" if self.alpha == 1.0 else f":fading:{self.alpha!r}"
         return f"{self.drift_signal}{whose}:{self.w_avg!r}{sure}{faded}"
 

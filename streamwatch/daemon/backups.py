@@ -43,9 +43,9 @@ class Backups:
     Parameters
     ----------
     spec
-        Where, and how often; None where backups are not set up, which is said when one is asked for.
+        Directory and interval; None if backups are not set up, of which a request for one is warned.
     emit
-        Told of what is made, or fails.
+        Receives internal events.
     clock
         Seconds since the epoch.
     """
@@ -88,7 +88,7 @@ class Backups:
         )
 
     def look(self, store: Store) -> None:
-        """Begin a backup of the open state if one is due, and take note of one that is made."""
+        """Begin a backup of the open state if one is due, and note one that has been made."""
         if self._making is not None and self._making.done():
             making, self._making = self._making, None
             self._following = asyncio.create_task(self._follow(making))
@@ -101,7 +101,7 @@ class Backups:
             self._making = asyncio.create_task(self._make(store, self._tried))
 
     async def leave(self, seconds: float | None) -> bool:
-        """Wait, at most so long, until no thread uses the store any more; whether that came to pass."""
+        """Wait at most so long until no thread uses the store; return whether none does."""
         if self._making is None:
             return True
         await asyncio.wait({self._making}, timeout=seconds)

@@ -40,15 +40,15 @@ from streamwatch.telemetry import RecordRejected, Telemetry
 
 
 EndOfRecord: TypeAlias = Callable[[int], int]
-"""From a place among rows to the first one, from there on, before which a record ends."""
+"""(index of a row) → index of the first row at or after it that begins a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Result of the next of the released records."""
+    """Result of evaluating some of the released records."""
 
     taken: int
-    """Records; none where time passed and so much fell due that others have a turn first."""
+    """Number of records evaluated; 0 if so much fell due that the turn ended before the first one."""
     invalid: Sequence[Invalid]
     alarms: Sequence[Alarm]
     retired: Sequence[str]
@@ -124,16 +124,16 @@ class Evaluating:
 
 
 class StoreMaintenance:
-    """One merge after the other, as they fall due; now and then the disk of what was merged is freed.
+    """Run merges as they fall due, one at a time, and now and then free the disk space of merged runs.
 
     Parameters
     ----------
     pipeline
-        Whose entries they are.
+        Pipeline whose join has the entries.
     runs
-        What keeps them.
+        Store of the runs.
     directory
-        Of the state, for errors.
+        Directory of the state, for messages of errors.
     """
 
     def __init__(self, pipeline: Pipeline, runs: RunStore, directory: Path) -> None:
@@ -145,7 +145,9 @@ class StoreMaintenance:
         self._running: Future[None] | None = None
 
     def schedule_next(self) -> None:
-        """Use the work that has ended, and start what is due next; between two batches.
+        """Take over the result of a merge that has ended, and start the next one that is due.
+
+        To be called between two batches.
 
         Raises
         ------
@@ -213,7 +215,7 @@ class BatchProcessor:
     topics
         What each topic carries, and how to decode it; in the order of the settings.
     telemetry
-        Told of rejected records and of partitions that are not waited for.
+        Receives internal events: rejected records, partitions that are not waited for.
     clocks
         The host's clocks.
     merge
@@ -256,7 +258,7 @@ class BatchProcessor:
         self.maintenance = maintenance
         self._work: Work | None = None
         self._taken = 0
-        """Of the records that are ready."""
+        """Position among the records that are ready."""
         self._mismatches = MismatchReporter(telemetry)
         self._uncommitted = self._uncommitted_scores = 0
         self._alarms: list[Alarm] = []
@@ -294,17 +296,17 @@ class BatchProcessor:
 
     @property
     def has_report(self) -> bool:
-        """Tell whether there is something to be shown: always."""
+        """Tell whether there is a report: always."""
         return True
 
     @property
     def is_empty(self) -> bool:
-        """Never: models or none, the totals of the join are shown."""
+        """Tell whether a report would be empty: never, as it has the totals of the join."""
         return False
 
     @property
     def data_loss(self) -> DataLoss:
-        """Nothing but what the source finds."""
+        """Data loss that the source does not count: none."""
         return DataLoss()
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
@@ -315,11 +317,11 @@ class BatchProcessor:
         return alarms, retired
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether something is yet to be evaluated that was read by then."""
+        """Tell whether a record that arrived at or before this time is not evaluated yet."""
         return self._merged.holds_from_before(arrived_ms)
 
     def crowded(self) -> frozenset[Partition]:
-        """Name the partitions that are so far ahead of others that no more should be asked of them."""
+        """Name the partitions so far ahead of others that nothing more should be fetched from them."""
         return self._merged.merge.crowded()
 
     def flush(self, moved: frozenset[Partition]) -> None:
@@ -327,7 +329,7 @@ class BatchProcessor:
         self._merged.flush(moved)
 
     def forget_records(self, partitions: frozenset[Partition]) -> None:
-        """Recognise these logs no longer by what was read of them: they are others now."""
+        """Forget the records by which these logs were recognised, as the logs were replaced."""
         self._merged.forget_records(partitions)
 
     def take_newest(self) -> Mapping[Partition, Record]:

@@ -113,9 +113,9 @@ class Commits:
     spec
         How often.
     shown
-        Told what has become durable.
+        Notes what has become durable.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     behind
         Whether a backlog is being read.
     counts

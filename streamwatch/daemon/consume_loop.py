@@ -1,4 +1,4 @@
-"""The loop that reads, evaluates and commits; after a failure of the store it begins again from the disk."""
+"""Loop that reads, evaluates and commits; after a failure of the store it begins again from the disk."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class Decodable(NamedTuple):
 
     poll: Poll
     at_once: bool
-    """Whether nothing had to be waited for."""
+    """Whether the poll had to wait for nothing."""
 
 
 @dataclass(slots=True)
 class _Aside:
-    """What was read of a partition that was left behind."""
+    """Records read from a partition that was left behind."""
 
     pieces: list[Sequence[Record]] = field(default_factory=list["Sequence[Record]"])
-    """As polls delivered them."""
+    """Records by poll, as delivered."""
     needed: set[Any] = field(default_factory=set[Any])
-    """Schemas of all of them."""
+    """Schemas that the records need."""
 
 
 class Polls:
@@ -60,15 +60,15 @@ class Polls:
     Parameters
     ----------
     source
-        Asked for the next poll.
+        Source of the polls.
     schemas
-        Had at hand before anything is decoded; None where no format needs any.
+        Schemas, loaded before the records that need them are decoded; None if no format needs any.
     max_hold_back_seconds
         How long others wait for a partition whose schema cannot be had, once it was at its end in this run.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     durations
-        Told how long polls took.
+        Notes how long polls took.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Polls:
         self._seen_end.clear()
 
     async def next(self, stop: asyncio.Event) -> Poll | None:
-        """The next poll; None when it is time to stop, be it that the brokers kept a poll waiting."""
+        """Return the next poll; None once `stop` is set, even while brokers keep a poll waiting."""
         if stop.is_set():
             return None
         if self._aside and (returned := await self._returned()):
@@ -120,7 +120,7 @@ class Polls:
         return self._given_back(gone)
 
     async def decodable(self, poll: Poll, commits: Commits, stop: asyncio.Event) -> Decodable | None:
-        """Wait until the records of a poll can be decoded; None if told to stop.
+        """Wait until the records of a poll can be decoded; return None once `stop` is set.
 
         Meanwhile nothing more is read, but the source is heard, and what was evaluated before becomes
         durable. Records given up at a stop are read again: positions follow what was evaluated.
@@ -222,9 +222,9 @@ class Backlog:
     status
         Knows whether every partition was read to its end.
     telemetry
-        Told once of the end of the backlog at the start.
+        Called once, when the backlog at the start has been read.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(self, status: DaemonStatus, telemetry: Telemetry, monotonic: Callable[[], float]) -> None:
@@ -251,7 +251,7 @@ class Backlog:
         return processor is not None and processor.holds_from_before(self._read_ms)
 
     def look(self, processor: Processor, records: int) -> None:
-        """Tell, if it is over, in which time how many records were evaluated."""
+        """Emit, once the backlog is over, how many records were evaluated in which time."""
         if not self.passed and not self.lasts(processor):
             self.passed = True
             self._telemetry.emit(CatchUpCompleted(records, round(self._monotonic() - self._began, 3)))
@@ -269,26 +269,26 @@ class ConsumeLoopSpec:
     """Opens and restores state, in a thread; raises StateRefused or StateFailed."""
     commits: CommitSpec
     disk_is_low: Callable[[], bool] = lambda: False
-    """Asked before each poll; nothing is read while it says so."""
+    """Called before each poll: True while nothing may be read."""
     offset_metadata: OffsetMetadata = field(default_factory=OffsetMetadata)
-    """Kept up to date with what is durable."""
+    """Updated with what is durable."""
     dead_letters: DeadLetters | None = None
-    """Given to every state that is opened; left at the end."""
+    """Passed to every state that is opened, and closed at the end."""
     schemas: Schemas | None = None
-    """Had at hand before anything is decoded; None where no format needs any."""
+    """Schemas, loaded before the records that need them are decoded; None if no format needs any."""
     max_hold_back_seconds: float = 600.0
     """How long all wait for a schema that cannot be had, once caught up."""
     fail_on_lost_state: str | None = None
     """Setting whose value `fail` has the daemon end when its state is removed while it is open; None begins
     anew."""
     monotonic: Callable[[], float] = time.monotonic
-    """Seconds that never go back."""
+    """Monotonic clock in seconds."""
     backups: Backups | None = None
     """Copies of the state that is open; None where there are none to be made."""
 
 
 class ConsumeLoop:
-    """Reads until told to stop.
+    """Reads until it is stopped.
 
     Parameters
     ----------
@@ -297,11 +297,11 @@ class ConsumeLoop:
     spec
         How state is opened and committed.
     status
-        Kept up to date.
+        Updated with every poll and commit.
     telemetry
-        Told what happens.
+        Receives internal events.
     show
-        Given every durable commit.
+        Called with every durable commit.
     opened
         Called when state is open, before the source is asked.
     """
@@ -360,7 +360,7 @@ class ConsumeLoop:
                 await self._spec.schemas.close()
 
     async def _lose(self, error: StateFailed | StateForbidden, stop: asyncio.Event) -> None:
-        """Drop what is in memory; nothing of it was shown."""
+        """Drop what is in memory, none of which was shown."""
         delay = self.holder.failed(error)
         await self._leave(LEAVE_SECONDS if stop.is_set() else None)
         setting = self._spec.fail_on_lost_state
@@ -410,7 +410,7 @@ class ConsumeLoop:
         return commits
 
     def _counted(self) -> DataLossTotals:
-        """What the source found of its logs, and others of theirs."""
+        """Sum the data loss that the source and others have counted."""
         counts = counted(self._source)
         return counts.plus(self.holder.opened.processor.data_loss)
 
@@ -434,9 +434,9 @@ class ConsumeLoop:
         self._status.shown = self._status.shown or durable.report is not None
 
     async def _take(self, poll: Poll, commits: Commits, stop: asyncio.Event) -> None:
-        """Evaluate what a poll lets go; commit when due, sooner with nothing else to do or a new alarm.
+        """Evaluate what a poll releases; commit when due, and sooner when idle or at an alarm.
 
-        An alarm met while a backlog is read tells of the past: it waits for the next commit.
+        An alarm in a backlog is about the past, and waits for the next commit.
         """
         processor = self.holder.opened.processor
         for last in self._polls.last_of(poll):
@@ -470,7 +470,7 @@ class ConsumeLoop:
         await yield_to_loop()
 
     async def _evaluate(self, commits: Commits, stop: asyncio.Event) -> int:
-        """Evaluate what was released, with commits in between; the number of alarms raised."""
+        """Evaluate what was released, with commits in between; return the number of alarms raised."""
         processor, alarms = self.holder.opened.processor, 0
         while processor.has_ready and not stop.is_set():
             await processor.make_room()

@@ -127,7 +127,7 @@ class Daemon:
     status
         Kept up to date with what polls tell.
     telemetry
-        Told what happens.
+        Receives internal events.
     warm_up
         Compiles the estimators; runs in a thread.
     attachments

@@ -56,7 +56,7 @@ class DeliveryAccounts:
     receivers
         Names.
     emit
-        Told what happens.
+        Receives internal events.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Deliveries:
     spec
         How long and how often.
     emit
-        Told what happens.
+        Receives internal events.
     clock_ms
         Host time in milliseconds since the epoch.
     draw

@@ -192,7 +192,7 @@ class MergedRecords:
     topics
         What each topic carries, and how to decode it; in the order of the settings.
     telemetry
-        Told of partitions that are not waited for, and of a host's clock that is not believed.
+        Receives internal events: partitions that are not waited for, a host's clock that is not trusted.
     clocks
         The host's clocks.
     merge

@@ -39,6 +39,7 @@ from streamwatch.daemon.waiting_publications import (
     MOST_BYTES,
     RETRY_SECONDS,
     TRANSACTION_BYTES,
+    Attempts,
     WaitingPublications,
 )
 from streamwatch.edge.sources.kafka.transactions import (
@@ -49,8 +50,6 @@ from streamwatch.edge.sources.kafka.transactions import (
 from streamwatch.telemetry import (
     InternalEvent,
     PublishingBegun,
-    PublishingDelayed,
-    PublishingResumed,
     StateOlderThanTopics,
 )
 
@@ -85,7 +84,7 @@ class Publisher:
     names
         What is written, for messages: `topic outcomes`, or several.
     emit
-        Told of delays and of what begins.
+        Receives internal events.
     most_bytes
         Bytes that may wait.
     """
@@ -107,9 +106,8 @@ class Publisher:
         self._ledger: Ledger | None = None
         """As it was last read or written by this process; None before."""
         self._is_open = False
-        self._error: str | None = None
-        self._failures = 0
-        self._outcomes = self._events = self._transactions_committed = self._failed = 0
+        self._attempts = Attempts(names, emit, RETRY_SECONDS)
+        self._outcomes = self._events = self._transactions_committed = 0
 
     def begin(self, life: str, commits: int, waiting: Mapping[int, bytes]) -> None:
         """Go on with the publications of a state that was opened, instead of any before.
@@ -149,9 +147,9 @@ class Publisher:
     @property
     def problem(self) -> str | None:
         """Reason for which publications wait; None while they are being written."""
-        if self._error is None:
+        if self._attempts.error is None:
             return None
-        return f"{self._queue.records} records wait for {self._names}: {self._error}"
+        return f"{self._queue.records} records wait for {self._names}: {self._attempts.error}"
 
     async def room(self) -> None:
         """Wait until no more waits than may."""
@@ -169,17 +167,11 @@ class Publisher:
             while True:
                 try:
                     await self._turn()
-                    self._succeeded()
+                    self._attempts.succeeded()
                 except PublishingFailed as error:
                     self._is_open = False
-                    delay = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
-                    if isinstance(error, ProducerWasFenced):
-                        delay = max(delay, FENCED_SECONDS)
-                    self._failures += 1
-                    self._failed += 1
-                    self._error = str(error)
-                    self._emit(PublishingDelayed(self._names, self._queue.records, self._error, delay))
-                    await asyncio.sleep(delay)
+                    least = FENCED_SECONDS if isinstance(error, ProducerWasFenced) else 0.0
+                    await asyncio.sleep(self._attempts.failed_by(error, self._queue.records, least))
         finally:
             await self._transactions.close()
 
@@ -193,15 +185,10 @@ class Publisher:
             single("publishing_outcomes_total", float(self._outcomes)),
             single("publishing_events_total", float(self._events)),
             single("publishing_transactions_total", float(self._transactions_committed)),
-            single("publishing_failures_total", float(self._failed)),
+            single("publishing_failures_total", float(self._attempts.failed)),
             *self._queue.families(),
             single("publishing_up", float(self._is_open)),
         ]
-
-    def _succeeded(self) -> None:
-        if self._error is not None:
-            self._emit(PublishingResumed(self._names))
-        self._error, self._failures = None, 0
 
     async def _turn(self) -> None:
         """Open the topics if need be, else write what waits, or wait for it."""

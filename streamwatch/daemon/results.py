@@ -219,13 +219,13 @@ class ResultsProcessor:
     spec
         How the stream is cut.
     checkpoint
-        Told which batch was taken in.
+        Notes the batch that was taken in.
     telemetry
-        Told of models whose classes do not fit.
+        Receives internal events about models whose classes do not fit.
     host_ms
         The host's clock, in milliseconds since the epoch.
     newest
-        Told when the newest batch was written.
+        Notes when the newest batch was written.
     """
 
     def __init__(

@@ -37,14 +37,14 @@ class DataLossTotals(msgspec.Struct, frozen=True):
     """Times a log could not be recognised."""
 
     def plus(self, lost: DataLoss) -> DataLossTotals:
-        """With what others found missing."""
+        """Add data loss that others have counted."""
         if not lost.times:
             return self
         both = total_data_loss((DataLoss(dict(self.losses), dict(self.records_lost)), lost))
         return DataLossTotals(both.times, both.records, self.position_unverified)
 
     def minus(self, lost: DataLoss) -> DataLossTotals:
-        """Without that."""
+        """Subtract data loss that others have counted."""
         if not lost.times:
             return self
         return DataLossTotals(
@@ -55,7 +55,7 @@ class DataLossTotals(msgspec.Struct, frozen=True):
 
 
 class PositionsSection(msgspec.Struct, frozen=True):
-    """All that a commit keeps of this; one that knew of no counts kept the list of places alone."""
+    """Positions and counts as a commit stores them; a state without counts has the list of positions only."""
 
     places: list[PartitionPosition]
     counts: DataLossTotals = DataLossTotals()
@@ -74,7 +74,7 @@ class SourcePositions:
     counts: DataLossTotals = field(default_factory=DataLossTotals)
 
     def only(self, topics: Container[str]) -> SourcePositions:
-        """Without the partitions of other topics; what was found of them stays counted."""
+        """Leave out the partitions of other topics; the counts stay."""
         return SourcePositions(
             {p: position for p, position in self.positions.items() if p.topic in topics},
             {p: fingerprint for p, fingerprint in self.fingerprints.items() if p.topic in topics},
@@ -82,7 +82,7 @@ class SourcePositions:
         )
 
     def encode(self) -> bytes:
-        """For a commit."""
+        """Encode for a commit."""
         places = [
             PartitionPosition(*partition, position, self.fingerprints.get(partition))
             for partition, position in sorted(self.positions.items())
@@ -112,7 +112,7 @@ def encoded_progress(progress: MergeProgress) -> bytes:
 
 
 def restored_progress(written: bytes | None, topics: Collection[str] | None = None) -> MergeProgress:
-    """Read what a commit holds of that, all or of these topics; None begins anew.
+    """Decode the progress of a commit, of all topics or of these; None begins anew.
 
     Raises
     ------

@@ -44,12 +44,15 @@ from streamwatch.core.publishing.publications import (
 from streamwatch.core.standby.candidacy import ROLES, Candidacy, Role
 from streamwatch.daemon.alerting import AlertDecisions, Alerting
 from streamwatch.daemon.publisher import ClosedPublication
-from streamwatch.daemon.waiting_publications import MOST_BYTES, TRANSACTION_BYTES, WaitingPublications
+from streamwatch.daemon.waiting_publications import (
+    MOST_BYTES,
+    TRANSACTION_BYTES,
+    Attempts,
+    WaitingPublications,
+)
 from streamwatch.edge.sources.kafka.transactions import PublishingFailed
 from streamwatch.telemetry import (
     InternalEvent,
-    PublishingDelayed,
-    PublishingResumed,
     StandbyDiverged,
     StandbySteppedDown,
     StandbyTookOver,
@@ -178,7 +181,7 @@ class StandbyPublisher:
     names
         What is written, for messages.
     emit
-        Told what happens.
+        Receives internal events.
     candidacy
         Whether this replica is the holder.
     election
@@ -220,9 +223,8 @@ class StandbyPublisher:
         """Tells of the notifications of a commit, once it is written."""
         self._outcomes_compared = Comparison("outcomes", Publication.outcome_digest)
         self._events_compared = Comparison("alarms and verdicts", Publication.event_digest)
-        self._error: str | None = None
-        self._failures = 0
-        self._outcomes = self._events = self._transactions_committed = self._failed = 0
+        self._attempts = Attempts(names, emit, RETRY_SECONDS)
+        self._outcomes = self._events = self._transactions_committed = 0
         self._takeovers = self._in_doubt = 0
 
     # What commits need.
@@ -294,7 +296,7 @@ class StandbyPublisher:
         """Reason for which publications wait; None while they are being written, by whichever replica."""
         if self.candidacy.divergence is not None:
             return f"this replica is no standby any more: {self.candidacy.divergence}"
-        reason = self._error or self._election.problem
+        reason = self._attempts.error or self._election.problem
         return None if reason is None else f"{self._queue.records} records wait for {self._names}: {reason}"
 
     @property
@@ -322,7 +324,7 @@ class StandbyPublisher:
             case "diverged":
                 return [f"it cannot be a standby: {self.candidacy.divergence}"]
             case "catching_up":
-                problem = self._election.problem or self._error
+                problem = self._election.problem or self._attempts.error
                 why = "it has not caught up" if problem is None else problem
                 return [f"it takes no part in the election of the holder yet: {why}"]
             case _:
@@ -339,9 +341,9 @@ class StandbyPublisher:
             single("publishing_outcomes_total", float(self._outcomes)),
             single("publishing_events_total", float(self._events)),
             single("publishing_transactions_total", float(self._transactions_committed)),
-            single("publishing_failures_total", float(self._failed)),
+            single("publishing_failures_total", float(self._attempts.failed)),
             *self._queue.families(),
-            single("publishing_up", float(self._error is None and self._is_read)),
+            single("publishing_up", float(self._attempts.error is None and self._is_read)),
         ]
 
     # What it does by itself.
@@ -388,17 +390,10 @@ class StandbyPublisher:
         while True:
             try:
                 await self._turn()
-                if self._error is not None:
-                    self._emit(PublishingResumed(self._names))
-                self._error, self._failures = None, 0
+                self._attempts.succeeded()
             except PublishingFailed as error:
                 self.candidacy.close()
-                delay = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
-                self._failures += 1
-                self._failed += 1
-                self._error = str(error)
-                self._emit(PublishingDelayed(self._names, self._queue.records, self._error, delay))
-                await asyncio.sleep(delay)
+                await asyncio.sleep(self._attempts.failed_by(error, self._queue.records))
 
     async def _turn(self) -> None:
         """Do the next thing that is to be done in this part."""

@@ -35,13 +35,13 @@ class StateHolder:
     open_state
         Opens and restores state, in a thread; raises StateRefused or StateFailed.
     offset_metadata
-        Told what was opened.
+        Notes what was opened.
     status
         Kept up to date.
     telemetry
-        Told of openings and losses.
+        Receives internal events.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(

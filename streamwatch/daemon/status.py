@@ -261,7 +261,7 @@ class SteadyClock:
     wall_ms
         The host's clock.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     BELIEVED_SECONDS: Final = 3_600.0

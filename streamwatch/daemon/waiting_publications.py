@@ -11,6 +11,7 @@ from typing import Final
 from streamwatch.core.metrics import single
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.publishing.publications import Publication
+from streamwatch.telemetry import InternalEvent, PublishingDelayed, PublishingResumed
 
 MOST_BYTES: Final = 67_108_864
 """Bytes that may wait for their topics, some 110 an outcome; beyond it, commits and reading wait."""
@@ -20,6 +21,45 @@ RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Between attempts while brokers cannot be reached; the last one repeats."""
 FENCED_SECONDS: Final = 1.0
 """How long a process that fenced this one has to write its name into the ledger."""
+
+
+class Attempts:
+    """Attempts to write, and how long to wait after one that failed.
+
+    Parameters
+    ----------
+    names
+        What is written, for messages: `topic outcomes`, or several.
+    emit
+        Receives when writing is delayed, and when it goes on.
+    delays
+        Seconds between attempts while they fail; the last one repeats.
+    """
+
+    def __init__(self, names: str, emit: Callable[[InternalEvent], None], delays: Sequence[float]) -> None:
+        self._names = names
+        self._emit = emit
+        self._delays = delays
+        self._in_a_row = 0
+        self.error: str | None = None
+        """Error of the last attempt; None if it succeeded."""
+        self.failed = 0
+        """Number of attempts that failed."""
+
+    def succeeded(self) -> None:
+        """Note an attempt that succeeded."""
+        if self.error is not None:
+            self._emit(PublishingResumed(self._names))
+        self.error, self._in_a_row = None, 0
+
+    def failed_by(self, error: Exception, waiting: int, least_seconds: float = 0.0) -> float:
+        """Note an attempt that failed while so many records wait; return the seconds until the next one."""
+        delay = max(least_seconds, self._delays[min(self._in_a_row, len(self._delays) - 1)])
+        self._in_a_row += 1
+        self.failed += 1
+        self.error = str(error)
+        self._emit(PublishingDelayed(self._names, waiting, self.error, delay))
+        return delay
 
 
 class WaitingPublications:

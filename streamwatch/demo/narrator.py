@@ -29,7 +29,7 @@ from streamwatch.telemetry import (
     VerdictChanged,
 )
 
-WINDOW = "adwin:0.002"
+WINDOW = "adwin:0.05"
 """The forgetting whose numbers are told: its window shrinks when the loss changes, so it answers
 quickly."""
 

@@ -252,5 +252,9 @@ KIND = Experiment(
     "dependence",
     "Labels that come in runs",
     "Žliobaitė, Bifet, Read, Pfahringer, Holmes 2015, §6",
+    (
+        "Where labels come in runs, every classifier of Elec2 is below no change (κ⁺ = 0), although "
+        "κ is positive."
+    ),
     run,
 )

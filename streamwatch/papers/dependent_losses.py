@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.papers.comparison import Classes, Recording, read_recording
-from streamwatch.papers.detection.candidates import defaults, own_alarms
+from streamwatch.papers.detection.candidates import own_alarms, published
 from streamwatch.papers.detection.scoring import Change, score
 from streamwatch.papers.detection.streams import CALM, SPAN, Losses, levels, together
 from streamwatch.papers.detection.strictness import restricted
@@ -257,7 +257,7 @@ def recorded_tables(recording: Recording, effort: Effort) -> tuple[Table, Table]
     The second table has the correlations of those losses.
     """
     used = [name for name in recording.answers if name.endswith("@5")] or list(recording.answers)
-    names = [spec.name for spec in defaults()]
+    names = [spec.name for spec in published()]
     counts: dict[tuple[str, str], list[list[float]]] = {}
     correlations: dict[tuple[str, str], list[float]] = {}
     for name in used[: effort.size(len(used), 3)]:
@@ -266,7 +266,7 @@ def recorded_tables(recording: Recording, effort: Effort) -> tuple[Table, Table]
             rng = effort.rng("recorded losses", name, r)
             for order, losses in _orders(recording.true_class, recording.answers[name], rng).items():
                 for version, (seen, every) in _versions(losses, rng).items():
-                    alarms = own_alarms(defaults(), seen[None, :])
+                    alarms = own_alarms(published(), seen[None, :])
                     rates = [1e4 * len(each[0]) / (every * len(seen)) for each in alarms]
                     counts.setdefault((order, version), []).append(rates)
                     correlations.setdefault((order, version), []).append(correlation(seen))
@@ -360,9 +360,9 @@ class _Found:
 
 
 def run(effort: Effort) -> Result:
-    """Ask every detector, at its defaults, on every version of every stream; then on recorded losses."""
+    """Ask every detector, as it was published, on every version of every stream; then on recorded losses."""
     recording = read_recording(effort.recording)  # refused, if at all, before the minutes that follow
-    names = [spec.name for spec in defaults()]
+    names = [spec.name for spec in published()]
     tables, panels = [proposition_table(effort)], []
     for kind in KINDS:
         found = {version.name: _asked(kind, version, effort) for version in VERSIONS}
@@ -385,7 +385,7 @@ def _asked(kind: Kind, version: Version, effort: Effort) -> list[_Found]:
         false.append([1e5 * len(each) / length for each in _alarms(version, still, rng)])
         alarms.append(_alarms(version, step, rng))
     found: list[_Found] = []
-    for index in range(len(defaults())):
+    for index in range(len(published())):
         of_runs = [each[index] for each in alarms]
         missed = sum(score(each, (CHANGE,), len(_STEP)).missed for each in of_runs)
         found.append(
@@ -401,7 +401,7 @@ def _asked(kind: Kind, version: Version, effort: Effort) -> list[_Found]:
 def _alarms(version: Version, losses: Losses, rng: np.random.Generator) -> list[list[int]]:
     """Outcomes (1-based) of the alarms of each detector, as outcomes of the stream before it was thinned."""
     seen, every = version.made(losses, rng)
-    return [[every * alarm for alarm in run[0]] for run in own_alarms(defaults(), seen[None, :])]
+    return [[every * alarm for alarm in run[0]] for run in own_alarms(published(), seen[None, :])]
 
 
 def _table(kind: Kind, names: Sequence[str], found: dict[str, list[_Found]]) -> Table:
@@ -414,7 +414,7 @@ def _table(kind: Kind, names: Sequence[str], found: dict[str, list[_Found]]) -> 
         cells = (*(one.false for one in each), *(one.delay for one in each), *(one.missed for one in each))
         rows.append((name, *cells))
     return Table(
-        f"Detectors at their defaults: {kind.name}",
+        f"Detectors as published: {kind.name}",
         tuple(headings),
         tuple(rows),
         f"The correlation of a loss with the previous one is {kind.correlation:.2f}. False alarms: in "
@@ -446,5 +446,9 @@ KIND = Experiment(
     "dependent-losses",
     "Detectors on losses that depend on those before",
     "Žliobaitė, Bifet, Read, Pfahringer, Holmes 2015, §5.1, §6.9",
+    (
+        "Detectors that assume independent losses raise many false alarms on losses that depend on "
+        "one another."
+    ),
     run,
 )

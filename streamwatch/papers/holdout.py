@@ -173,5 +173,9 @@ KIND = Experiment(
     "holdout",
     "Holdout beside prequential error, with and without forgetting",
     "Gama, Sebastião, Rodrigues 2009, §3.2.1",
+    (
+        "An estimate that forgets nothing stays above the present error of a learner that improves; "
+        "with any forgetting, it comes near it."
+    ),
     run,
 )

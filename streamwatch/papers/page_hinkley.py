@@ -141,5 +141,9 @@ KIND = Experiment(
     "page-hinkley",
     "Delays of Page-Hinkley by its fading factor",
     "Gama, Sebastião, Rodrigues 2009, §3.4.1, Table 2",
+    (
+        "The less is forgotten, the later the alarm and the fewer the false ones. The printed "
+        "delays are those of an error over all outcomes."
+    ),
     run,
 )

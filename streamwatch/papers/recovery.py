@@ -158,5 +158,9 @@ KIND = Experiment(
     "recovery",
     "Recovery analysis",
     "Brzezinski, Stefanowski, §1; Cervantes et al., §2.4; Shaker, Hüllermeier 2015",
+    (
+        "How deep each estimate falls at a known change, and after how many outcomes it is back; "
+        "the papers print no numbers."
+    ),
     run,
 )

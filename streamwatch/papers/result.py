@@ -186,13 +186,15 @@ class _Told(Sequence[int]):
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One experiment; `experiments.catalogue.KINDS` lists them all."""
+    """One experiment; `catalogue.KINDS` lists them all."""
 
     name: str
     """Of its command."""
     title: str
     source: str
     """Paper and section."""
+    finding: str
+    """What came out of it, in a sentence or two: its line on docs/papers.md."""
     run: Callable[[Effort], Result]
 
 

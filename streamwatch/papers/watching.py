@@ -37,15 +37,23 @@ def spec_of(
     page_hinkley: PageHinkleySpec | None = None,
     weighting: DriftWeightedSpec | None = None,
 ) -> MonitorsSpec:
-    """Estimators as a daemon without settings has them, with other parameters.
+    """Estimators as a daemon without settings has them, with other parameters, and detectors as published.
 
     Equal numbers of each kind share one compiled loop, so no experiment compiles its own.
     """
     return replace(
         MonitorsSpec(),
-        forgetting=(LandmarkSpec(), FadingSpec(alpha), SlidingSpec(size), AdwinSpec(delta)),
-        detectors=(page_hinkley or PageHinkleySpec(), AdwinDriftSpec(delta=delta)),
-        drift_weighted=(replace(weighting or DriftWeightedSpec(), delta=delta),),
+        forgetting=(
+            LandmarkSpec(),
+            FadingSpec(alpha),
+            SlidingSpec(size),
+            AdwinSpec(delta, dependence="ignored"),
+        ),
+        detectors=(
+            replace(page_hinkley or PageHinkleySpec(threshold=50.0), dependence="ignored"),
+            AdwinDriftSpec(delta=delta, dependence="ignored"),
+        ),
+        drift_weighted=(replace(weighting or DriftWeightedSpec(), delta=delta, dependence="ignored"),),
         history_days=0,
     )
 

@@ -208,5 +208,9 @@ KIND = Experiment(
     "windows",
     "Fading factors, windows and ADWIN where the true error is known",
     "Gama, Sebastião, Rodrigues 2009, §3.2.1; Bifet et al. 2015, §6",
+    (
+        "No window is best for every pace of change; ADWIN is the best or nearly so where the error "
+        "is constant or changes rarely."
+    ),
     run,
 )

@@ -25,14 +25,14 @@ TYPES = tuple(KINDS)
 
 
 def hidden(value: object) -> object:
-    """A secret that is no text is an error that does not show it."""
+    """Refuse a secret that is not a text, without showing it."""
     if not isinstance(value, str | SecretStr) or not value:
         raise ValueError("expected a text (not shown)")
     return value
 
 
 def one_of(*choices: str) -> BeforeValidator:
-    """An error that names what there is to choose from."""
+    """Build a validator that names the choices in its error."""
 
     def check(value: object) -> object:
         if value not in choices:
@@ -87,8 +87,11 @@ class ReceiverSection(_OWN):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
     """Name in logs and metrics: letters, digits, dots, hyphens and underscores."""
-    type: Annotated[str, one_of(*TYPES), Field(json_schema_extra={"enum": list(TYPES)})]
-    """Type: webhook, alertmanager, slack or pagerduty."""
+    type: Annotated[
+        str,
+        one_of(*TYPES),
+        Field(description=f"Type: one of {', '.join(TYPES)}.", json_schema_extra={"enum": list(TYPES)}),
+    ]
     url: Secret | None = None
     """URL of the receiver. It is never shown or logged, except for its host."""
     url_file: ReadableFile | None = None
@@ -233,8 +236,8 @@ class AlertsSection(Section):
     """Maximum number of notifications that a receiver is sent within a minute. If there are more, one digest
     of all is sent instead. Does not apply to Alertmanager."""
     retraining_after: Wait | None = None
-    """Time for which a model must have been worse before receivers with `events: [retraining]` are told to
-    retrain it. If not set, they are never told."""
+    """Time for which a model must have been worse before receivers with `events: [retraining]` are
+    notified. If not set, they never are."""
     give_up_after: Wait = 86_400_000
     """Time after which a notification that could not be delivered is dropped, logged and counted."""
     max_pending: Count = 1_000

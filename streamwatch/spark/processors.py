@@ -34,9 +34,9 @@ from streamwatch.spark.holders import freeze_once
 SCHEMA: Final = (
     "bucket int, batch long, end_ms long, origin int, part int, kind string, name string, body binary"
 )
-"""Of the rows into each stage. With a `kind` a row is a result on its way to the sink, else it is a piece."""
+"""Schema of the rows into each stage. A row with a `kind` is a result for the sink, any other a piece."""
 RESULT_SCHEMA: Final = "batch long, kind string, name string, body binary"
-"""Of the rows into the sink."""
+"""Schema of the rows into the sink."""
 
 
 class Row(NamedTuple):
@@ -70,13 +70,13 @@ class Arrived:
     batch: int = -1
     end_ms: int = -1
     pieces: Sequence[bytes] = ()
-    """In the order of their origins."""
+    """Pieces, in the order of their origins."""
     results: Sequence[ResultRow] = field(default_factory=list[ResultRow])
-    """Those of the stage before."""
+    """Results of the stage before."""
 
 
 def arrived(rows: Iterable[Any]) -> Arrived:
-    """Put the rows of a bucket in order; they are Spark's.
+    """Put the rows of a bucket, which Spark delivers in any order, in order.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def arrived(rows: Iterable[Any]) -> Arrived:
 NewBucket = Callable[[int], Bucket]
 """From the number of a bucket, counted from 0, to its object without state."""
 KEPT: Final = KeptObjects({})
-"""Of this worker process: Spark gives each task processors of its own, and uses the process again."""
+"""Objects of this worker process: Spark gives each task new processors, and reuses the process."""
 
 
 class ObjectSlot(Protocol):
@@ -200,7 +200,7 @@ class Stage(StatefulProcessor):
             yield from map(_of_spark, rows_of_results(came, fed))
 
     def close(self) -> None:
-        """Leave nothing behind: what is kept is for the next batch."""
+        """Close nothing: what is kept is for the next batch."""
         freeze_once()
 
 

@@ -48,7 +48,7 @@ class ResultsSink:
     spec
         Where results go.
     emit
-        Told of each batch that was written.
+        Called with each batch that was written.
     """
 
     def __init__(self, spec: SinkSpec, emit: Callable[[InternalEvent], None] = lambda _: None) -> None:

@@ -71,7 +71,7 @@ def capture_libraries(emit: Callable[[InternalEvent], None]) -> Callable[[], Non
     Parameters
     ----------
     emit
-        Told of each.
+        Called with each.
 
     Returns
     -------

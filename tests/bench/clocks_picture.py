@@ -1,4 +1,4 @@
-"""Draws where alarms of either clock place changes on Elec2: a picture of `docs/late-labels.md`.
+"""Draws where alarms of either clock place changes on Elec2: a picture of `docs/evidence/late-labels.md`.
 
     python -m tests.bench.clocks_picture docs/pictures/clocks.png
 

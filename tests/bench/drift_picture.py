@@ -25,7 +25,7 @@ MODEL = 1  # drifting-v2: fitted to the first concept and never again
 SHOWN = {
     "accuracy_ratio:fading:0.999": ("accuracy, fading 0.999", "#1f6feb", "-"),
     "accuracy_ratio:landmark": ("accuracy, all outcomes alike", "#8b949e", ":"),
-    "accuracy_ratio:adwin:0.002": ("accuracy, ADWIN's window", "#1a7f37", "-"),
+    "accuracy_ratio:adwin:0.05": ("accuracy, ADWIN's window", "#1a7f37", "-"),
     "baseline_accuracy_ratio:persistent:fading:0.999": (
         "repeating the last label, fading 0.999",
         "#bc4c00",

@@ -25,7 +25,7 @@ FAMILIES = 10
 
 def families(samples: int, rng: random.Random) -> list[Family]:
     """Ten gauges over models and four forgettings."""
-    forgettings = ("landmark", "fading:0.999", "sliding:1000", "adwin:0.002")
+    forgettings = ("landmark", "fading:0.999", "sliding:1000", "adwin:0.05")
     series = [(forgettings[n % 4], f"fraud-model-v{n // 4}") for n in range(samples // FAMILIES)]
     labels = ("forgetting", "model")
     return [

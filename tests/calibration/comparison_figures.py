@@ -36,7 +36,7 @@ from tests.calibration.cohorts.worlds import (
     weekly,
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "comparisons.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "comparisons.md"
 BEGIN, END = "<!-- comparisons: simulated -->\n", "<!-- end -->"
 LOOK_MS = DAY_MS // 4
 SHARE_OF_ONE = 0.3
@@ -208,7 +208,7 @@ def tables(runs: int) -> str:
 
 
 def main() -> None:
-    """Print the tables, and put them into docs/comparisons.md if asked to."""
+    """Print the tables, and put them into docs/evidence/comparisons.md if asked to."""
     parser = argparse.ArgumentParser(prog="python -m tests.calibration.comparison_figures")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--write", action="store_true")

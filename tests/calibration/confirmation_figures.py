@@ -27,7 +27,7 @@ from streamwatch.core.specs import DAY_MS, MonitorsSpec
 from tests.calibration.cohorts import worlds
 from tests.calibration.cohorts.worlds import World, constant, outcomes_of, step
 
-PAGE = Path(__file__).parents[2] / "docs" / "incidents.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "incidents.md"
 SPEC = AlarmsSpec()
 
 
@@ -172,7 +172,7 @@ def main() -> None:
     """Print the table, and write it to the docs page where asked."""
     parser = argparse.ArgumentParser(prog="python -m tests.calibration.confirmation_figures")
     parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/incidents.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/evidence/incidents.md")
     told = parser.parse_args()
     made = table(told.runs)
     if told.write:

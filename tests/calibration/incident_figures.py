@@ -1,4 +1,4 @@
-"""Figures of docs/incidents.md: how far apart alarms of one change lie, and which it is said to look like.
+"""Figures of docs/evidence/incidents.md: how far apart alarms on one change lie, and what it looks like.
 
 python -m tests.calibration.incident_figures
 """

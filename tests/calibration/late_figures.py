@@ -1,4 +1,4 @@
-"""Tables of `docs/late-labels.md`: bias and coverage with late labels, and where changes are located.
+"""Tables of docs/evidence/late-labels.md: bias and coverage with late labels, and where changes are located.
 
 python -m tests.calibration.late_figures [runs]
 """

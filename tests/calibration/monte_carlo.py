@@ -67,9 +67,9 @@ def _filled_up(
     kept = next((f for f in forgetting if isinstance(f, AdwinSpec)), AdwinSpec(delta=1e-300))
     watching = next(
         (d for d in detectors if isinstance(d, AdwinDriftSpec)),
-        AdwinDriftSpec(delta=kept.delta, min_subwindow=kept.min_subwindow, clock=kept.clock),
+        AdwinDriftSpec("adwin", kept.delta, kept.min_subwindow, kept.clock, kept.dependence),
     )
-    window = AdwinSpec(delta=watching.delta, min_subwindow=watching.min_subwindow, clock=watching.clock)
+    window = AdwinSpec(watching.delta, watching.min_subwindow, watching.clock, watching.dependence)
     usual = (LandmarkSpec(), FadingSpec(0.98), FadingSpec(0.97), SlidingSpec(90), window)
     lacking = [
         other

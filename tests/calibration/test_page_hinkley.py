@@ -1,12 +1,16 @@
-"""Page-Hinkley's false alarms at its defaults: δ = .005, λ = 50, α = .9999, on the loss."""
+"""Page-Hinkley's false alarms: δ = .005, α = .9999, on the loss; by default, and with λ = 50 as published."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from streamwatch.core.specs import PageHinkleySpec
 from tests.calibration.monte_carlo import alarms_on, correlated, feed, table_of
+
+PUBLISHED = PageHinkleySpec(threshold=50.0, dependence="ignored")
 
 
 @pytest.mark.parametrize(
@@ -29,7 +33,7 @@ def test_false_alarms_on_stationary_streams_are_as_rare_as_stated(p, rho, stated
     def draw(_, n):
         return np.concatenate([correlated(rng, p, rho, 1, n) for rng in generators])
 
-    alarms = alarms_on(PageHinkleySpec(), streams, 1_000_000, draw)
+    alarms = alarms_on(PUBLISHED, streams, 1_000_000, draw)
     found = sum(len(a) for a in alarms)
     assert abs(found - streams * stated) <= 3 * np.sqrt(streams * stated)
 
@@ -45,7 +49,7 @@ def test_a_rise_smaller_than_tolerance_plus_threshold_times_one_minus_alpha_is_n
 
     Losses come evenly, from 1,000,000 at .2 (so the mean moves little) to 300,000 at .2 + rise.
     """
-    table = table_of(1, (), (PageHinkleySpec(),))
+    table = table_of(1, (), (PUBLISHED,))
     assert feed(table, regular(0.2, 1_000_000)) == []
     alarms = feed(table, regular(0.2 + rise, 300_000))
     assert bool(alarms) == seen
@@ -63,8 +67,18 @@ def test_forgetting_in_the_papers_form_raises_false_alarms() -> None:
     losses = rng.random((10, 300_000), np.float32) < 0.2
     found = {
         form: sum(
-            map(len, alarms_on(PageHinkleySpec(form=form), 10, 300_000, lambda s, n: losses[:, s : s + n]))
+            map(len, alarms_on(replace(PUBLISHED, form=form), 10, 300_000, lambda s, n: losses[:, s : s + n]))
         )
         for form in ("clipped", "paper")
     }
     assert found["paper"] > 2 * found["clipped"]
+
+
+@pytest.mark.parametrize(("rho", "most"), [(0.0, 3.0), (0.5, 1.0), (0.8, 1.0)])
+@pytest.mark.parametrize("p", [0.05, 0.2])
+def test_the_default_raises_few_false_alarms_however_losses_depend_on_one_another(p, rho, most) -> None:
+    """20 streams of 100,000 outcomes: at most so many alarms in each, on average (0 to 1.3 were found)."""
+    streams = [correlated(np.random.default_rng(seed), p, rho, 1, 100_000)[0] for seed in range(20)]
+    losses = np.stack(streams)
+    alarms = alarms_on(PageHinkleySpec(), 20, 100_000, lambda start, n: losses[:, start : start + n])
+    assert np.mean([len(found) for found in alarms]) <= most

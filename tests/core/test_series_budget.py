@@ -17,7 +17,7 @@ from streamwatch.core.metrics.series_budget import Cut, SeriesBudget, lines_of, 
 from streamwatch.core.metrics.table import is_needed
 from tests.edge.web.exposition import realistic
 
-FORGETTINGS = ("landmark", "fading:0.999", "sliding:1000", "adwin:0.002")
+FORGETTINGS = ("landmark", "fading:0.999", "sliding:1000", "adwin:0.05")
 MAIN = "fading:0.999"
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE

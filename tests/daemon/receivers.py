@@ -11,8 +11,9 @@ from typing import Any
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.outbox import Delivered, DeliveryResult
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
-from streamwatch.edge.receivers import EndpointSpec, Webhook
+from streamwatch.edge.receivers import EndpointSpec
 from streamwatch.edge.receivers.http import HttpReceiver
+from streamwatch.edge.receivers.webhook import Webhook
 from streamwatch.telemetry import (
     InternalEvent,
 )

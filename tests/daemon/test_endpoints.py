@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from streamwatch.daemon.deliveries import Deliveries
-from streamwatch.edge.receivers import EndpointSpec, Slack, Webhook
+from streamwatch.edge.receivers import EndpointSpec
 from streamwatch.edge.receivers.http import HttpReceiver
+from streamwatch.edge.receivers.slack import Slack
+from streamwatch.edge.receivers.webhook import Webhook
 from streamwatch.telemetry import (
     InternalEvent,
     NotificationFailed,

@@ -13,7 +13,7 @@ import yaml
 
 from streamwatch.core.alerting.notification import Severity
 from streamwatch.core.metrics.series import exposed
-from streamwatch.edge.receivers import Alertmanager
+from streamwatch.edge.receivers.alertmanager import Alertmanager
 from tests.contracts.families import every_family
 from tests.deploy.rules import DEPLOY, alerts, names_in, severities
 from tests.edge.receivers.notifications import firing

@@ -13,8 +13,7 @@ import pytest
 from aiohttp import web
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.edge.receivers import Alertmanager
-from streamwatch.edge.receivers.alertmanager import PATH
+from streamwatch.edge.receivers.alertmanager import PATH, Alertmanager
 from tests.deploy.prometheus_with_rules import prometheus_with_rules
 from tests.deploy.rules import DEPLOY
 from tests.edge.receivers.notifications import alarm, firing, part, resolved

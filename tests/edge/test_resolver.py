@@ -13,8 +13,9 @@ import pytest
 
 from streamwatch.core.alerting.outbox import Delivered, DeliveryResult, Failed
 from streamwatch.edge.outgoing import SystemResolver
-from streamwatch.edge.receivers import EndpointSpec, Slack
+from streamwatch.edge.receivers import EndpointSpec
 from streamwatch.edge.receivers.http import HttpReceiver
+from streamwatch.edge.receivers.slack import Slack
 from tests.edge.receivers.endpoint import endpoint, until
 from tests.edge.receivers.notifications import NOW_MS, firing
 

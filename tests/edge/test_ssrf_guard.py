@@ -9,8 +9,9 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from streamwatch.core.alerting.outbox import Delivered, Failed
 from streamwatch.edge.outgoing import refused
-from streamwatch.edge.receivers import EndpointSpec, Slack
+from streamwatch.edge.receivers import EndpointSpec
 from streamwatch.edge.receivers.http import HttpReceiver
+from streamwatch.edge.receivers.slack import Slack
 from tests.edge.receivers.endpoint import endpoint
 from tests.edge.receivers.notifications import NOW_MS, firing
 

@@ -8,6 +8,7 @@ to the clipped form at α = 1.
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -19,12 +20,18 @@ from streamwatch.core.specs import AdwinSpec, MonitorsSpec, PageHinkleySpec
 
 HERE = Path(__file__).parent
 
-WINDOWS = (AdwinSpec(0.002, 7), AdwinSpec(0.05, 7, 1), AdwinSpec(0.002, 5))
-PAGE_HINKLEY = (
-    PageHinkleySpec("both paper", form="paper", direction="both"),
-    PageHinkleySpec("2.5", 0.001, 2.5, 1.0),
-    PageHinkleySpec("2.5 paper", 0.001, 2.5, 1.0, form="paper"),
-    PageHinkleySpec("50", 0.005, 50.0, 1.0),
+WINDOWS = tuple(
+    AdwinSpec(delta, least, clock, "ignored")
+    for delta, least, clock in ((0.002, 7, 32), (0.05, 7, 1), (0.002, 5, 32))
+)
+PAGE_HINKLEY = tuple(
+    replace(spec, dependence="ignored")
+    for spec in (
+        PageHinkleySpec("both paper", threshold=50.0, form="paper", direction="both"),
+        PageHinkleySpec("2.5", 0.001, 2.5, 1.0),
+        PageHinkleySpec("2.5 paper", 0.001, 2.5, 1.0, form="paper"),
+        PageHinkleySpec("50", 0.005, 50.0, 1.0),
+    )
 )
 
 

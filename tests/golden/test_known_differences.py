@@ -8,6 +8,7 @@ Stream D1: 40,000 losses, Bernoulli .20 / .35 / .20 / .10. (Differences in measu
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +20,8 @@ from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import DetectorSpec, MonitorsSpec, PageHinkleySpec
 
 HERE = Path(__file__).parent
-PAPER = PageHinkleySpec(form="paper")
+CLIPPED = PageHinkleySpec(threshold=50.0, dependence="ignored")
+PAPER = replace(CLIPPED, form="paper")
 
 
 @cache
@@ -68,12 +70,12 @@ def test_moas_page_hinkley_sums_without_clipping() -> None:
 def test_clipped_the_statistic_is_never_below_moas_and_the_alarm_never_later() -> None:
     """An unclipped sum has first to climb out of what it sank into: 136 under 0 for a calm beginning."""
     sums, alarms = unclipped(losses(), 0.005, 50.0, 0.9999)
-    trace = traced(PageHinkleySpec(), PAPER)
+    trace = traced(CLIPPED, PAPER)
     first = trace.alarms[0].outcome
     assert 10_000 < first <= alarms[0]
     assert (trace.statistic[0, :first] >= sums[:first] - 1e-9).all()
     calm_then_wrong = [k % 10 == 0 for k in range(20_000)] + [k % 2 == 0 for k in range(5_000)]
-    ours = traced(PageHinkleySpec(), PAPER, loss=calm_then_wrong).alarms[0].outcome
+    ours = traced(CLIPPED, PAPER, loss=calm_then_wrong).alarms[0].outcome
     _, theirs = unclipped(np.array(calm_then_wrong, np.int32), 0.005, 50.0, 0.9999)
     assert 20_100 < ours < 20_200
     assert theirs[0] > ours + 50
@@ -95,7 +97,7 @@ def test_rivers_page_hinkley_keeps_its_minimum_while_its_sum_forgets(direction) 
             theirs.append(peer._max_decrease - peer._sum_decrease)
         if peer.drift_detected:
             alarms.append(step)
-    trace = traced(PageHinkleySpec(form="paper", direction=direction), PageHinkleySpec(direction=direction))
+    trace = traced(replace(PAPER, direction=direction), replace(CLIPPED, direction=direction))
     assert [a.outcome for a in trace.alarms if a.detector == 0] == alarms
     np.testing.assert_allclose(trace.statistic[0], theirs, rtol=1e-7, atol=1e-7)
     assert np.abs(trace.statistic[1] - theirs).max() > 1.0

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tests.core.estimators.kernel.twin_drifts import TwinDependence
 from tests.integration.elec2_stories import MODELS, Written
 
 
@@ -163,14 +164,19 @@ def measures(outcomes: list[tuple[str, str]], weights: np.ndarray) -> dict[str, 
 
 
 def page_hinkley_alarms(outcomes: list[tuple[str, str]]) -> int:
-    """Alarms at the defaults: Gama, Sebastião, Rodrigues 2009, §3.4.1, with the sum clipped at 0."""
+    """Alarms at the defaults: Gama, Sebastião, Rodrigues 2009, §3.4.1, with the sum clipped at 0.
+
+    λ is multiplied by the dispersion of the losses.
+    """
+    dependence = TwinDependence()
     alarms = n = errors = 0
     statistic = 0.0
     for truth, predicted in outcomes:
         loss = int(truth != predicted)
+        dependence.update(loss)
         n, errors = n + 1, errors + loss
         statistic = max(0.0, 0.9999 * statistic + loss - errors / n - 0.005)
-        if statistic > 50.0 and n >= 30:
+        if statistic > 40.0 * dependence.dispersion and n >= 30:
             alarms += 1
             n = errors = 0
             statistic = 0.0

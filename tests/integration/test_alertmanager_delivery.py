@@ -12,7 +12,8 @@ import pytest
 
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
-from streamwatch.edge.receivers import Alertmanager, EndpointSpec
+from streamwatch.edge.receivers import EndpointSpec
+from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.http import HttpReceiver
 from streamwatch.edge.receivers.texts import iso
 from tests.edge.receivers.endpoint import endpoint

@@ -65,6 +65,12 @@ def settings(servers: str, topics: Mapping[str, str]) -> dict[str, Any]:
         "join": {"horizon": f"{HORIZON}ms", "dedup_horizon": f"{DEDUP_ENTRIES}ms"},
         "monitors": {
             "series": "all",
+            "forgetting": [
+                "landmark",
+                "fading",
+                "sliding",
+                {"adwin": {"delta": 0.002, "dependence": "ignored"}},
+            ],
             "comparisons": [
                 {"champion": MODELS[0], "challengers": ["*"]},
                 {"pairs": [[MODELS[1], MODELS[2]]]},
@@ -176,14 +182,14 @@ def assert_estimates_equal(samples: Samples, model: str, outcomes: list[tuple[st
     for truth, predicted in outcomes:
         window.update(float(truth != predicted))
     width = int(window.get_width())
-    assert value(samples, "adwin_window_outcomes", model=model, forgetting="adwin:0.002") == width
+    assert value(samples, "adwin_window_outcomes", model=model, forgetting="adwin:0.002:ignored") == width
 
     ages = np.arange(n)[::-1]
     weights = {
         "landmark": np.ones(n),
         f"fading:{ALPHA}": ALPHA**ages,
         f"sliding:{SIZE}": (ages < SIZE).astype(float),
-        "adwin:0.002": (ages < width).astype(float),
+        "adwin:0.002:ignored": (ages < width).astype(float),
     }
     for forgetting, weight in weights.items():
         for name, expected in measures(outcomes, weight).items():

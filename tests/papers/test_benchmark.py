@@ -281,7 +281,7 @@ def test_a_part_is_written_between_its_marks():
 
 
 def test_the_published_page_has_every_part():
-    page.check(DOCS / "detector-benchmark.md", list(page.PARTS))
+    page.check(DOCS / "evidence" / "detector-benchmark.md", list(page.PARTS))
 
 
 @pytest.mark.parametrize("part", ["reproduced", "generated", "recorded"])

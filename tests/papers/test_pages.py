@@ -1,34 +1,40 @@
-"""docs/papers.md and docs/testbed.md: made from what the experiments wrote, with pictures that exist."""
+"""docs/papers.md, docs/testbed.md and the experiments' pages: each complete, with pictures that exist."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from docs.experiments.generate import DOCS, papers_page
+from docs.experiments.generate import DOCS, EVIDENCE, papers_page
 from streamwatch.papers.catalogue import KINDS as EXPERIMENTS
 from streamwatch.papers.streams.testbed import KINDS as STREAMS
 
 
-def test_the_page_of_the_papers_is_what_the_experiments_wrote():
+def test_the_index_of_the_papers_lists_the_experiments():
     assert (DOCS / "papers.md").read_text(encoding="utf-8") == papers_page()
 
 
-def test_every_experiment_and_every_stream_has_its_place():
-    papers, testbed = ((DOCS / name).read_text(encoding="utf-8") for name in ("papers.md", "testbed.md"))
-    for kind in EXPERIMENTS:
-        assert f"\n## {kind.title}\n" in papers
-        assert f"`python -m streamwatch.papers {kind.name}`" in papers
+def test_every_experiment_has_a_page_and_every_page_an_experiment():
+    assert {page.stem for page in EVIDENCE.iterdir()} == {kind.name for kind in EXPERIMENTS}
+
+
+@pytest.mark.parametrize("kind", EXPERIMENTS, ids=lambda kind: kind.name)
+def test_a_page_names_its_command_and_shows_its_pictures(kind):
+    page = (EVIDENCE / f"{kind.name}.md").read_text(encoding="utf-8")
+    assert f"\n# {kind.title}\n\n{kind.source}. `python -m streamwatch.papers {kind.name}`, seed " in page
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", page)
+    assert pictures
+    for picture in pictures:
+        assert (EVIDENCE / picture).is_file(), picture
+
+
+def test_every_stream_of_the_testbed_has_a_card_and_a_picture():
+    testbed = (DOCS / "testbed.md").read_text(encoding="utf-8")
     for stream in STREAMS:
         assert f"\n## {stream.name}\n" in testbed
         assert stream.drifts in testbed
-
-
-@pytest.mark.parametrize("page", ["papers.md", "testbed.md"])
-def test_every_picture_is_there(page):
-    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (DOCS / page).read_text(encoding="utf-8"))
-    assert len(pictures) >= 9
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", testbed)
+    assert len(pictures) >= len(STREAMS)
     for picture in pictures:
-        assert (DOCS / Path(picture)).is_file(), picture
+        assert (DOCS / picture).is_file(), picture

@@ -175,7 +175,7 @@ def test_everything_can_come_from_the_environment() -> None:
         ),
         (
             "{receivers: [{name: a, type: email}]}",
-            "alerts.receivers[0].type in streamwatch.yaml: expected one of webhook, alertmanager, slack, pagerduty, got 'email'",
+            f"alerts.receivers[0].type in streamwatch.yaml: expected one of {', '.join(KINDS)}, got 'email'",
         ),
         (
             f"{{receivers: [{{{HOOK}}}, {{{HOOK}}}]}}",

@@ -141,7 +141,7 @@ def test_probabilities_are_measured_under_the_chosen_forgettings_unless_switched
         "cohort_verdicts": False,
     }
     _, spec = specs.monitors_spec(read(tmp_path, chosen)).registers
-    assert spec == ProbabilitiesSpec(True, (0.9,), (), ((0.01, 5, 32),), 50, 16)
+    assert spec == ProbabilitiesSpec(True, (0.9,), (), ((0.01, 5, 32, "followed"),), 50, 16)
     off = {"probabilities": None, "cohort_verdicts": False}
     assert specs.monitors_spec(read(tmp_path, off)).registers == (LateLabelsSpec(),)
     with pytest.raises(SettingsError, match="max_auc_classes"):

@@ -52,9 +52,9 @@ class OpenHints:
         self._identity = identity
         self._kept: dict[str, KeptHint] = {}
         self.waiting = False
-        """Whether hints were found in a backlog that are to be told once it has been read."""
+        """Whether hints were found in a backlog that are to be notified once it has been read."""
         self.silenced = 0
-        """Times people ceased to be told: of one hint they may be told once each time."""
+        """Number of times that hints were turned off: ids of later notifications differ."""
 
     def review(
         self,
@@ -133,7 +133,7 @@ class OpenHints:
         self._kept = {each.model: each for each in kept}
 
     def _silence(self, now_ms: int) -> list[Notification]:
-        """Tell that what was told is over, and forget everything: nobody is told any more."""
+        """Resolve the notified hints, and drop all state, as hints are turned off."""
         told = [self._end(name, "stands_no_longer", now_ms) for name in self.open()]
         self.silenced += bool(self._kept)
         self._kept.clear()

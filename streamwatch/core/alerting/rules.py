@@ -64,7 +64,7 @@ class AlarmsSpec:
     digest_interval_ms: int = 600_000
     """While catching up goes on, a digest leaves this long after the first alarm in it."""
     incident_outcomes: int = 2_500
-    """Outcomes within which alarms of one model are of one change; chosen by `docs/incidents.md`."""
+    """Outcomes within which alarms of one model are of one change; chosen by `docs/evidence/incidents.md`."""
     digest_size: int = 20
     """Alarms, and pairs of model and detector, listed in a digest; all are counted."""
     retraining_after_ms: int | None = None

@@ -8,7 +8,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import TypeAlias, get_args
 
 from streamwatch.core.estimators.agreement import Floats, Totals
-from streamwatch.core.specs import DetectorSpec, Direction, DriftWeightedSpec, ForgettingSpec
+from streamwatch.core.specs import Dependence, DetectorSpec, Direction, DriftWeightedSpec, ForgettingSpec
 
 Scalar: TypeAlias = float | int | str
 
@@ -141,6 +141,13 @@ DELTA = Parameter(
     open_high=True,
     help="Lower values make fewer cuts and fewer alarms.",
 )
+DEPENDENCE = Parameter(
+    "dependence",
+    "dependence of losses",
+    choices=get_args(Dependence),
+    help="followed: as much stricter as the losses depend on earlier ones; ignored: as published, for "
+    "independent losses.",
+)
 ADWIN = (
     DELTA,
     Parameter(
@@ -154,6 +161,7 @@ ADWIN = (
     Parameter(
         "clock", "outcomes between checks", 1, 65_536, whole=True, help="Number of outcomes between checks."
     ),
+    DEPENDENCE,
 )
 DIRECTION = Parameter(
     "direction",

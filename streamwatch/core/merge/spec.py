@@ -20,7 +20,8 @@ class MergeSpec:
     max_hold_back_ms: int = 600_000
     max_held_bytes: int = 67_108_864
     max_held_records: int = 400_000
-    """Of one partition. Beside a topic at its end a backlog gets no further than this in `settle_ms`, and the
-    time of a fetch; more than a processor evaluates in that time are never held."""
+    """Most records of one partition that are held. A backlog is read no faster than so many records in
+    `settle_ms` and the time of a fetch while another topic is at its end, so it should be more than a
+    processor evaluates in that time."""
     records_per_turn: int = 16_384
-    """Records released at a time: some milliseconds."""
+    """Records that are released at a time; their evaluation takes some milliseconds."""

@@ -84,7 +84,7 @@ class Checkpoint:
     journal_outcomes
         Outcomes that the journal may hold before snapshots of models shorten it.
     made_under
-        Document of the settings that everything is made under; empty: none is kept.
+        Document of the settings under which everything is made; empty to keep none.
     """
 
     def __init__(
@@ -198,9 +198,9 @@ class Checkpoint:
         saved
             Contents of the last commit.
         monitors_of
-            Makes estimators under the settings of then.
+            Makes estimators under the settings of that commit.
         over
-            What begins anew beside estimators whose parameters have changed.
+            Models and estimators that begin anew beside those whose parameters have changed.
 
         Raises
         ------
@@ -283,7 +283,7 @@ class Checkpoint:
     def _refold(
         self, monitors: EstimatorSet, saved: RecoveredState, kept: Mapping[str, ModelCheckpoint]
     ) -> int:
-        """Snapshots, then what came after them."""
+        """Restore the snapshots, and evaluate the outcomes after them again."""
         for model, entry in kept.items():
             if entry.snapshot is not None:
                 with reading(f"the snapshot of model {model!r}"):
@@ -302,7 +302,10 @@ class Checkpoint:
     def _refold_pairs(
         self, monitors: EstimatorSet, saved: RecoveredState
     ) -> Iterator[tuple[int, Sequence[Outcome]]]:
-        """The comparisons' snapshot, then what came after it; entries that the next snapshot will cover."""
+        """Restore the comparisons' snapshot, and evaluate the outcomes after it again.
+
+        Yields the entries of the journal that the next snapshot will cover.
+        """
         comparisons = monitors.comparisons
         if comparisons is None:
             return
@@ -334,7 +337,7 @@ class Checkpoint:
 
 
 def _spec_before(document: bytes) -> MonitorsSpec:
-    """The settings the state was made under, without what this version does not have."""
+    """Decode the settings under which the state was made, without those that this version does not have."""
     try:
         return spec_of(document)[0]
     except DocumentError as error:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Name, Outcome, is_sampling, segments_of
+from streamwatch.core.jit import entry, without_refcount
 from streamwatch.core.join.durable.packed import (
     Column,
     PackedError,
@@ -31,7 +32,7 @@ from streamwatch.core.join.durable.packed import (
     values_within,
 )
 from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, SEGMENTS_FROM, OutcomeBatch, Pairs, moved
-from streamwatch.core.records import Records, joined
+from streamwatch.core.records import Records
 from streamwatch.core.scores import NO_LISTS, ScoreLists, joined_lists
 
 # Encoding of outcomes as one packed value: columns, and the names that numbers in them stand for.
@@ -59,6 +60,32 @@ _COLUMNS: Final = (
 )
 _DIFFERENCES: Final = 4
 """Number of columns of differences, after `_COLUMNS`."""
+_FIELDS: Final = (
+    *_COLUMNS,
+    "made",
+    "resolved_ms",
+    "after_event",
+    "behind",
+    "scores",
+    "sampling",
+    "last_class",
+)
+"""Rows of what `put_fields` writes."""
+(
+    _DELAY,
+    _MODEL,
+    _TRUE,
+    _PREDICTED,
+    _AT_PREDICTION,
+    _ASSUMED,
+    _MADE,
+    _RESOLVED,
+    _AFTER_EVENT,
+    _BEHIND,
+    _SCORES,
+    _SAMPLING,
+    _LAST_CLASS,
+) = range(len(_FIELDS))
 _CLASSES: Final = ("true_class", "predicted_class", "label_at_prediction")
 _ENCODER = msgspec.msgpack.Encoder()
 _ROWS = msgspec.msgpack.Decoder(list[Outcome])
@@ -82,52 +109,93 @@ class _Names(msgspec.Struct, array_like=True, omit_defaults=True):
 _NAMES = msgspec.msgpack.Decoder(_Names)
 
 
+@entry
+def put_fields(records: Any, columns: Any, start: int) -> None:
+    """Write outcomes into columns, which numpy would read from the records one field after the other.
+
+    Parameters
+    ----------
+    records
+        Dtype `OUTCOME`, (n,).
+    columns
+        int64 (`_FIELDS`, room), output. `after_event`: how long after `event_ms` an outcome was resolved;
+        `behind`: how far the prediction's own time lies behind its record's.
+    start
+        Place of the first outcome in the columns.
+    """
+    records, columns = without_refcount(records), without_refcount(columns)
+    for i in range(records.shape[0]):
+        o, at = records[i], start + i
+        after_event = o.resolved_ms - o.event_ms
+        columns[_DELAY, at] = o.delay_ms
+        columns[_MODEL, at] = o.model
+        columns[_TRUE, at] = o.true_class
+        columns[_PREDICTED, at] = o.predicted_class
+        columns[_AT_PREDICTION, at] = o.label_at_prediction
+        columns[_ASSUMED, at] = o.assumed
+        columns[_MADE, at] = o.made
+        columns[_RESOLVED, at] = o.resolved_ms
+        columns[_AFTER_EVENT, at] = after_event
+        columns[_BEHIND, at] = o.waited_ms - o.delay_ms - after_event
+        columns[_SCORES, at] = o.scores
+        columns[_SAMPLING, at] = o.sampling
+        columns[_LAST_CLASS, at] = o.last_class
+
+
+def warm_up_journal() -> None:
+    """Compile what writes outcomes, or load it, before it is needed."""
+    put_fields(np.zeros(0, OUTCOME), np.zeros((len(_FIELDS), 0), np.int64), 0)
+
+
 def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
     """Encode outcomes: as columns if they are an `OutcomeBatch`, else one by one."""
     batches = [part for part in parts if isinstance(part, OutcomeBatch)]
     if len(batches) < len(parts):
         return _ENCODER.encode([outcome for part in parts for outcome in part])
     models, classes, segments = CommonNames(), CommonNames(), CommonNames()
-    records = joined([batch.records for batch in batches])
+    fields = np.empty((len(_FIELDS), sum(map(len, batches))), np.int64)
     start = 0
     scored, scores = [np.zeros(0, np.int64)], [NO_LISTS]
-    for batch in _with_equal_names(batches, records):
-        some = records[start : start + len(batch)]
+    for stretch in _with_equal_names(batches):
+        batch, end = stretch[-1], start
+        for each in stretch:
+            put_fields(each.records, fields, end)
+            end += len(each)
+        some = fields[:, start:end]
         positions, own = batch.own_scores()
         scored.append(start + positions)
         scores.append(replace(own, classes=classes.of(own.classes, batch.classes)))
-        start += len(batch)
-        some["model"] = models.of(some["model"], batch.models)
-        for name in _CLASSES:
-            some[name] = classes.of(some[name], batch.classes)
-        some["last_class"] = classes.of(some["last_class"] - 1, batch.classes) + 1
-        numbers = batch.segment_numbers()
-        some["scores"] = -1 if numbers is None else segments.of(numbers, batch.segments)
-    made, steps = steps_within(records["model"], records["made"])
+        some[_MODEL] = models.of(some[_MODEL], batch.models)
+        for field in (_TRUE, _PREDICTED, _AT_PREDICTION):
+            some[field] = classes.of(some[field], batch.classes)
+        some[_LAST_CLASS] = classes.of(some[_LAST_CLASS] - 1, batch.classes) + 1
+        numbers = [number for each in stretch if (number := each.segment_numbers()) is not None]
+        some[_SCORES] = segments.of(np.concatenate(numbers), batch.segments) if numbers else -1
+        start = end
+    made, steps = steps_within(fields[_MODEL], fields[_MADE])
     pairs = _packed_pairs(batches, models, classes)
-    resolved_ms, first_ms = records["resolved_ms"], int(records["resolved_ms"][0])
+    resolved_ms, first_ms = fields[_RESOLVED], int(fields[_RESOLVED, 0])
     named = [models.names, classes.names, first_ms, made.tolist()]
-    sampled = bool(records["sampling"].any())
+    sampled = bool(fields[_SAMPLING].any())
     packed = pack_scores(np.concatenate(scored), joined_lists(scores))
     further = [segments.names, pairs, sampled, packed]
     while further and not further[-1]:
         further.pop()
     named += further
     names = _ENCODER.encode(named)
-    columns = [records[name].astype(np.int64) for name in _COLUMNS]
-    after_event = resolved_ms - records["event_ms"]
-    columns += [
+    columns = [
+        *fields[: len(_COLUMNS)],
         (steps + _WRAP // 2 & _WRAP - 1) - _WRAP // 2,
         np.diff(resolved_ms, prepend=first_ms),
-        after_event,
-        records["waited_ms"] - records["delay_ms"] - after_event,
+        fields[_AFTER_EVENT],
+        fields[_BEHIND],
     ]
     if segments.names:
-        columns.append(records["scores"].astype(np.int64))
+        columns.append(fields[_SCORES])
     if sampled:
-        columns.append(records["sampling"].astype(np.int64))
-    if records["last_class"].any():
-        columns.append(records["last_class"].astype(np.int64))
+        columns.append(fields[_SAMPLING])
+    if fields[_LAST_CLASS].any():
+        columns.append(fields[_LAST_CLASS])
     return _HEAD.pack(_MARK, len(names)) + names + pack_columns(columns)
 
 
@@ -264,7 +332,7 @@ class CommonNames:
         """Names by number; grows in place, so a number never stands for another name."""
         self._numbers: dict[str, int] = {}
 
-    def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
+    def of(self, column: NDArray[np.int32 | np.int64], names: Sequence[str]) -> NDArray[np.int32]:
         """Numbers here of numbers there; -1 stays what it is."""
         found = np.flatnonzero(np.bincount(column + 1, minlength=1)[1:])
         wanted = [names[number] for number in found.tolist()]
@@ -307,26 +375,17 @@ class CommonBatches:
         return OutcomeBatch(records, models.names, classes.names, scores, self._segments.names, pairs=pairs)
 
 
-def _with_equal_names(batches: Sequence[OutcomeBatch], records: NDArray[np.void]) -> Sequence[OutcomeBatch]:
-    """Put consecutive batches together whose numbers mean the same, without their pairs.
-
-    `records` are those of all batches, one after the other.
-    """
-    found: list[OutcomeBatch] = []
-    start = end = 0
+def _with_equal_names(batches: Sequence[OutcomeBatch]) -> Sequence[Sequence[OutcomeBatch]]:
+    """Put consecutive batches together whose numbers mean the same; those with scores stay alone."""
+    found: list[list[OutcomeBatch]] = []
     for batch in batches:
-        end += len(batch)
-        if found and found[-1].models is batch.models and found[-1].classes is batch.classes:
-            alike = found[-1].segments is batch.segments or not (batch.segments or found[-1].segments)
-            if alike and not (len(batch.scores) or len(found[-1].scores)):
-                found.pop()
-            else:
-                start = end - len(batch)
-        else:
-            start = end - len(batch)
-        found.append(
-            OutcomeBatch(records[start:end], batch.models, batch.classes, batch.scores, batch.segments)
-        )
+        last = found[-1][-1] if found else None
+        if last is not None and last.models is batch.models and last.classes is batch.classes:
+            alike = last.segments is batch.segments or not (batch.segments or last.segments)
+            if alike and not (len(batch.scores) or len(last.scores)):
+                found[-1].append(batch)
+                continue
+        found.append([batch])
     return found
 
 

@@ -28,15 +28,15 @@ class Batches:
     Parameters
     ----------
     topic, side, mapping
-        As of the decoder.
+        Those of the decoder.
     locations
-        Where each slot is found.
+        Location of each slot in a record.
     keys
-        What ids are known as, if not as they are.
+        How ids are changed before they are compared; None leaves them as they are.
     vocabulary
-        Numbers names; one of its own if None.
+        Numbers of names; a new one if None.
     folds
-        Which fold tests which id, if any may predict.
+        Scheme that tells which fold tests which id; None if no model predicts in folds.
     """
 
     def __init__(

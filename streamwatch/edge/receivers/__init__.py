@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from streamwatch.edge.receivers import alertmanager, pagerduty, slack, webhook
-from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.kind import (
     EndpointSpec,
     Format,
@@ -27,23 +26,16 @@ from streamwatch.edge.receivers.kind import (
     ReceiverOptions,
     Reminder,
 )
-from streamwatch.edge.receivers.pagerduty import PagerDuty
-from streamwatch.edge.receivers.slack import Slack
-from streamwatch.edge.receivers.webhook import Webhook
 
 __all__ = [
     "KINDS",
-    "Alertmanager",
     "EndpointSpec",
     "Format",
     "HttpRequestBody",
     "OwnKey",
-    "PagerDuty",
     "ReceiverKind",
     "ReceiverOptions",
     "Reminder",
-    "Slack",
-    "Webhook",
 ]
 
 KINDS: Mapping[str, ReceiverKind] = MappingProxyType(

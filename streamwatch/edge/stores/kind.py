@@ -61,7 +61,7 @@ class StateDamaged(StateRefused):
 
 @contextmanager
 def damage_named(directory: Path) -> Generator[None]:
-    """Say whose state it is that holds what commits do not write; raises StateDamaged."""
+    """Name the directory in errors about contents that no commit writes; raises StateDamaged."""
     try:
         yield
     except (ColdDamaged, PackedError) as error:

@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from streamwatch.edge.web.connections import CHUNK_BYTES, HttpLimits, Refused
 from streamwatch.edge.web.documents import Error
+from streamwatch.edge.web.ports import Query
 
 GZIP_FROM_BYTES = 1_000
 HEADERS: Mapping[str, str] = {
@@ -71,16 +72,16 @@ def _accepts_gzip(accept_encoding: str) -> bool:
     return False
 
 
-def asked_of(query: Mapping[str, str], request: web.Request) -> dict[str, str]:
+def asked_of(query: Sequence[Query], request: web.Request) -> dict[str, str]:
     """Values of the parameters a route understands; raises 400 for one that does not match its pattern."""
     asked: dict[str, str] = {}
-    for name, pattern in query.items():
-        value = request.query.get(name)
+    for parameter in query:
+        value = request.query.get(parameter.name)
         if value is None:
             continue
-        if not re.fullmatch(pattern, value, re.DOTALL):
-            raise web.HTTPBadRequest(reason=f"{name} must match {pattern}")
-        asked[name] = value
+        if not re.fullmatch(parameter.pattern, value, re.DOTALL):
+            raise web.HTTPBadRequest(reason=f"{parameter.name} must match {parameter.pattern}")
+        asked[parameter.name] = value
     return asked
 
 
@@ -117,9 +118,9 @@ class Buffers:
     limits
         How many bytes, and how long one body may take.
     refused
-        Told why a client was cut off.
+        Called with the reason for which a client was cut off.
     now
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(self, limits: HttpLimits, refused: Refused, now: Callable[[], float]) -> None:

@@ -152,9 +152,9 @@ class Connections:
     speak
         Makes the protocol that speaks HTTP on one connection.
     refused
-        Told why a client was cut off.
+        Called with the reason for which a client was cut off.
     now
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web.json_text import JSON
 
 
 class Health(Protocol):
@@ -25,31 +27,53 @@ class Health(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query parameter, which may be left out."""
+
+    name: str
+    pattern: str
+    """Pattern that its whole value must match; any other is answered with 400."""
+    schema: Mapping[str, Any]
+    """Schema of its value, as OpenAPI has it."""
+    about: str
+    """Description, without a full stop."""
+
+
+NAME: Mapping[str, Any] = {"type": "string", "minLength": 1, "maxLength": 128}
+"""Schema of a name in a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path and what is answered to GET: the server serves it, and the OpenAPI document describes it."""
+
+    path: str
+    """Path, with aiohttp's `{variables}`."""
+    about: str
+    """What is answered, in one line without a full stop."""
+    sends: str = ""
+    """Name of the type of the document (`documents.SENT`); empty for any other answer."""
+    tag: str = "overview"
+    query: tuple[Query, ...] = ()
+    media_types: tuple[str, ...] = (JSON,)
+    """Media types of the answer; the first unless the exporter chooses (`ChoosesMediaType`)."""
+    public: bool = False
+    """Whether it is served without a token; nothing with a number in it is."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Response headers beside, or instead of, those every answer carries."""
+    details: str = ""
+    """Description in more than a line."""
+    also: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Further statuses with the same document, each with its description."""
+
+
 class Exporter(Protocol):
     """One face of a report."""
 
     @property
-    def routes(self) -> Sequence[str]:
-        """Paths it answers, with aiohttp's `{variables}`."""
-        ...
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """Query parameters it understands, each with the pattern of its whole value."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Response headers beside, or instead of, those every answer carries."""
-        ...
-
-    @property
-    def public(self) -> bool:
-        """Tell whether it is served without a token; nothing with a number in it is."""
-        ...
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """Content type for a request's `Accept` header and what it asks for."""
+    def routes(self) -> Sequence[Route]:
+        """Paths it answers."""
         ...
 
     def render(
@@ -59,6 +83,15 @@ class Exporter(Protocol):
 
         Runs in a thread, one call at a time.
         """
+        ...
+
+
+@runtime_checkable
+class ChoosesMediaType(Protocol):
+    """An exporter whose answers have several media types."""
+
+    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
+        """Content type for a request's `Accept` header and what it asks for."""
         ...
 
 
@@ -74,7 +107,7 @@ class Stream(Protocol):
     """Stream of events for clients that keep listening."""
 
     @property
-    def route(self) -> str:
+    def route(self) -> Route:
         """Path it answers."""
         ...
 

@@ -26,7 +26,7 @@ from streamwatch.edge.web.connections import (
     advice,
 )
 from streamwatch.edge.web.documents import Alive, Ready
-from streamwatch.edge.web.ports import Exporter, Health, Observer, Stream
+from streamwatch.edge.web.ports import ChoosesMediaType, Exporter, Health, Observer, Route, Stream
 
 # Those who listen to the stream of events: a bounded number, none of them buffered for without bound.
 
@@ -128,6 +128,17 @@ class Listeners:
             listener.tell(None)
 
 
+ALIVE = Route(
+    "/healthz", "Whether the daemon lives: its event loop turns", "Alive", tag="daemon", public=True
+)
+READY = Route(
+    "/readyz",
+    "Whether state is open and partitions are assigned",
+    "Ready",
+    tag="daemon",
+    public=True,
+    also={"503": "Not ready, and why"},
+)
 STOP_SECONDS = 2.0
 MAX_WAITING = 64
 """Requests that may wait for the rendering thread; more are turned away with 503."""
@@ -163,7 +174,7 @@ class HttpServer:
     limits
         What clients may take of places, time and memory.
     refused
-        Told the reason each time a client was refused or cut off.
+        Called with the reason each time a client is refused or cut off.
     """
 
     def __init__(  # noqa: PLR0913 - what it serves, where, to whom, how much
@@ -269,14 +280,14 @@ class HttpServer:
     def _application(self) -> web.Application:
         app = web.Application(middlewares=[self._admission.take_place, errors_as_json, self._admission.check])
         app.on_response_prepare.append(add_headers)
-        app.router.add_get("/healthz", self._healthz)
-        app.router.add_get("/readyz", self._readyz)
+        app.router.add_get(ALIVE.path, self._healthz)
+        app.router.add_get(READY.path, self._readyz)
         if self._stream is not None:
-            app.router.add_get(self._stream.route, self._listen, allow_head=False)
+            app.router.add_get(self._stream.route.path, self._listen, allow_head=False)
         for exporter in self._exporters:
             for route in exporter.routes:
-                resource = app.router.add_get(route, partial(self._export, exporter)).resource
-                if exporter.public and resource is not None:
+                resource = app.router.add_get(route.path, partial(self._export, exporter, route)).resource
+                if route.public and resource is not None:
                     self._admission.make_public(resource.canonical)
         return app
 
@@ -294,14 +305,16 @@ class HttpServer:
         reasons = list(self._health.unready())
         return json_answer(503 if reasons else 200, Ready(not reasons, reasons, self._health.role))
 
-    async def _export(self, exporter: Exporter, request: web.Request) -> web.StreamResponse:
+    async def _export(self, exporter: Exporter, route: Route, request: web.Request) -> web.StreamResponse:
         if self._waiting >= MAX_WAITING:
             raise web.HTTPServiceUnavailable(
                 reason="too many requests are waiting", headers={"Retry-After": "1"}
             )
         path = dict(request.match_info)
-        asked = path | asked_of(exporter.query, request)
-        media_type = exporter.media_type(request.headers.get("Accept", ""), asked)
+        asked = path | asked_of(route.query, request)
+        media_type = route.media_types[0]
+        if isinstance(exporter, ChoosesMediaType):
+            media_type = exporter.media_type(request.headers.get("Accept", ""), asked)
         accept_encoding = request.headers.get("Accept-Encoding", "")
 
         def render(report: Report | None, live: Sequence[Family]) -> _Bodies:
@@ -321,7 +334,7 @@ class HttpServer:
         if body is None:
             raise web.HTTPNotFound(reason=f"no such {' or '.join(path) or 'page'}")
         answer = web.StreamResponse(
-            headers={"Content-Type": media_type, "Vary": "Accept, Accept-Encoding", **exporter.headers}
+            headers={"Content-Type": media_type, "Vary": "Accept, Accept-Encoding", **route.headers}
         )
         if compressed is not None:
             answer.headers["Content-Encoding"] = "gzip"

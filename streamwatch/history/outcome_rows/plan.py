@@ -1,4 +1,4 @@
-"""Whether the rows of a CSV file can be read in columns, by its header and the mappings; and as what."""
+"""Plan of reading the rows of a CSV file in columns, made of its header and the mappings."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class RowPlan:
 
     header: Sequence[str]
     roles: NDArray[np.int64]
-    """Shape (columns,)."""
+    """Role of each column, shape (columns,)."""
     model: str | None
-    """Of all rows; None where a column tells."""
+    """Model of all rows; None if a column has it."""
     unit: int
-    """Of times."""
+    """Unit of times."""
 
 
 def plan_of(header: Sequence[str], topics: Mapping[str, RecordedTopic]) -> RowPlan | None:

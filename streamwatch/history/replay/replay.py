@@ -173,9 +173,9 @@ class ReplaySpec:
     trace, trace_comparisons
         CSV files to write, of every outcome and of every pair of outcomes, or None.
     seen
-        Told all outcomes in the order in which they are evaluated, or None.
+        Called with all outcomes in the order in which they are evaluated; None for nobody.
     look
-        Told how many outcomes were evaluated, and asked for nothing, or None; it may ask for all estimates.
+        Called with the number of outcomes evaluated, and a way to ask for all estimates; None for nobody.
     """
 
     sources: Sequence[str | Path]

@@ -1,4 +1,4 @@
-"""docs/detector-benchmark.md: each part of the benchmark between two marks, which the command writes anew."""
+"""docs/evidence/detector-benchmark.md: each part between two marks, which the command writes anew."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from streamwatch.core.estimators.detectors import KINDS
-from streamwatch.core.specs import DetectorSpec
+from streamwatch.core.specs import AdwinDriftSpec, DetectorSpec, PageHinkleySpec
 from streamwatch.history.tuning.promise import table_of
 from streamwatch.papers.detection.streams import Losses
 
@@ -30,6 +30,15 @@ class Candidate:
 def defaults() -> tuple[DetectorSpec, ...]:
     """Every kind of detector as settings have it that name it alone."""
     return tuple(kind.spec() for kind in KINDS)
+
+
+def published() -> tuple[DetectorSpec, ...]:
+    """Every kind as it was published: made for independent losses, whatever it is given."""
+    as_printed: dict[str, DetectorSpec] = {
+        "page_hinkley": PageHinkleySpec(threshold=50.0, dependence="ignored"),
+        "adwin": AdwinDriftSpec(delta=0.002, dependence="ignored"),
+    }
+    return tuple(as_printed.get(spec.name, spec) for spec in defaults())
 
 
 def own_alarms(specs: Sequence[DetectorSpec], losses: Losses) -> list[Alarms]:

@@ -123,5 +123,9 @@ KIND = Experiment(
     "detectors",
     "Detectors where changes are known",
     "Missed changes, time to detect and between false alarms: Gustafsson 2000, §1.4",
+    (
+        "On independent losses, most of the daemon's detectors raise hardly a false alarm at their "
+        "defaults and find nearly every change; KSWIN finds few."
+    ),
     run,
 )

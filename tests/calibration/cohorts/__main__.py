@@ -1,4 +1,4 @@
-"""Calibrate verdicts by cohorts: run worlds, keep the figures, put the tables into `docs/late-labels.md`.
+"""Calibrate verdicts by cohorts: run worlds, keep the figures, write docs/evidence/verdicts-by-cohorts.md.
 
 python -m tests.calibration.cohorts [--runs 200] [--only WORDS] [--tables]
 """
@@ -16,7 +16,7 @@ from tests.calibration.cohorts.scenes import AHEAD, CHANGES, EVERY, HELD, NOT_HE
 from tests.calibration.cohorts.worlds import World
 
 KEPT = Path(__file__).parent / "figures.json"
-PAGE = Path(__file__).parents[3] / "docs" / "late-labels.md"
+PAGE = Path(__file__).parents[3] / "docs" / "evidence" / "verdicts-by-cohorts.md"
 JUDGES: dict[str, Judge] = {"rule": judge_by_rule}
 Rows = dict[str, dict[str, object]]
 

@@ -15,7 +15,7 @@ from tests.calibration.sampled.figures import figures_of
 from tests.calibration.sampled.worlds import ONES
 
 KEPT = Path(__file__).parent / "figures.json"
-PAGE = Path(__file__).parents[3] / "docs" / "sampled-labels.md"
+PAGE = Path(__file__).parents[3] / "docs" / "evidence" / "sampled-labels.md"
 START, END = "<!-- sampled labels: simulated -->\n", "<!-- end -->"
 Rows = dict[str, dict[str, object]]
 

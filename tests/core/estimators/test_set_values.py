@@ -107,13 +107,13 @@ def test_a_trace_has_the_columns_of_the_default_settings_by_name():
         "kappa:landmark",
         "kappa_majority:sliding:1000",
         "kappa_persistent:landmark",
-        "kappa_plus:adwin:0.002",
+        "kappa_plus:adwin:0.05",
         "mcc:fading:0.999",
-        "adwin_window_outcomes:adwin:0.002",
+        "adwin_window_outcomes:adwin:0.05",
         "baseline_accuracy_ratio:persistent:landmark",
         "effective_sample_size:landmark",
         "accuracy_bound_ratio:hoeffding:fading:0.999",
-        "accuracy_bound_ratio:chernoff_upper:adwin:0.002",
+        "accuracy_bound_ratio:chernoff_upper:adwin:0.05",
         "kappa_zscore:sliding:1000",
         "drift_weighted_accuracy_ratio",
         "detector_statistic:page_hinkley",
@@ -125,4 +125,4 @@ def test_a_trace_has_the_columns_of_the_default_settings_by_name():
     first = dict(zip(trace.columns, trace.rows[0], strict=True))
     assert first["kappa:landmark"] is None
     assert first["alarm:page_hinkley"] == 0
-    assert first["adwin_window_outcomes:adwin:0.002"] == 1
+    assert first["adwin_window_outcomes:adwin:0.05"] == 1

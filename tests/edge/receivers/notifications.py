@@ -48,8 +48,9 @@ def judged_by_cohorts(
     verdict: Literal[-1, 0, 1] = -1,
     status: Literal["early", "confirmed", "retracted", ""] = "early",
     opponent: str = "majority",
+    **limits: int,
 ) -> Alarm:
-    judgement = Judgement(opponent, verdict, 4_000, NOW_MS - 60_000, basis="cohorts", status=status)
+    judgement = Judgement(opponent, verdict, 4_000, NOW_MS - 60_000, basis="cohorts", status=status, **limits)
     return alarm("fraud-v3", "verdict", before=-1.0, after=float(verdict), judgement=judgement)
 
 

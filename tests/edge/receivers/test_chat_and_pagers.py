@@ -11,8 +11,12 @@ import pytest
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.edge.receivers import Alertmanager, HttpRequestBody, PagerDuty, Slack, Webhook
+from streamwatch.edge.receivers import HttpRequestBody
+from streamwatch.edge.receivers.alertmanager import Alertmanager
+from streamwatch.edge.receivers.pagerduty import PagerDuty
+from streamwatch.edge.receivers.slack import Slack
 from streamwatch.edge.receivers.texts import description, iso, link, title
+from streamwatch.edge.receivers.webhook import Webhook
 from tests.edge.receivers.notifications import NOW_MS, alarm, digest, firing, judged, part, resolved, updated
 
 

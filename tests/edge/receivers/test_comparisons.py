@@ -9,9 +9,13 @@ import msgspec
 import pytest
 
 from streamwatch.core.alerting.notification import Notification, ToldComparison
-from streamwatch.edge.receivers import Alertmanager, EndpointSpec, HttpRequestBody, PagerDuty, Slack, Webhook
+from streamwatch.edge.receivers import EndpointSpec, HttpRequestBody
+from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.http import HttpReceiver
+from streamwatch.edge.receivers.pagerduty import PagerDuty
+from streamwatch.edge.receivers.slack import Slack
 from streamwatch.edge.receivers.texts import description, iso, link, title
+from streamwatch.edge.receivers.webhook import Webhook
 from tests.edge.receivers.notifications import NOW_MS, firing
 
 

@@ -10,10 +10,13 @@ import pytest
 
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
-from streamwatch.edge.receivers import Alertmanager, EndpointSpec, PagerDuty, Slack, Webhook
+from streamwatch.edge.receivers import EndpointSpec
+from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.http import HttpReceiver
+from streamwatch.edge.receivers.pagerduty import PagerDuty
+from streamwatch.edge.receivers.slack import Slack
 from streamwatch.edge.receivers.texts import description, title
-from streamwatch.edge.receivers.webhook import MAX_BYTES
+from streamwatch.edge.receivers.webhook import MAX_BYTES, Webhook
 from tests.edge.receivers.notifications import NOW_MS, firing, judged, part
 
 KEY = b"thirty-two bytes nobody may read"

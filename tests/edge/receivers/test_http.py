@@ -12,8 +12,10 @@ import trustme
 from aiohttp import web
 
 from streamwatch.core.alerting.outbox import Delivered, DeliveryResult, Failed, Gone, Refused
-from streamwatch.edge.receivers import Alertmanager, EndpointSpec, Slack
+from streamwatch.edge.receivers import EndpointSpec
+from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.http import HttpReceiver, meaning, result_of, seconds_of
+from streamwatch.edge.receivers.slack import Slack
 from tests.edge.receivers.endpoint import endpoint
 from tests.edge.receivers.notifications import NOW_MS, alarm, digest, firing, part, resolved, updated
 

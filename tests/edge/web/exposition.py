@@ -95,7 +95,7 @@ def families_of(
     """These metrics with plausible numbers and every combination of label values."""
     values: dict[str, list[str]] = {
         "model": [f"model-{m}" for m in range(models)],
-        "forgetting": ["landmark", "fading:0.999", "sliding:1000", "adwin:0.002"],
+        "forgetting": ["landmark", "fading:0.999", "sliding:1000", "adwin:0.05"],
         "detector": ["page_hinkley", "adwin"],
         "baseline": [b.name for b in BASELINES],
         "bound": [b.name for b in BOUNDS],

@@ -52,6 +52,8 @@ def test_worse_is_shown_with_the_opponent_that_it_is_about(opponent: str) -> Non
             opponent=opponent,
             status="early",
             since_timestamp_seconds=2_000.0,
+            earliest_timestamp_seconds=1_000.0,
+            latest_timestamp_seconds=3_000.0,
         )
     )
     lead = {"persistent_at_prediction": -0.1, "majority": -0.2}[opponent]
@@ -60,6 +62,8 @@ def test_worse_is_shown_with_the_opponent_that_it_is_about(opponent: str) -> Non
         "verdict_opponent": opponent,
         "verdict_status": "early",
         "verdict_since_timestamp_seconds": 2_000.0,
+        "verdict_earliest_timestamp_seconds": 1_000.0,
+        "verdict_latest_timestamp_seconds": 3_000.0,
         "verdict_age_seconds": 60.0,
         "lead": lead,
         "lead_lower": lead - 0.02,
@@ -208,4 +212,5 @@ def test_only_models_with_evidence_among_so_many_are_listed_as_worse() -> None:
 
 @pytest.mark.parametrize("value", ["0", "1", "0.0", "x", "1e-3", ""])
 def test_a_share_of_false_ones_is_a_decimal_between_0_and_1(value: str) -> None:
-    assert re.fullmatch(WorseExporter.query["share"], value) is None
+    ((share,),) = (route.query for route in WorseExporter.routes)
+    assert re.fullmatch(share.pattern, value) is None

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from streamwatch.assembly.http import build_server
+from streamwatch.assembly.http import ROUTES, build_server
 from streamwatch.core.estimators.names import Batch, Classes, Slice
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.late_labels.register import LateLabels, LateLabelsSpec
@@ -29,7 +29,7 @@ from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.predictions.label_delays.register import LabelDelays
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.core.predictions.sampled_labels.register import SampledLabels
-from streamwatch.edge.web.openapi import document
+from streamwatch.edge.web.openapi import document, path_of
 from streamwatch.settings.http import HttpSection
 from streamwatch.telemetry import Telemetry
 from tests.edge.web.exposition import realistic
@@ -37,7 +37,7 @@ from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, Model, alarm, report
 from tests.edge.web.test_trouble import changed_verdict, with_open_alarm
 from tests.layouts import DEFAULT, TINY
 
-DESCRIBED = document()
+DESCRIBED = document(ROUTES)
 
 
 def late_labels() -> object:
@@ -240,9 +240,11 @@ def test_every_query_parameter_is_described_and_nothing_else() -> None:
     server = build_server(section, FakeHealth(), Telemetry(level="error"))
     for exporter in server._exporters:
         for route in exporter.routes:
-            path = re.sub(r"\{(\w+):[^}]*\}", r"{\1}", route)
+            path = path_of(route)
             parameters = DESCRIBED["paths"][path]["get"].get("parameters", [])
-            assert {p["name"] for p in parameters if p.get("in") == "query"} == set(exporter.query), path
+            assert {p["name"] for p in parameters if p.get("in") == "query"} == {
+                query.name for query in route.query
+            }, path
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from streamwatch.telemetry import SeriesDropped, Telemetry
 from tests.edge.web.exposition import FORMATS, PLAIN, PUBLISHED_MS, realistic, report
 from tests.edge.web.http_faces import FakeHealth, serving
 
-FORGETTINGS = ("landmark", "fading:0.999", "sliding:1000", "adwin:0.002")
+FORGETTINGS = ("landmark", "fading:0.999", "sliding:1000", "adwin:0.05")
 LIVE = FakeHealth().families()
 LIVE_SERIES = sum(map(lines_of, LIVE))
 

@@ -18,6 +18,7 @@ from yarl import URL
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.connections import ListenError
 from streamwatch.edge.web.page import StatusPage
+from streamwatch.edge.web.ports import Route
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.edge.web.server import MAX_WAITING, STOP_SECONDS, HttpServer
@@ -47,19 +48,12 @@ class FakeHealth:
 class SlowExporter:
     """Takes until it is let go."""
 
-    routes: Sequence[str] = ("/slow",)
-    query: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {}
-    public = False
+    routes: Sequence[Route] = (Route("/slow", "Slow", media_types=("text/plain",)),)
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.let_go = asyncio.Event()
         self.rendering = asyncio.Event()
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        del accept, asked
-        return "text/plain"
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]

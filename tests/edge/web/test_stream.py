@@ -13,6 +13,7 @@ import pytest
 
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web import server as listeners
+from streamwatch.edge.web.routes.stream import NewsStream
 from streamwatch.edge.web.server import STOP_SECONDS, HttpServer
 from tests.cpu_budget import OwnTime
 from tests.edge.web.http_faces import FakeHealth, Model, alarm, report_of, serving
@@ -106,7 +107,7 @@ async def test_alarms_are_told_once_even_when_old_ones_are_forgotten(listen: Lis
 class CountedStream:
     """Counts how often it renders; what it tells may be large."""
 
-    route = "/api/v1/stream"
+    route = NewsStream.route
 
     def __init__(self, size: int = 0) -> None:
         self.renderings = 0

@@ -58,7 +58,7 @@ DETECTORS = ("page_hinkley", "ewma")
 PROMISE = 50_000.0
 LENGTH = 40_000_000
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "tune.md"
-ROWS = PAGE.parents[1] / "experiments" / "parts" / "promises.json"
+ROWS = Path(__file__).with_name("promises.json")
 HEADING = "\n## Promised and achieved\n\n"
 MARK = "<!-- promises: made by `python -m tests.history.tuning.promises --write` -->\n"
 

@@ -53,7 +53,7 @@ def _early_hint_stands(facts: Facts) -> Iterator[Finding]:
 
 
 def _changed(details: Mapping[str, object]) -> str:
-    """What differs, as far as it is told."""
+    """Describe what differs, as far as the details have it."""
     hint = detail_at(details, "early_hints", "hint")
     more, name = detail_at(hint, "more"), detail_at(hint, "class")
     if not isinstance(more, bool) or not isinstance(name, str | None):

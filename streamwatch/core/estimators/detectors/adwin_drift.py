@@ -66,14 +66,14 @@ def show(m, parameters, statistic, threshold, alarms, warned, t):  # noqa: ARG00
         p = parameters.adwin_drift[j]
         window = parameters.windows[p.window]
         w = m.windows[p.window]
-        best, limit = shown_split(w, window.delta, window.min_subwindow)
+        best, limit = shown_split(w, window)
         statistic[p.detector, t] = best
         threshold[p.detector, t] = limit
         alarms[p.detector, t] = m.adwin_drift[j].alarms
 
 
 def _window(spec: AdwinDriftSpec) -> AdwinSpec:
-    return AdwinSpec(spec.delta, spec.min_subwindow, spec.clock)
+    return AdwinSpec(spec.delta, spec.min_subwindow, spec.clock, spec.dependence)
 
 
 def _row(spec: AdwinDriftSpec, detector: int, index_of: Callable[[AdwinSpec], int]) -> tuple[object, ...]:

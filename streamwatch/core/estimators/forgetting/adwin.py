@@ -1,5 +1,8 @@
 """ADWIN (Bifet, Gavaldà 2007; Bifet et al. 2015, §6, as MOA and river implement it), over a 0/1 loss.
 
+The published bound is for independent losses. Where `dependence` is followed, the numbers of outcomes in it
+are divided by the dispersion φ of the losses (`dependence`); where it is ignored, φ = 1.
+
 A window holds outcomes in buckets of 2^row, at most 5 per row: with the sixth, the two oldest are merged into
 the next row. At every `clock`-th outcome, if the window holds more than 10, every split between two buckets
 is tested, and the oldest bucket is dropped as long as the means differ at some split (`cut_threshold`).
@@ -17,6 +20,7 @@ from math import log, sqrt
 
 import numpy as np
 
+from streamwatch.core.estimators.dependence import DEPENDENCE, count_loss, dispersion_of
 from streamwatch.core.estimators.forgetting.mechanisms import forget_oldest
 from streamwatch.core.estimators.memory import (
     AGREED,
@@ -62,15 +66,16 @@ WINDOW = np.dtype(
         ("threshold", "f8"),
         ("before", "f8"),  # mean loss of the outcomes dropped, and of those kept, at the last cut
         ("after", "f8"),
+        ("dependence", DEPENDENCE, (1,)),  # of the losses, where it is followed
         ("rows", "i8"),  # number of rows in use
         ("buckets", "i4", (ROWS + 1,)),  # number of buckets per row
         ("losses", "i4", (ROWS, PER_ROW + 1)),  # losses per bucket, oldest first
         ("blocks", "i4", (ROWS - FIRST_BLOCK_ROW, PER_ROW + 1)),  # slot of the block of each large bucket
     ]
 )
-SMALL_WINDOW_BYTES = 512
+SMALL_WINDOW_BYTES = 640
 """Bytes at the start of a window's record that a check of up to a few thousand outcomes accesses."""
-PARAMETERS = np.dtype([("delta", "f8"), ("min_subwindow", "i8"), ("clock", "i8")])
+PARAMETERS = np.dtype([("delta", "f8"), ("min_subwindow", "i8"), ("clock", "i8"), ("follows", "i8")])
 
 
 @hot
@@ -80,13 +85,13 @@ def confidence(width, delta):
 
 
 @hot
-def cut_threshold(n0, n1, variance, d):
-    """ε = √(2 m σ² d) + ⅔ d m with m = 1/(n0−4) + 1/(n1−4): the means of two sub-windows differ beyond it.
+def cut_threshold(n0, n1, variance, d, dispersion):
+    """ε = √(2 m σ² d) + ⅔ d m with m = φ/(n0−4) + φ/(n1−4): the means of two sub-windows differ beyond it.
 
     σ² is the variance p(1−p) of the whole window. The 4 is the original's min_subwindow − 1; as in MOA, it
-    stays whatever `min_subwindow` is.
+    stays whatever `min_subwindow` is. φ is 1 in the original.
     """
-    m = 1.0 / (n0 - 4.0) + 1.0 / (n1 - 4.0)
+    m = (1.0 / (n0 - 4.0) + 1.0 / (n1 - 4.0)) * dispersion
     return sqrt(2.0 * m * variance * d) + 2.0 / 3.0 * d * m
 
 
@@ -103,16 +108,16 @@ def bucketed(w):
 
 
 @inner
-def must_cut(w, n, losses, delta, min_subwindow):
+def must_cut(w, n, losses, delta, min_subwindow, dispersion):
     """Tell whether the means on the two sides of some split differ by more than `cut_threshold`.
 
-    A cheaper necessary condition, without divisions or roots, is tested first: since m ≥ 1/n0 + 1/n1 = n/(n0
-    n1), a cut implies (n·losses0 − n0·losses)² > 2 σ² d n · n0 n1.
+    A cheaper necessary condition, without divisions or roots, is tested first: since m ≥ φ/n0 + φ/n1 = φn/(n0
+    n1), a cut implies (n·losses0 − n0·losses)² > 2 φ σ² d n · n0 n1.
     """
     p = losses / n
     variance = p * (1.0 - p)
     d = confidence(float(n), delta)
-    bound = 2.0 * variance * d * n * (1.0 - 1e-9)
+    bound = 2.0 * variance * d * n * dispersion * (1.0 - 1e-9)
     n0 = 0.0
     losses0 = 0.0
     for r in range(w.rows - 1, -1, -1):
@@ -123,13 +128,13 @@ def must_cut(w, n, losses, delta, min_subwindow):
             difference = n * losses0 - n0 * losses
             if difference * difference > bound * n0 * n1 and n0 >= min_subwindow and n1 >= min_subwindow:
                 gap = abs(losses0 / n0 - (losses - losses0) / n1)
-                if gap > cut_threshold(n0, n1, variance, d):
+                if gap > cut_threshold(n0, n1, variance, d, dispersion):
                     return True
     return False
 
 
 @inner
-def nearest_split(w, n, losses, delta, min_subwindow):
+def nearest_split(w, n, losses, delta, min_subwindow, dispersion):
     """Compute (|Δμ|, ε) of the split with the largest |Δμ|/ε; NaN if no split has two long enough sides."""
     statistic = np.nan
     threshold = np.nan
@@ -148,7 +153,7 @@ def nearest_split(w, n, losses, delta, min_subwindow):
             n1 = n - n0
             if n0 >= min_subwindow and n1 >= min_subwindow:
                 gap = abs(losses0 / n0 - (losses - losses0) / n1)
-                epsilon = cut_threshold(n0, n1, variance, d)
+                epsilon = cut_threshold(n0, n1, variance, d, dispersion)
                 if gap > best * epsilon:
                     best = gap / epsilon
                     statistic = gap
@@ -157,12 +162,19 @@ def nearest_split(w, n, losses, delta, min_subwindow):
 
 
 @inner
-def shown_split(w, delta, min_subwindow):
+def shown_split(w, parameters):
     """`nearest_split` as of the last check, before its cut if it cut; constant until the next check."""
     if w.threshold > 0.0:
         return w.statistic, w.threshold
     n, losses = bucketed(w)
-    return nearest_split(w, n, losses, delta, min_subwindow)
+    dispersion = followed(w, parameters)
+    return nearest_split(w, n, losses, parameters.delta, parameters.min_subwindow, dispersion)
+
+
+@hot
+def followed(w, parameters):
+    """Dispersion of the losses by which a window is stricter: 1 where their dependence is ignored."""
+    return dispersion_of(w.dependence[0]) if parameters.follows else 1.0
 
 
 @hot
@@ -280,14 +292,18 @@ def drop_oldest(m, w, column, class_counts, rings, row, blocks, allocator):
 
 
 @inner
-def enter_pending(m, w, pending, column, class_counts, rings, row, blocks, allocator):
-    """Put the outcomes since the last check into buckets of one each, oldest first, merging full rows."""
+def enter_pending(m, w, pending, follows, column, class_counts, rings, row, blocks, allocator):
+    """Put the outcomes since the last check into buckets of one each, oldest first, merging full rows.
+
+    Where `follows`, they count for the dispersion as well.
+    """
     size = rings.shape[1]
     position = position_of(m.head, pending - 1, size)
     for _ in range(pending):
-        w.losses[0, w.buckets[0]] = true_class_of(rings[row, position]) != predicted_class_of(
-            rings[row, position]
-        )
+        missed = int(true_class_of(rings[row, position]) != predicted_class_of(rings[row, position]))
+        w.losses[0, w.buckets[0]] = missed
+        if follows:
+            count_loss(w.dependence[0], missed)
         w.buckets[0] += 1
         w.rows = max(w.rows, 1)
         position = after(position, size)
@@ -310,7 +326,8 @@ def check(m, j, column, parameters, class_counts, rings, row, blocks, allocator)
     drift was declared.
     """
     w = m.windows[j]
-    enter_pending(m, w, m.pending[j], column, class_counts, rings, row, blocks, allocator)
+    follows = parameters.follows
+    enter_pending(m, w, m.pending[j], follows, column, class_counts, rings, row, blocks, allocator)
     m.pending[j] = 0
     w.statistic = np.nan
     w.threshold = 0.0
@@ -318,11 +335,12 @@ def check(m, j, column, parameters, class_counts, rings, row, blocks, allocator)
     losses = n - m.totals[HITS, column]
     delta = parameters.delta
     least = parameters.min_subwindow
-    if n <= GRACE or not must_cut(w, n, losses, delta, least):
+    dispersion = followed(w, parameters)
+    if n <= GRACE or not must_cut(w, n, losses, delta, least, dispersion):
         return False
-    w.statistic, w.threshold = nearest_split(w, n, losses, delta, least)
+    w.statistic, w.threshold = nearest_split(w, n, losses, delta, least, dispersion)
     kept, kept_losses = n, losses
-    while kept > 1.0 and must_cut(w, kept, kept_losses, delta, least):
+    while kept > 1.0 and must_cut(w, kept, kept_losses, delta, least, dispersion):
         drop_oldest(m, w, column, class_counts, rings, row, blocks, allocator)
         kept = m.totals[N, column]
         kept_losses = kept - m.totals[HITS, column]

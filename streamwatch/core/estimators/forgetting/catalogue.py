@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamwatch.core.estimators.entries import ADWIN, DELTA, LEAST_ALPHA, Entry, Parameter
+from streamwatch.core.estimators.entries import ADWIN, DELTA, DEPENDENCE, LEAST_ALPHA, Entry, Parameter
 from streamwatch.core.specs import AdwinSpec, DriftWeightedSpec, FadingSpec, LandmarkSpec, SlidingSpec
 
 MECHANISMS: tuple[Entry, ...] = (
@@ -49,8 +49,8 @@ MECHANISMS: tuple[Entry, ...] = (
         "adwin",
         AdwinSpec,
         "remembers a window of the loss that shrinks when its two ends differ; all measures share it",
-        "cut if |μ0-μ1| > √(2mσ²d) + ⅔dm, d = ln(2 ln W/δ), m = 1/(n0-4) + 1/(n1-4)",
-        "Bifet, Gavaldà 2007; Bifet et al. 2015, §6",
+        "cut if |μ0-μ1| > √(2mσ²d) + ⅔dm, d = ln(2 ln W/δ), m = φ/(n0-4) + φ/(n1-4) (φ: dispersion)",
+        "Bifet, Gavaldà 2007; Bifet et al. 2015, §6 (φ = 1)",
         "O(1) per outcome, O(log W) per check; O(K log W) numbers per model",
         ADWIN,
     ),
@@ -74,6 +74,7 @@ DRIFT_WEIGHTINGS: tuple[Entry, ...] = (
                 help="Average weight of outcomes after a drift. Without a drift, an outcome has weight 1.",
             ),
             DELTA,
+            DEPENDENCE,
             Parameter(
                 "drift_signal",
                 "drift signal",

@@ -21,6 +21,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.estimators.dependence import DEPENDENCE, count_loss, dispersion_of
 from streamwatch.core.estimators.forgetting.adwin import GRACE, PER_ROW, ROWS, declared_now, must_cut
 from streamwatch.core.jit import hot, inner
 
@@ -155,6 +156,7 @@ SIGNAL = np.dtype(
         ("bits", "i8"),  # values since the last check, the newest in the lowest bit
         ("n", "i8"),  # values in buckets
         ("ones", "i8"),
+        ("dependence", DEPENDENCE, (1,)),  # of the values, where it is followed
         ("rows", "i8"),  # number of rows in use
         ("buckets", "i4", (ROWS + 1,)),  # number of buckets per row
         ("losses", "i4", (ROWS, PER_ROW + 1)),  # ones per bucket, oldest first (named as in `adwin.WINDOW`)
@@ -167,7 +169,7 @@ LABEL_DRIFT = np.dtype(
         ("signals", SIGNAL, (SIGNALS,)),
     ]
 )
-LABEL_DRIFT_PARAMETERS = np.dtype([("delta", "f8")])
+LABEL_DRIFT_PARAMETERS = np.dtype([("delta", "f8"), ("follows", "i8")])
 
 
 @inner
@@ -210,52 +212,58 @@ def enter(s, value):
 
 
 @inner
-def check(s, delta):
+def check(s, delta, follows):
     """Enter the waiting values, drop the oldest bucket while some split must be cut.
 
     Return whether any was.
     """
     for k in range(s.waiting - 1, -1, -1):
-        enter(s, (s.bits >> k) & 1)
+        value = int((s.bits >> k) & 1)
+        enter(s, value)
+        if follows:
+            count_loss(s.dependence[0], value)
     s.waiting = 0
     s.bits = 0
     cut = False
-    while s.n > (1 if cut else GRACE) and must_cut(s, float(s.n), float(s.ones), delta, MIN_SUBWINDOW):
+    dispersion = dispersion_of(s.dependence[0]) if follows else 1.0
+    while s.n > (1 if cut else GRACE) and must_cut(
+        s, float(s.n), float(s.ones), delta, MIN_SUBWINDOW, dispersion
+    ):
         drop_oldest(s)
         cut = True
     return cut
 
 
 @hot
-def take(d, k, value, delta, outcome):
+def take(d, k, value, delta, follows, outcome):
     """Add a value to signal k, and return whether a new drift was declared."""
     s = d.signals[k]
     s.bits = (s.bits << 1) | value
     s.waiting += 1
-    if s.waiting < CLOCK or not check(s, delta) or outcome - s.n <= d.last_drift:
+    if s.waiting < CLOCK or not check(s, delta, follows) or outcome - s.n <= d.last_drift:
         return False
     d.last_drift = outcome
     return True
 
 
 @inner
-def watch_labels(d, delta, outcome, true_class, repeat):
+def watch_labels(d, p, outcome, true_class, repeat):
     """Add the label of a model's outcome to the signals, and return whether a new drift was declared.
 
     The first outcome has no previous label to repeat. A class is monitored from its first label on.
     """
-    share = delta / SIGNALS
+    share = p.delta / SIGNALS
     declared = False
     if outcome > 1:
-        declared |= take(d, 0, int(repeat), share, outcome)
+        declared |= take(d, 0, int(repeat), share, p.follows, outcome)
     for k in range(CLASSES):
         if d.followed[k] == 0:
             d.followed[k] = true_class + 1
         if d.followed[k] == true_class + 1:
-            declared |= take(d, 1 + k, 1, share, outcome)
+            declared |= take(d, 1 + k, 1, share, p.follows, outcome)
             for later in range(k + 1, CLASSES):
                 if d.followed[later] > 0:
-                    declared |= take(d, 1 + later, 0, share, outcome)
+                    declared |= take(d, 1 + later, 0, share, p.follows, outcome)
             break
-        declared |= take(d, 1 + k, 0, share, outcome)
+        declared |= take(d, 1 + k, 0, share, p.follows, outcome)
     return declared

@@ -130,7 +130,7 @@ def learn(
         for j in range(len(m.drift_weighted)):
             restart_at_rise(m, row, j, p.drift_weighted[j])
     for k in range(len(m.label_drift)):
-        if watch_labels(m.label_drift[k], p.label_drift[k].delta, m.outcomes, true_class, repeat):
+        if watch_labels(m.label_drift[k], p.label_drift[k], m.outcomes, true_class, repeat):
             for j in range(len(m.drift_weighted)):
                 if p.drift_weighted[j].signal == LABELS and p.drift_weighted[j].window == k:
                     restart(m.drift_weighted[j], 1)

@@ -127,12 +127,17 @@ def check(
 
 def window_of(drift_weighted: DriftWeightedSpec) -> AdwinSpec:
     """ADWIN window of the loss whose drifts restart a drift-weighted accuracy; not used for `labels`."""
-    return AdwinSpec(delta=drift_weighted.delta)
+    return AdwinSpec(delta=drift_weighted.delta, dependence=drift_weighted.dependence)
 
 
-def label_drifts_of(drift_weightings: Sequence[DriftWeightedSpec]) -> tuple[float, ...]:
-    """Confidences δ of the label drifts that weightings need; equal ones are shared."""
-    return tuple(dict.fromkeys(w.delta for w in drift_weightings if w.drift_signal == "labels"))
+def label_drifts_of(drift_weightings: Sequence[DriftWeightedSpec]) -> tuple[tuple[float, bool], ...]:
+    """Confidence δ of label drifts that weightings need, and whether they follow dependence; each once."""
+    return tuple(dict.fromkeys(label_drift_of(w) for w in drift_weightings if w.drift_signal == "labels"))
+
+
+def label_drift_of(drift_weighted: DriftWeightedSpec) -> tuple[float, bool]:
+    """Confidence δ, and whether dependence is followed."""
+    return drift_weighted.delta, drift_weighted.dependence == "followed"
 
 
 def windows_of(spec: MonitorsSpec) -> tuple[AdwinSpec, ...]:
@@ -279,14 +284,15 @@ def parameter_rows(
     row["fading"]["alpha"] = [f.alpha for f in fading]
     row["sliding"]["size"] = [s.size for s in sliding]
     for j, w in enumerate(windows):
-        row["windows"][:, j] = (w.delta, w.min_subwindow, w.clock)
+        row["windows"][:, j] = (w.delta, w.min_subwindow, w.clock, w.dependence == "followed")
     for j, drift_weighted in enumerate(spec.drift_weighted):
         labels = drift_weighted.drift_signal == "labels"
         watched = label_drifts_of(spec.drift_weighted) if labels else windows
-        window = watched.index(drift_weighted.delta if labels else window_of(drift_weighted))
+        window = watched.index(label_drift_of(drift_weighted) if labels else window_of(drift_weighted))
         signal = SIGNALS[drift_weighted.drift_signal]
         row["drift_weighted"][0, j] = (drift_weighted.w_avg, drift_weighted.alpha, signal, window, NOBODY)
-    row["label_drift"]["delta"] = label_drifts_of(spec.drift_weighted)
+    for j, watched_labels in enumerate(label_drifts_of(spec.drift_weighted)):
+        row["label_drift"][:, j] = watched_labels
     if (watched := watched_of(spec)) is not None:
         row["recovery"] = recovery_parameters(watched.alpha, spec.confidence_delta, spec.verdict_outcomes)
     for kind, by_group in detectors.items():

@@ -233,7 +233,7 @@ _SCALARS: Final = np.dtype(
     [
         ("pending", "i8"),  # outcomes since the last check
         *((name, WINDOW[name]) for name in ("large", "last_drift", "kept")),
-        *((name, WINDOW[name]) for name in ("statistic", "threshold", "before", "after")),
+        *((name, WINDOW[name]) for name in ("statistic", "threshold", "before", "after", "dependence")),
         ("rows", "i8"),
     ]
 )
@@ -386,8 +386,8 @@ def record_names(spec: MonitorsSpec, detector_row: int = 0) -> Iterator[tuple[st
         alike = (d for d in detectors if isinstance(d, kind.spec))
         for j, detector in enumerate(alike):
             yield fingerprint(kind.name, detector, kind.state, kind.version), kind.name, j
-    for j, delta in enumerate(label_drifts_of(spec.drift_weighted)):
-        yield fingerprint("label_drift", delta, LABEL_DRIFT, VERSION), "label_drift", j
+    for j, watched in enumerate(label_drifts_of(spec.drift_weighted)):
+        yield fingerprint("label_drift", watched, LABEL_DRIFT, VERSION), "label_drift", j
     for j, drift_weighted in enumerate(spec.drift_weighted):
         yield fingerprint("drift_weighted", drift_weighted, WEIGHTING, VERSION), "drift_weighted", j
     if watched_of(spec) is not None:

@@ -81,13 +81,14 @@ class WaitingRows(NamedTuple):
 
 
 class DedupRows(NamedTuple):
-    """Dedup entries of one generation, as columns of equal length; -1 stands for no name."""
+    """Dedup entries of one generation: what is stored of `ENTRY`, as columns of equal length."""
 
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
     model: NDArray[np.int64]
     predicted_class: NDArray[np.int64]
-    true_class: NDArray[np.int64]
+    true_or_scores: NDArray[np.int64]
+    """True class; -1 without a label."""
     state: NDArray[np.int64]
 
 
@@ -234,10 +235,8 @@ def unpack_times(timed: Column, offset_ms: Column, from_ms: Column) -> NDArray[n
 
 def pack_dedup(entries: Records) -> bytes:
     """Pack dedup entries (`ENTRY`) of one generation."""
-    names = ("model", "predicted_class", "true_or_scores", "state")
-    return pack_columns(
-        (entries["low"], entries["high"], *(entries[name].astype(np.int64) for name in names))
-    )
+    low, high, *numbers = DedupRows._fields
+    return pack_columns((entries[low], entries[high], *(entries[name].astype(np.int64) for name in numbers)))
 
 
 def unpack_dedup(value: bytes) -> DedupRows:
@@ -248,7 +247,7 @@ def unpack_dedup(value: bytes) -> DedupRows:
     PackedError
         If it cannot be such a result.
     """
-    low, high, *rest = unpack_columns(value, 6)
+    low, high, *rest = unpack_columns(value, len(DedupRows._fields))
     rows = DedupRows(*_digests(low, high), *map(_signed, rest))
     _require(rows.state, RESOLVED, OVER_LIMIT, "states of dedup entries")
     return rows
@@ -502,7 +501,7 @@ _RADIX: Final = 2**16
 
 
 def steps_within(
-    groups: NDArray[np.int32], values: NDArray[Any]
+    groups: NDArray[np.int32 | np.int64], values: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Split values into the first of each group and the differences within groups.
 
@@ -540,7 +539,7 @@ def values_within(
     return values
 
 
-def _by_group(groups: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _by_group(groups: NDArray[np.int32 | np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Positions ordered by group, and a mask, in that order, of each group's first one."""
     few = int(groups.max(initial=-1)) < _RADIX
     order = np.argsort(groups.astype(np.uint16) if few else groups, kind="stable")

@@ -359,9 +359,9 @@ def fill_dedup(
         for _, value in dedup_values:
             rows = unpack_dedup(value)
             part = entries[start : start + len(rows.low)]
-            part["low"], part["high"], part["model"] = rows.low, rows.high, rows.model
-            part["predicted_class"], part["true_or_scores"] = rows.predicted_class, rows.true_class
-            part["state"], part["label_at_prediction"] = rows.state, -1
+            for name, column in zip(rows._fields, rows, strict=True):
+                part[name] = column
+            part["label_at_prediction"] = -1
             part["earlier_or_generation"] = generation & NUMBERS
             start += len(part)
         entries["later"][first:start] = np.arange(first + 1, start + 1)

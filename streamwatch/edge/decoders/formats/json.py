@@ -103,13 +103,13 @@ class JsonDecoder:
     side
         What the topic carries; `both` needs a `kind` rule in the mapping.
     mapping
-        Where each field lives.
+        Locations of the fields.
     keys
-        What valid ids are known as from here on (as keys of a state on disk), if not as they are.
+        How valid ids are changed before they are compared and stored; None leaves them as they are.
     vocabulary
-        Numbers the names in batches; one for all topics of a sequence.
+        Numbers of the names in batches; one for all topics of a sequence.
     folds
-        Which fold tests which id; without it, predictions with a fold are invalid.
+        Scheme that tells which fold tests which id; without it, predictions with a fold are invalid.
 
     Raises
     ------
@@ -233,7 +233,7 @@ def _reason(value: bytes) -> str:
 
 
 def _refuse(_value: bytes) -> NoReturn:
-    """Stands in for a strict reader where paths overlap."""
+    """Refuse every value: there is no strict reader where paths overlap."""
     raise AttributeError
 
 

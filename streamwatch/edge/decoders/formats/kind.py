@@ -1,4 +1,4 @@
-"""What a format exports: its name, the settings that are its own, and how a topic's decoder is built."""
+"""Kind of a format: its name, its own settings, and how a topic's decoder is built."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class DecoderSpec:
     side: Side
     mapping: TopicMapping
     keys: IdKeys | None = None
-    """What valid ids are known as, if not as they are."""
+    """How valid ids are changed before they are compared and stored; None leaves them as they are."""
     vocabulary: Vocabulary | None = None
-    """Numbers the names in batches; one for all topics of a sequence."""
+    """Numbers of the names in batches; one for all topics of a sequence."""
     folds: Scheme | None = None
-    """Which fold tests which id; without it, predictions with a fold are invalid."""
+    """Scheme that tells which fold tests which id; without it, predictions with a fold are invalid."""
     mappings: tuple[SidedMapping, ...] = ()
-    """Of a topic that has several mappings; `mapping` then is not looked at."""
+    """Mappings of a topic that has several; `mapping` is then not used."""
     envelope: EnvelopeKind | None = None
-    """What values are wrapped in."""
+    """Envelope of the values."""
     texts: tuple[TextRule, ...] = ()
     """Texts in values that hold more."""
 
@@ -54,13 +54,13 @@ class DecoderSpec:
 
     @property
     def wanted(self) -> Wanted:
-        """Parts of a value that are looked at: of what is in an envelope, or in texts, all."""
+        """Parts of a value that mappings read; all of it in an envelope or in texts."""
         whole = self.envelope is not None or bool(self.texts)
         return EVERYTHING if whole else wanted_of(self.mapping, self.mappings)
 
     @property
     def any_value(self) -> bool:
-        """Tell whether a value may be a text or a number: somebody looks at the value itself."""
+        """Tell whether a value may be a text or a number, as a mapping reads the value itself."""
         mappings = [each.mapping for each in self.mappings] or [self.mapping]
         places = [*(place for each in mappings for place in all_places(each))]
         itself = any(InValue(()) in parts_of(parse_places(place)) for place in places)
@@ -77,7 +77,7 @@ def decoder_spec(  # noqa: PLR0913, PLR0917 - what a topic is described by
     folds: Scheme | None = None,
     texts: tuple[TextRule, ...] = (),
 ) -> DecoderSpec:
-    """Describe a topic by all of its mappings: as one of one mapping wherever that says the same."""
+    """Describe a topic by its mappings, by a single one if it has the same effect."""
     first = mappings[0].mapping
     is_one = len(mappings) == 1 or (
         len(mappings) == len({each.side for each in mappings})

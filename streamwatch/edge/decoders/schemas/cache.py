@@ -53,7 +53,7 @@ WAIT_SECONDS: Final = 0.25
 SAID_SECONDS: Final = 1.0
 """Time after which it is said that a schema is waited for."""
 FORGOTTEN_SECONDS: Final = 10.0
-"""Time after which nobody waits any more for a schema that nobody asked for."""
+"""Time after which a schema that no record has needed is no longer waited for."""
 AT_ONCE: Final = 8
 """Schemas that are fetched side by side."""
 _MOST_TOLD: Final = 300
@@ -111,11 +111,11 @@ class SchemaCache:
     Parameters
     ----------
     registry
-        Asked for schemas.
+        Registry of the schemas.
     emit
-        Where internal events go.
+        Receives internal events.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class SchemaCache:
         return f"schema {said.ref} of the registry at {self._registry.host} is being fetched or compiled"
 
     def reader(self, wanted: SchemaRequest) -> ValueReader | str:
-        """The reader of a schema that `fetch` had at hand, or the reason why its records are invalid."""
+        """Return the reader of a schema that `fetch` loaded, or the reason why its records are invalid."""
         match self._entries.get(wanted):
             case _Ready(reader):
                 return reader
@@ -179,7 +179,7 @@ class SchemaCache:
         return entry is None or (isinstance(entry, _Refusal) and entry.until <= self._monotonic())
 
     async def fetch(self, wanted: Collection[SchemaRequest], *, wait: bool = True) -> bool:
-        """Have readers of these; whether they are all at hand now, after a moment at most.
+        """Load readers, waiting a moment at most; return whether all are there.
 
         What is not is being fetched, or will be once the registry may be asked again.
         """
@@ -206,7 +206,7 @@ class SchemaCache:
         return True
 
     async def close(self) -> None:
-        """Give up what is being fetched, and leave."""
+        """Cancel what is being fetched, and close the registry."""
         for task in self._fetching.values():
             task.cancel()
         await asyncio.gather(*self._fetching.values(), return_exceptions=True)
@@ -402,5 +402,5 @@ class TopicSchemas:
         )
 
     async def close(self) -> None:
-        """Give up what is being fetched, and leave."""
+        """Cancel what is being fetched, and close the registry."""
         await self._cache.close()

@@ -1,4 +1,4 @@
-"""What is done beside reading, in tasks of its own so that it never delays a poll."""
+"""Tasks beside reading: listing topics and committing positions, so that neither delays a poll."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ class Fresh(NamedTuple):
 
 
 class BackgroundTasks:
-    """Lists topics now and then, for changes and as a sign of life; commits durable positions for lag tools.
+    """Lists topics at intervals, to find changes and to see that brokers answer, and commits positions.
+
+    Positions are committed for tools that show lag.
 
     Parameters
     ----------
     spec
-        How often, and how long to wait.
+        Intervals and timeouts.
     health
-        Told of every listing that was answered.
+        Notes every listing that was answered.
     group
-        Commits, and sees whether anybody else does.
+        Consumer group to which positions are committed.
     emit
-        Where internal events go.
+        Receives internal events.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(
@@ -57,18 +59,21 @@ class BackgroundTasks:
         self._durable: tuple[Mapping[Partition, int], str] | None = None
 
     def begin(self) -> None:
-        """A new connection was opened and has just listed the topics; what the last one yet says is void."""
+        """Begin with a new connection, which has just listed the topics; drop a listing of the one before."""
         if not self._idle("list"):
             self._tasks.pop("list").cancel()
         self._fresh = None
         self._due["list"] = self._monotonic() + self._spec.metadata_refresh_ms / 1_000
 
     def durable(self, positions: Mapping[Partition, int], text: str) -> None:
-        """These are to be committed when it is time, unless later ones come before."""
+        """Set the positions to commit next, with the text of their metadata."""
         self._durable = positions, text
 
     def tend(self, connection: Connection, *, suspect: bool) -> Fresh | None:
-        """Start what is due, a listing at once after change signals; the listing that has come in, if any."""
+        """Start what is due, and return the listing that has arrived since the last call; None without one.
+
+        With `suspect`, after signals of a change, a listing is due at once.
+        """
         now, spec = self._monotonic(), self._spec
         if now >= self._due["list"] or suspect:
             self._begin_listing(connection)
@@ -79,7 +84,10 @@ class BackgroundTasks:
         return fresh
 
     def listen(self, connection: Connection) -> None:
-        """List topics if nothing was heard for long: all partitions are held, or brokers away; ask which."""
+        """List topics if brokers have been silent for long, to tell silence from brokers that are away.
+
+        They are silent, too, while all partitions are paused.
+        """
         if self._health.silent_ms > self._spec.alive_ms / 2:
             self._begin_listing(connection)
 
@@ -104,7 +112,7 @@ class BackgroundTasks:
         try:
             listing = await connection.listing()
         except CONNECTION_ERRORS:
-            # No sign of life, which is all it says. The next attempt is not at once.
+            # Nothing follows but that there was no answer. The next attempt waits a little.
             await asyncio.sleep(self._spec.alive_ms / 4_000)
             return
         self._fresh = Fresh(listing, change_signals)

@@ -261,7 +261,7 @@ class BrokerHealth:
     emit
         Where internal events go.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(

@@ -196,7 +196,7 @@ class DeadLetterTopic:
     topic
         Name of the topic, which has to exist.
     emit
-        Told of what is delayed or dropped.
+        Receives internal events about records that are delayed or dropped.
     give_up_seconds
         Time a `flush` takes at most.
     connect

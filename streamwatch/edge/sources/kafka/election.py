@@ -59,11 +59,11 @@ class Election:
     spec
         Group and topic.
     candidacy
-        Told what happens.
+        Receives internal events.
     changed
         Called after each such event.
     clock
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(

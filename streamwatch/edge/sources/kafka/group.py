@@ -1,10 +1,10 @@
-"""Was the consumer group last used by this state, and is it used by anybody else? Its advisory offsets tell.
+"""Comparison of the state with the consumer group: whether another state or consumer uses the group.
 
-They carry the name of the state that committed them. A daemon looks before it commits: where another state's
-name has come after its own, another daemon commits to the same group. Consumers that subscribe are members of
-the group, and brokers then refuse commits of one that is none.
+The offsets committed to the group carry the name of the state that committed them. A daemon reads them before
+it commits: if another state's name has come after its own, another daemon commits to the same group.
+Consumers that subscribe are members of the group, and brokers then refuse commits of one that is none.
 
-Without a group nothing outside the state directory remembers: one that was lost or restored goes unnoticed.
+Without a group, nothing outside the state directory tells that the directory was lost or restored.
 """
 
 from __future__ import annotations
@@ -122,20 +122,20 @@ def of_members(group: str, members: Sequence[str] = ()) -> Foreign:
 
 
 class Group:
-    """Asks the group before anything is committed to it, and now and then whether it is this state's alone.
+    """Commits positions to the consumer group, and checks that no other state or consumer uses it.
 
     Parameters
     ----------
     spec
-        Names the group, if there is one.
+        Settings, with the name of the group.
     mark
-        This state's mark.
+        Gives the text that names this state and its last commit.
     losses
-        Told if the group was last used by another state; may refuse.
+        Counts a group that another state has used, and refuses it with `on_data_loss: fail`.
     emit
-        Told if the group could not be asked.
+        Receives internal events.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(
@@ -157,12 +157,12 @@ class Group:
         self._told: set[str] = set()
 
     async def commit(self, connection: Connection, positions: Mapping[Partition, int], text: str) -> None:
-        """Leave positions and this state's mark in the group, and see whether anybody else does.
+        """Commit positions with the text that names this state, and check whether anybody else commits.
 
         Raises
         ------
         LogLost
-            Somebody does, and `on_data_loss` is `fail`.
+            Another state or consumer uses the group, and `on_data_loss` is `fail`.
         """
         if self._committed and self._monotonic() >= self._look_at:
             self._look_at = self._monotonic() + self._spec.metadata_refresh_ms / 1_000

@@ -46,7 +46,7 @@ class PartitionPositions:
     topics
         Those that are read.
     losses
-        Told what was lost; may refuse.
+        Counts what was lost, and refuses it with `on_data_loss: fail`.
     emit
         Where internal events go.
     wall
@@ -269,7 +269,7 @@ class PartitionStatus:
     grace_ms
         A partition is caught up only by a fetch newer than this.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(self, health: BrokerHealth, grace_ms: float, monotonic: Callable[[], float]) -> None:

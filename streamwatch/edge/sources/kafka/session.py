@@ -24,7 +24,7 @@ class Session:
     topics
         Those that have to exist.
     health
-        Told of failures and of each new connection.
+        Notes failures and new connections.
     settle
         Makes a new connection read from where reading stands.
     jitter

@@ -90,7 +90,7 @@ class TokenProvider(AbstractTokenProvider):
     extensions
         Sent to brokers beside each token.
     monotonic
-        Seconds that never go back.
+        Monotonic clock in seconds.
     """
 
     def __init__(

@@ -12,6 +12,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web.ports import Route
 
 _TYPES = {
     "css": "text/css; charset=utf-8",
@@ -25,19 +26,26 @@ _INDEX = "index.html"
 _DOCS = "docs.html"
 
 
+_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+}
+
+
+def _route(path: str, about: str, media_type: str = "text/html") -> Route:
+    return Route(path, about, tag="page", media_types=(media_type,), public=True, headers=_HEADERS)
+
+
+PAGE = (_route("/", "The status page"), _route("/page/{file:.+}", "A part of the status page", "*/*"))
+DOCS = (_route("/docs", "This description as a page"),)
+
+
 class StatusPage:
     """`/`, or `/docs`, and what they load."""
 
-    query: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {
-        "Content-Security-Policy": (
-            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-            "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        )
-    }
-    public = True
-
-    def __init__(self, first: str = _INDEX, routes: Sequence[str] = ("/", "/page/{file:.+}")) -> None:
+    def __init__(self, first: str = _INDEX, routes: Sequence[Route] = PAGE) -> None:
         self.routes = routes
         self._first = first
         self._files = dict(_read(files("streamwatch.edge.web.page").joinpath("files")))
@@ -57,7 +65,7 @@ class StatusPage:
 
 def docs_page() -> StatusPage:
     """`/docs`: the OpenAPI document, as a page."""
-    return StatusPage(_DOCS, ("/docs",))
+    return StatusPage(_DOCS, DOCS)
 
 
 def _read(folder: Traversable, prefix: str = "") -> list[tuple[str, bytes]]:

@@ -15,21 +15,16 @@ from collections.abc import Mapping, Sequence
 
 from streamwatch.core.estimators.catalogue import listed
 from streamwatch.core.metrics.series import Family, Report
-from streamwatch.edge.web.json_text import JSON, encode
+from streamwatch.edge.web.json_text import encode
+from streamwatch.edge.web.ports import Route
 
 
 class CatalogueExporter:
     """`/api/v1/catalogue`."""
 
-    routes: Sequence[str] = ("/api/v1/catalogue",)
-    query: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {}
-    public = False
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
+    routes: Sequence[Route] = (
+        Route("/api/v1/catalogue", "What is computed, by which formula and from whom", "Listed", "models"),
+    )
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]

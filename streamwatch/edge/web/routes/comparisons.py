@@ -28,8 +28,8 @@ from typing import Any, cast
 
 from streamwatch.core.metrics.series import Family, Histogram, Report
 from streamwatch.edge.web.documents import Comparison, Comparisons, ComparisonVerdict, Folds
-from streamwatch.edge.web.json_text import JSON, encode, number
-from streamwatch.edge.web.ports import named
+from streamwatch.edge.web.json_text import encode, number
+from streamwatch.edge.web.ports import Query, Route, named
 from streamwatch.edge.web.routes.json_api import COMPARISON_NAMES, VERDICTS
 from streamwatch.edge.web.routes.overview import main_forgetting
 
@@ -52,15 +52,11 @@ _JUDGED = (
 class ComparisonsExporter:
     """`/api/v1/comparisons`."""
 
-    routes: Sequence[str] = ("/api/v1/comparisons",)
-    query: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {}
-    public = False
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
+    routes: Sequence[Route] = (
+        Route(
+            "/api/v1/comparisons", "Every comparison of two models on the same ids", "Comparisons", "models"
+        ),
+    )
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
@@ -79,15 +75,14 @@ class ComparisonVerdictExporter:
     Names are percent-encoded; 404 for two models that are not compared.
     """
 
-    routes: Sequence[str] = ("/api/v1/comparisons/{champion}/{challenger}/verdict",)
-    query: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {}
-    public = False
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
+    routes: Sequence[Route] = (
+        Route(
+            "/api/v1/comparisons/{champion}/{challenger}/verdict",
+            "One comparison, for who decides whether the challenger takes the champion's place",
+            "ComparisonVerdict",
+            "models",
+        ),
+    )
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
@@ -189,15 +184,22 @@ def _order(document: Mapping[str, object]) -> tuple[str, float, str]:
 class FoldsExporter:
     """`/api/v1/folds`: tests over folds."""
 
-    routes: Sequence[str] = ("/api/v1/folds",)
-    query: Mapping[str, str] = {"forgetting": ".{1,64}"}
-    headers: Mapping[str, str] = {}
-    public = False
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
+    routes: Sequence[Route] = (
+        Route(
+            "/api/v1/folds",
+            "Models that predict in folds, compared over them at the last report",
+            "Folds",
+            "models",
+            (
+                Query(
+                    "forgetting",
+                    ".{1,64}",
+                    {"type": "string", "minLength": 1, "maxLength": 64},
+                    "Accuracies under this forgetting; the first that fades, else the first, without it",
+                ),
+            ),
+        ),
+    )
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]

@@ -33,8 +33,8 @@ from streamwatch.core.estimators.past import HOUR_S, Stretches, merged, tiers
 from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Report, Sample
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web.documents import ComparedPoints, ComparisonHistory, History, Line, Lines, Past
-from streamwatch.edge.web.json_text import JSON, encode
-from streamwatch.edge.web.ports import named
+from streamwatch.edge.web.json_text import encode
+from streamwatch.edge.web.ports import Query, Route, named
 from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
 from streamwatch.edge.web.routes.json_api import names_of
 from streamwatch.edge.web.routes.overview import LOWER, UPPER, main_forgetting
@@ -76,24 +76,32 @@ class Frame:
     """Model x column; NaN where undefined. Frames of before a column was known have fewer columns."""
 
 
+SINCE = Query(
+    "since",
+    r"[0-9]{1,12}(\.[0-9]{1,9})?",
+    {"type": "number", "minimum": 0},
+    "Only points after this time (seconds since 1970)",
+)
+
+
 class HistoryExporter:
     """Observes reports and answers for one model at a time; both in the rendering thread."""
 
-    routes: Sequence[str] = ("/api/v1/models/{model:.+}/history",)
-    query: Mapping[str, str] = {"since": r"[0-9]{1,12}(\.[0-9]{1,9})?"}
-    headers: Mapping[str, str] = {}
-    public = False
+    routes: Sequence[Route] = (
+        Route(
+            "/api/v1/models/{model:.+}/history",
+            "The recent past of one model, as kept in memory: at most 600 points",
+            "History",
+            "models",
+            (SINCE,),
+        ),
+    )
 
     def __init__(self, max_values: int = MAX_VALUES, tier_points: int = TIER_POINTS) -> None:
         self._tiers = tuple(Tier(s, max_values // len(TIER_SECONDS), tier_points) for s in TIER_SECONDS)
         self._columns: dict[Column, int] = {}
         self._forgetting: str | None = None
         self._classes: dict[str, None] = {}
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
 
     def observe(self, report: Report) -> None:
         """Keep the report where a tier is due."""
@@ -298,19 +306,19 @@ _BETWEEN = "\x1f"
 class ComparisonHistoryExporter:
     """Observes reports and answers for one champion at a time; both in the rendering thread."""
 
-    routes: Sequence[str] = ("/api/v1/comparisons/{champion:.+}/history",)
-    query: Mapping[str, str] = {"since": r"[0-9]{1,12}(\.[0-9]{1,9})?"}
-    headers: Mapping[str, str] = {}
-    public = False
+    routes: Sequence[Route] = (
+        Route(
+            "/api/v1/comparisons/{champion:.+}/history",
+            "The recent past of a champion's comparisons, as kept in memory: at most 600 points",
+            "ComparisonHistory",
+            "models",
+            (SINCE,),
+        ),
+    )
 
     def __init__(self, max_values: int = MAX_COMPARED_VALUES, tier_points: int = TIER_POINTS) -> None:
         self._tiers = tuple(Tier(s, max_values // len(TIER_SECONDS), tier_points) for s in TIER_SECONDS)
         self._forgetting: str | None = None
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
 
     def observe(self, report: Report) -> None:
         """Keep the report where a tier is due and something is compared."""
@@ -390,15 +398,14 @@ def _kept(frame: Frame, champion: str, challenger: str, column: int) -> float | 
 class PastExporter:
     """`/api/v1/models/{model}/past`: counts of the last report, by stretches of time."""
 
-    routes: Sequence[str] = ("/api/v1/models/{model:.+}/past",)
-    query: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {}
-    public = False
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
+    routes: Sequence[Route] = (
+        Route(
+            "/api/v1/models/{model:.+}/past",
+            "The past of one model as the state keeps it, coarser as it ages (`monitors.history_days`)",
+            "Past",
+            "models",
+        ),
+    )
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]

@@ -47,8 +47,8 @@ from streamwatch.edge.web.details import ErrorChange as ErrorChangeDocument
 from streamwatch.edge.web.documents import Alarm as AlarmDocument
 from streamwatch.edge.web.documents import Alarms, Health, Model, ModelDocument
 from streamwatch.edge.web.documents import Judgement as JudgementDocument
-from streamwatch.edge.web.json_text import JSON, encode, number
-from streamwatch.edge.web.ports import named
+from streamwatch.edge.web.json_text import encode, number
+from streamwatch.edge.web.ports import NAME, Query, Route, named
 
 COMPARISON_NAMES = frozenset(metric.name for metric in COMPARISONS)
 _OF_ONE: Final = frozenset(
@@ -60,15 +60,15 @@ Tree: TypeAlias = "dict[str, Tree | float | str]"
 class JsonExporter:
     """`/api/v1/models`: the numbers of the last report by model, and the live facts."""
 
-    routes: Sequence[str] = ("/api/v1/models", "/api/v1/models/{model:.+}")
-    query: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {}
-    public = False
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
+    routes: Sequence[Route] = (
+        Route("/api/v1/models", "Every number of every model", "Models", "models"),
+        Route(
+            "/api/v1/models/{model:.+}",
+            "Every number of one model; `.` and `..` are asked for as `%252E` and `%252E%252E`",
+            "Model",
+            "models",
+        ),
+    )
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
@@ -180,18 +180,10 @@ class HealthExporter:
         Why the daemon is not ready, in words; asked in the rendering thread.
     """
 
-    routes: Sequence[str] = ("/api/v1/health",)
-    query: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {}
-    public = False
+    routes: Sequence[Route] = (Route("/api/v1/health", "How the daemon itself is", "Health", "daemon"),)
 
     def __init__(self, unready: Callable[[], Sequence[str]]) -> None:
         self._unready = unready
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
@@ -241,15 +233,23 @@ VERDICTS: Mapping[int, Verdict] = {1: "better", -1: "worse", 0: "open"}
 class AlarmsExporter:
     """`/api/v1/alarms`: those the daemon still remembers, whether or not somebody was notified."""
 
-    routes: Sequence[str] = ("/api/v1/alarms",)
-    query: Mapping[str, str] = {"limit": "[1-9][0-9]{0,3}", "model": ".{1,128}"}
-    headers: Mapping[str, str] = {}
-    public = False
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
+    routes: Sequence[Route] = (
+        Route(
+            "/api/v1/alarms",
+            "Recent alarms of all models, newest first (at most the latest 1,000 are remembered)",
+            "Alarms",
+            "alarms",
+            (
+                Query(
+                    "limit",
+                    "[1-9][0-9]{0,3}",
+                    {"type": "integer", "minimum": 1, "maximum": 9_999, "default": DEFAULT_LIMIT},
+                    "At most so many",
+                ),
+                Query("model", ".{1,128}", NAME, "Only this model's"),
+            ),
+        ),
+    )
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
@@ -294,6 +294,8 @@ def judgement_document(judgement: Judgement) -> JudgementDocument:
         judgement.quick_labels_only,
         judgement.basis,
         judgement.status,
+        UNSET if judgement.earliest_ms is None else judgement.earliest_ms / 1000,
+        UNSET if judgement.latest_ms is None else judgement.latest_ms / 1000,
     )
 
 

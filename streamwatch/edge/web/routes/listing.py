@@ -29,7 +29,8 @@ from msgspec import UNSET
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web import documents
 from streamwatch.edge.web.documents import Counts, Group, Lines, Listing, Warned
-from streamwatch.edge.web.json_text import JSON, encode
+from streamwatch.edge.web.json_text import encode
+from streamwatch.edge.web.ports import NAME, Query, Route
 from streamwatch.edge.web.routes.overview import TROUBLES, Row, no_change_of, overview
 
 PAGE: Final = 50
@@ -85,6 +86,12 @@ LinesOf: TypeAlias = "Callable[[Mapping[str, str]], Lines]"
 """The recent past of some models, each with the baseline that is its no change."""
 
 
+def _choice(name: str, choices: Sequence[str], default: str, about: str) -> Query:
+    return Query(
+        name, "|".join(choices), {"type": "string", "enum": list(choices), "default": default}, about
+    )
+
+
 class ListingExporter:
     """`/api/v1/list`.
 
@@ -94,32 +101,61 @@ class ListingExporter:
         Recent past of models; asked in the rendering thread.
     """
 
-    routes: Sequence[str] = ("/api/v1/list",)
-    query: Mapping[str, str] = {
-        "sort": "|".join(SORTS),
-        "order": "ascending|descending",
-        "filter": ".{1,128}",
-        "prefix": ".{1,128}",
-        "model": ".{1,128}",
-        "label": "[a-zA-Z_][a-zA-Z0-9_]*=.{1,128}",
-        "group": "[01]",
-        "first": "[0-9]{1,7}",
-        "rows": "[1-9][0-9]{0,2}",
-        "details": "[01]",
-        "lines": "[01]",
-    }
-    headers: Mapping[str, str] = {}
-    public = False
+    routes: Sequence[Route] = (
+        Route(
+            "/api/v1/list",
+            "Rows of the overview as the status page shows them: found, sorted, in pages or groups",
+            "Listing",
+            query=(
+                _choice("sort", tuple(SORTS), "attention", "Order of rows"),
+                _choice(
+                    "order",
+                    ("ascending", "descending"),
+                    "ascending",
+                    "Its direction; models without the value come last in both",
+                ),
+                Query(
+                    "filter",
+                    ".{1,128}",
+                    NAME,
+                    "Only models whose name or labels (team=payments) contain this, whatever the case",
+                ),
+                Query("prefix", ".{1,128}", NAME, "Only models of this group"),
+                Query("model", ".{1,128}", NAME, "Only this model"),
+                Query(
+                    "label",
+                    "[a-zA-Z_][a-zA-Z0-9_]*=.{1,128}",
+                    NAME,
+                    "Only models with this label: team=payments",
+                ),
+                _choice(
+                    "group",
+                    ("0", "1"),
+                    "0",
+                    "1: groups of models by the beginning of their names, instead of rows",
+                ),
+                Query(
+                    "first",
+                    "[0-9]{1,7}",
+                    {"type": "integer", "minimum": 0, "default": 0},
+                    "Place of the first row",
+                ),
+                Query(
+                    "rows",
+                    "[1-9][0-9]{0,2}",
+                    {"type": "integer", "minimum": 1, "maximum": 999, "default": PAGE},
+                    "At most so many",
+                ),
+                _choice("details", ("0", "1"), "0", "1: whole rows, not rounded"),
+                _choice("lines", ("0", "1"), "0", "1: with accuracy and both baselines over the last hours"),
+            ),
+        ),
+    )
 
     def __init__(self, lines: LinesOf) -> None:
         self._lines = lines
         self._report: Report | None = None
         self._seen = overview(None)
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]

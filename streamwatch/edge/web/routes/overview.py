@@ -51,7 +51,8 @@ from streamwatch.core.metrics.series import Family, Histogram, Report, detail_at
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web import documents
 from streamwatch.edge.web.documents import Trouble
-from streamwatch.edge.web.json_text import JSON, encode, number
+from streamwatch.edge.web.json_text import encode, number
+from streamwatch.edge.web.ports import Route
 from streamwatch.edge.web.quantiles import quantile
 from streamwatch.edge.web.routes.json_api import VERDICTS, alarm_document
 
@@ -67,6 +68,8 @@ Fields = dict[str, "float | str"]
 
 REPLACED = (
     "verdict_since_timestamp_seconds",
+    "verdict_earliest_timestamp_seconds",
+    "verdict_latest_timestamp_seconds",
     "verdict_since_outcome",
     "lead",
     "lead_lower",
@@ -98,7 +101,8 @@ def headline_of(details: Mapping[str, object]) -> Fields:
     if not isinstance(chosen, str):
         chosen = min(opponents, key=lambda name: (opponents[name].get("lead", 0.0), name))
     row: Fields = {"verdict": str(detail_at(headline, "verdict")), "verdict_opponent": chosen}
-    row |= _named_numbers(headline, {"since_timestamp_seconds": "verdict_since_timestamp_seconds"})
+    times = ("since_timestamp_seconds", "earliest_timestamp_seconds", "latest_timestamp_seconds")
+    row |= _named_numbers(headline, {name: f"verdict_{name}" for name in times})
     if isinstance(status := detail_at(headline, "status"), str):
         row["verdict_status"] = status
     row |= _named_numbers(opponents[chosen], {"lead": "lead", "lower": "lead_lower", "upper": "lead_upper"})
@@ -370,15 +374,9 @@ class Overview:
 class OverviewExporter:
     """`/api/v1/overview`: what the status page shows first."""
 
-    routes: Sequence[str] = ("/api/v1/overview",)
-    query: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {}
-    public = False
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
+    routes: Sequence[Route] = (
+        Route("/api/v1/overview", "One short row for every model, and the latest alarms", "Overview"),
+    )
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]

@@ -34,6 +34,7 @@ from streamwatch.core.metrics.series import (
 )
 from streamwatch.core.metrics.series_budget import PARTS, Cut, Part, SeriesBudget, lines_of, within
 from streamwatch.core.specs import MonitorsSpec
+from streamwatch.edge.web.ports import Route
 
 DROPPED = "series_dropped"
 PLAIN_0_0_4 = CONTENT_TYPE_PLAIN_0_0_4
@@ -75,15 +76,19 @@ class PrometheusExporter:
     budget
         Chooses the series that fit; the others are counted in `series_dropped`.
     changed
-        Told, in the rendering thread, when something else is left out than before, or a tenth more or less.
+        Called in the rendering thread when other series are left out than before, or a tenth more or less.
     standard
         Chooses the series of a report that are shown; None shows all.
     """
 
-    routes: Sequence[str] = ("/metrics",)
-    query: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {}
-    public = False
+    routes: Sequence[Route] = (
+        Route(
+            "/metrics",
+            "Everything for Prometheus: text 0.0.4 or OpenMetrics 1.0, as the scraper asks",
+            tag="daemon",
+            media_types=("text/plain", "application/openmetrics-text"),
+        ),
+    )
 
     def __init__(
         self,

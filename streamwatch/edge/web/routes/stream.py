@@ -19,13 +19,23 @@ from streamwatch.core.events import Alarm
 from streamwatch.core.metrics.series import Report
 from streamwatch.edge.web.documents import News
 from streamwatch.edge.web.json_text import encode
+from streamwatch.edge.web.ports import Route
 from streamwatch.edge.web.routes.json_api import alarm_document, names_of
 
 
 class NewsStream:
     """Messages to new and to earlier listeners; used by one thread at a time."""
 
-    route = "/api/v1/stream"
+    route = Route(
+        "/api/v1/stream",
+        "News of every report, as server-sent events",
+        media_types=("text/event-stream",),
+        details=(
+            "An event `report` (schema News) at once and after every report: its time, the number of models, "
+            "and the alarms raised since the event before. The id is the report's time in milliseconds. A "
+            "comment every 15 s keeps the connection alive."
+        ),
+    )
 
     def __init__(self) -> None:
         self._report: Report | None = None

@@ -17,7 +17,8 @@ from typing import Any, Final, cast
 from streamwatch.core.estimators.registers.cohorts.fleet import Listed, worse_pairs
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.documents import Worse, WorseModel
-from streamwatch.edge.web.json_text import JSON, encode
+from streamwatch.edge.web.json_text import encode
+from streamwatch.edge.web.ports import Query, Route
 
 SHARE: Final = "0.05"
 RULE: Final = (
@@ -30,15 +31,27 @@ Cohorts = Mapping[str, Mapping[str, Any]]
 class WorseExporter:
     """`/api/v1/worse`."""
 
-    routes: Sequence[str] = ("/api/v1/worse",)
-    query: Mapping[str, str] = {"share": r"0?\.(?!0+$)[0-9]{1,6}"}
-    headers: Mapping[str, str] = {}
-    public = False
-
-    def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """JSON, whatever is asked for."""
-        del accept, asked
-        return JSON
+    routes: Sequence[Route] = (
+        Route(
+            "/api/v1/worse",
+            "Models that are worse than no change or the majority, of which few are expected to be false",
+            "Worse",
+            "models",
+            (
+                Query(
+                    "share",
+                    r"0?\.(?!0+$)[0-9]{1,6}",
+                    {
+                        "type": "number",
+                        "exclusiveMinimum": 0,
+                        "exclusiveMaximum": 1,
+                        "default": float(SHARE),
+                    },
+                    "Largest expected share of pairs listed falsely",
+                ),
+            ),
+        ),
+    )
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]

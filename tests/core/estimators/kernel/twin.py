@@ -115,6 +115,10 @@ class TwinShadow:
         return found
 
 
+def window_of(spec: AdwinSpec | AdwinDriftSpec) -> tuple[float, int, int]:
+    return spec.delta, spec.min_subwindow, spec.clock
+
+
 class Twin:
     """One model."""
 
@@ -126,12 +130,12 @@ class Twin:
         self.flags = np.zeros((len(FLAGS), MOST + 1))
         self.shadow = TwinShadow(spec.shadow_max_classes)
         self.alarms: list[TwinAlarm] = []
-        self.windows: dict[tuple[float, int, int], TwinAdwin] = {}
+        self.windows: dict[tuple[float, int, int, str], TwinAdwin] = {}
         for f in (*spec.forgetting, *spec.detectors):
             if isinstance(f, (AdwinSpec, AdwinDriftSpec)):
-                self._window(f.delta, f.min_subwindow, f.clock)
+                self._window(*window_of(f), dependence=f.dependence)
         for w in spec.drift_weighted:
-            self._window(w.delta)
+            self._window(w.delta, dependence=w.dependence)
         twins = {PageHinkleySpec: TwinPageHinkley, DdmSpec: TwinDdm, **TWINS}
         self.others = {
             i: twins[type(d)](d) for i, d in enumerate(spec.detectors) if not isinstance(d, AdwinDriftSpec)
@@ -140,12 +144,14 @@ class Twin:
         self.ordinals = [0] * len(spec.detectors)
         self.reference = reference or self
         self.labels = {
-            w.delta: TwinLabels(w.delta) for w in spec.drift_weighted if w.drift_signal == "labels"
+            (w.delta, w.dependence): TwinLabels(w.delta, w.dependence)
+            for w in spec.drift_weighted
+            if w.drift_signal == "labels"
         }
         self.drift_weighted = [TwinWeighting(w) for w in spec.drift_weighted]
 
-    def _window(self, delta: float, min_subwindow: int = 5, clock: int = 32) -> TwinAdwin:
-        key = (delta, min_subwindow, clock)
+    def _window(self, delta: float, min_subwindow: int = 5, clock: int = 32, *, dependence: str) -> TwinAdwin:
+        key = (delta, min_subwindow, clock, dependence)
         return self.windows.setdefault(key, TwinAdwin(*key))
 
     def _flag(self, label_at_prediction: int, scores: dict[int, float]) -> None:
@@ -177,7 +183,7 @@ class Twin:
             drift_weighted.update(1 - miss)
         for window in self.windows.values():
             window.update(miss)
-        declared = {delta for delta, labels in self.labels.items() if labels.update(true_class)}
+        declared = {of for of, labels in self.labels.items() if labels.update(true_class)}
         for drift_weighted in self.drift_weighted:
             if self._restarts(drift_weighted.spec, declared):
                 drift_weighted.restart()
@@ -185,11 +191,11 @@ class Twin:
         self.alarms += found
         return found
 
-    def _restarts(self, spec: DriftWeightedSpec, declared: set[float]) -> bool:
+    def _restarts(self, spec: DriftWeightedSpec, declared: set[tuple[float, str]]) -> bool:
         """Whether a drift that counts was declared at this outcome."""
         if spec.drift_signal == "labels":
-            return spec.delta in declared
-        drift = self._window(spec.delta).drift
+            return (spec.delta, spec.dependence) in declared
+        drift = self._window(spec.delta, dependence=spec.dependence).drift
         mine = spec.drift_signal == "own" or self.reference is self
         return mine and drift is not None and drift[1] > drift[0]
 
@@ -197,7 +203,7 @@ class Twin:
         """Feed a loss to a detector whose window has it already, if it has one."""
         detector = self.spec.detectors[i]
         if isinstance(detector, AdwinDriftSpec):
-            window = self._window(detector.delta, detector.min_subwindow, detector.clock)
+            window = self._window(*window_of(detector), dependence=detector.dependence)
             if window.drift is None:
                 return None
             way = "up" if window.drift[1] > window.drift[0] else "down"
@@ -216,7 +222,7 @@ class Twin:
         if isinstance(f, SlidingSpec):
             return min(n, f.size)
         if isinstance(f, AdwinSpec):
-            return self._window(f.delta, f.min_subwindow, f.clock).width
+            return self._window(*window_of(f), dependence=f.dependence).width
         return n
 
     def totals(self, forgetting: int, classes: int) -> dict[str, np.ndarray | float]:
@@ -256,7 +262,7 @@ class Twin:
         """(statistic, threshold) now."""
         spec = self.spec.detectors[index]
         if isinstance(spec, AdwinDriftSpec):
-            return self._window(spec.delta, spec.min_subwindow, spec.clock).split
+            return self._window(*window_of(spec), dependence=spec.dependence).split
         return self.others[index].statistic, self.others[index].threshold
 
     def warned(self, index: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -23,11 +24,49 @@ class TwinAlarm:
     n_eff: float
 
 
+class TwinDependence:
+    """Dispersion of 0/1 losses by batch means, computed anew from all of them when a block of 16 ends."""
+
+    ALPHA = 0.9999
+
+    def __init__(self) -> None:
+        self.losses: list[int] = []
+        self.dispersion = 1.0
+        self.variances: list[float] = []
+        """p(1 − p) at the end of each block of 16."""
+
+    def update(self, loss: int) -> None:
+        self.losses.append(loss)
+        if len(self.losses) % 16:
+            return
+        parts = np.reshape(self.losses, (-1, 16)).sum(axis=1)
+        ages = np.arange(len(parts) - 1, -1, -1.0)
+        weights = self.ALPHA ** (16 * ages)
+        p = float(weights @ parts / (16 * weights.sum()))
+        self.variances.append(max(p * (1 - p), 1e-6))
+        self.dispersion = max(1.0, *(self.of(size) for size in (16, 64, 256)))
+
+    def of(self, size: int) -> float:
+        """Ratio of what blocks of this size vary, to what those of independent losses would."""
+        whole = len(self.losses) // size * size
+        sums = np.reshape(self.losses[:whole], (-1, size)).sum(axis=1).tolist()
+        number = total = 0.0
+        for ended, (before, after) in enumerate(itertools.pairwise(sums), 2):
+            variance = self.variances[ended * size // 16 - 1]
+            x = (after - before) ** 2 / 2
+            if number >= 8:
+                x = min(x, 8 * max(total / number, size * variance))
+            number = self.ALPHA**size * number + 1
+            total = self.ALPHA**size * total + x
+        return total / ((number - 3) * size * self.variances[-1]) if number >= 8 else 1.0
+
+
 class TwinAdwin:
     """ADWIN over numbers, buckets as [size, sum], oldest first, entered one outcome at a time."""
 
-    def __init__(self, delta: float, min_subwindow: int, clock: int) -> None:
+    def __init__(self, delta: float, min_subwindow: int, clock: int, dependence: str) -> None:
         self.delta, self.min_subwindow, self.clock = delta, min_subwindow, clock
+        self.dependence = TwinDependence() if dependence == "followed" else None
         self.buckets: list[list[int]] = []
         self.seen = 0
         self.split = (math.nan, math.nan)
@@ -47,6 +86,8 @@ class TwinAdwin:
 
     def update(self, x: int) -> None:
         self.seen += 1
+        if self.dependence:
+            self.dependence.update(x)
         self.drift = self.cut = None
         self.buckets.append([1, x])
         size = 1
@@ -86,7 +127,7 @@ class TwinAdwin:
             s0 += part
             n1 = width - n0
             if n0 >= self.min_subwindow and n1 >= self.min_subwindow:
-                m = 1 / (n0 - 4) + 1 / (n1 - 4)
+                m = (1 / (n0 - 4) + 1 / (n1 - 4)) * (self.dependence.dispersion if self.dependence else 1)
                 epsilon = math.sqrt(2 * m * variance * d) + 2 / 3 * d * m
                 found.append((abs(s0 / n0 - (total - s0) / n1), epsilon))
         return found
@@ -101,6 +142,7 @@ class TwinPageHinkley:
         self.threshold = spec.threshold
         self.warned = False
         self.losses: list[int] = []
+        self.dependence = TwinDependence() if spec.dependence == "followed" else None
         self.reset()
 
     def reset(self) -> None:
@@ -118,6 +160,9 @@ class TwinPageHinkley:
         """Feed a loss; at an alarm gives the means before and after the last minimum, and t."""
         spec = self.spec
         self.losses.append(loss)
+        if self.dependence:
+            self.dependence.update(loss)
+            self.threshold = spec.threshold * self.dependence.dispersion
         x = self.faded_error() if spec.input == "error_rate" else float(loss)
         self.inputs.append(x)
         n = len(self.inputs)
@@ -133,7 +178,7 @@ class TwinPageHinkley:
             values[side] = self.value[side] - self.minimum[side][0]
         side = max(values, key=lambda s: values[s])
         self.statistic = values[side]
-        if self.statistic <= spec.threshold or n < spec.min_outcomes:
+        if self.statistic <= self.threshold or n < spec.min_outcomes:
             return None
         split = self.minimum[side][1]
         before, after = self.inputs[:split], self.inputs[split:]
@@ -178,10 +223,10 @@ class TwinDdm:
 class TwinLabels:
     """Drifts of labels: an ADWIN of its own for repeats, and for each of the first three classes."""
 
-    def __init__(self, delta: float) -> None:
-        self.delta = delta / 4
+    def __init__(self, delta: float, dependence: str) -> None:
+        self.delta, self.dependence = delta / 4, dependence
         self.labels: list[int] = []
-        self.repeats = TwinAdwin(self.delta, 5, 32)
+        self.repeats = TwinAdwin(self.delta, 5, 32, dependence)
         self.shares: dict[int, TwinAdwin] = {}
         self.last_drift = 0
 
@@ -193,7 +238,7 @@ class TwinLabels:
             self.repeats.update(int(label == self.labels[-2]))
             fed.append(self.repeats)
         if len(self.shares) < 3:
-            self.shares.setdefault(label, TwinAdwin(self.delta, 5, 32))
+            self.shares.setdefault(label, TwinAdwin(self.delta, 5, 32, self.dependence))
         for of, window in self.shares.items():
             window.update(int(label == of))
             fed.append(window)

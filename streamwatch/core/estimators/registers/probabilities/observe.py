@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.estimators.dependence import DEPENDENCE, count_loss, dispersion_of
 from streamwatch.core.estimators.forgetting.adwin import GRACE, PER_ROW, ROWS, must_cut
 from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
@@ -25,7 +26,7 @@ from streamwatch.core.jit import entry, inner
 # State of one model that predicts with scores: records of scalars, sums, and rings of the latest scores.
 
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Incremented when the meaning of the state changes."""
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -71,6 +72,7 @@ WINDOW: Final = np.dtype(
         ("n", "i8"),  # outcomes in the window
         ("errors", "i8"),
         ("unchecked", "i8"),  # outcomes since the last check for a cut
+        ("dependence", DEPENDENCE, (1,)),  # of the losses, where it is followed
         ("rows", "i8"),  # number of rows in use
         ("buckets", "i4", (ROWS + 1,)),  # number of buckets per row
         ("losses", "i4", (ROWS, PER_ROW + 1)),  # 0/1 losses per bucket, oldest first
@@ -169,8 +171,12 @@ def shift(w, r, number):
 
 
 @inner
-def slide_adaptively(w, delta, min_subwindow, clock, lost, losses):
+def slide_adaptively(w, delta, min_subwindow, clock, follows, lost, losses):
     """Add an outcome to an ADWIN window, and check for cuts at every `clock`-th one."""
+    dispersion = 1.0
+    if follows:
+        count_loss(w.dependence[0], lost)
+        dispersion = dispersion_of(w.dependence[0])
     slot = w.buckets[0]
     w.losses[0, slot] = lost
     for c in range(SUMS):
@@ -198,7 +204,7 @@ def slide_adaptively(w, delta, min_subwindow, clock, lost, losses):
     w.unchecked = 0
     if w.n <= GRACE:
         return
-    while w.n > 1 and must_cut(w, float(w.n), float(w.errors), delta, min_subwindow):
+    while w.n > 1 and must_cut(w, float(w.n), float(w.errors), delta, min_subwindow, dispersion):
         drop_oldest(w)
 
 
@@ -305,7 +311,7 @@ def observe(
     """Evaluate the outcomes at `positions` of a batch, in order, for the model they belong to.
 
     The first nine arguments are the arrays of `ModelState`; `alphas` (mechanisms,) and `adwins` (mechanisms,
-    3) are parameters; `losses` (SUMS,) is scratch space. `offsets` (n + 1,), `classes` and `values` are
+    4) are parameters; `losses` (SUMS,) is scratch space. `offsets` (n + 1,), `classes` and `values` are
     `Scores`.
     """
     s = state[0]
@@ -340,6 +346,10 @@ def observe(
             s.head = s.head + 1 if s.head + 1 < ring.shape[0] else 0
             s.held = min(s.held + 1, ring.shape[0])
         for j in range(windows.shape[0]):
-            slide_adaptively(
-                windows[j], adwins[j, 0], int(adwins[j, 1]), int(adwins[j, 2]), int(y != y_hat), losses
+            delta, least, clock, follows = (
+                adwins[j, 0],
+                int(adwins[j, 1]),
+                int(adwins[j, 2]),
+                adwins[j, 3] > 0.0,
             )
+            slide_adaptively(windows[j], delta, least, clock, follows, int(y != y_hat), losses)

@@ -141,7 +141,8 @@ class Probabilities:
         self._kept: dict[int, ModelState] = {}
         self._scored = np.zeros(capacity, np.bool_)
         self._alphas = np.array(spec.alphas, np.float64)
-        self._adwins = np.array(spec.windows, np.float64).reshape(-1, 3)
+        adwins = [(*numbers, dependence == "followed") for *numbers, dependence in spec.windows]
+        self._adwins = np.array(adwins, np.float64).reshape(-1, 4)
         self._losses = np.zeros(SUMS)
 
     @property

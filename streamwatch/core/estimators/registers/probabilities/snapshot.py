@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.estimators.dependence import DEPENDENCE
 from streamwatch.core.estimators.registers.probabilities.observe import (
     STATE,
     SUMS,
@@ -29,8 +30,8 @@ class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
     faded: list[float]
     landmark: bytes
     fading: bytes
-    windows: list[tuple[list[int], list[int], bytes, bytes]]
-    """Per mechanism: fields `_WINDOW`, buckets per row, losses and sums per bucket."""
+    windows: list[tuple[list[int], list[int], bytes, bytes, bytes]]
+    """Per mechanism: fields `_WINDOW`, buckets per row, losses and sums per bucket, dependence."""
     ring: bytes
     labels: bytes
     scores: bytes
@@ -96,17 +97,19 @@ def decode(snapshot: bytes, spec: ProbabilitiesSpec) -> ModelState:
     return kept
 
 
-def _window_state(window: np.void) -> tuple[list[int], list[int], bytes, bytes]:
+def _window_state(window: np.void) -> tuple[list[int], list[int], bytes, bytes, bytes]:
     buckets = window["buckets"][: int(window["rows"])].tolist()
     used = [(r, k) for r, number in enumerate(buckets) for k in range(number)]
     rows, places = [r for r, _ in used], [k for _, k in used]
     numbers = [int(window[name]) for name in _WINDOW]
-    return numbers, buckets, window["losses"][rows, places].tobytes(), window["sums"][rows, places].tobytes()
+    of_buckets = [window[name][rows, places].tobytes() for name in ("losses", "sums")]
+    return numbers, buckets, of_buckets[0], of_buckets[1], window["dependence"].tobytes()
 
 
 def _restore_window(
-    window: np.void, numbers: list[int], buckets: list[int], losses: bytes, sums: bytes
+    window: np.void, numbers: list[int], buckets: list[int], losses: bytes, sums: bytes, dependence: bytes
 ) -> None:
+    window["dependence"][:] = np.frombuffer(dependence, DEPENDENCE)
     for name, value in zip(_WINDOW, numbers, strict=True):
         window[name] = value
     window["buckets"][: len(buckets)] = buckets

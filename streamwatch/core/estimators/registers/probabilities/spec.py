@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streamwatch.core.specs import AdwinSpec, FadingSpec, ForgettingSpec, LandmarkSpec, SlidingSpec
+from streamwatch.core.specs import (
+    AdwinSpec,
+    Dependence,
+    FadingSpec,
+    ForgettingSpec,
+    LandmarkSpec,
+    SlidingSpec,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +29,8 @@ class ProbabilitiesSpec:
     """Fading factors."""
     sizes: tuple[int, ...] = (1_000,)
     """Sizes of the sliding windows, in outcomes."""
-    windows: tuple[tuple[float, int, int], ...] = ((0.002, 5, 32),)
-    """(delta, min_subwindow, clock) of each ADWIN window."""
+    windows: tuple[tuple[float, int, int, Dependence], ...] = ((0.05, 5, 32, "followed"),)
+    """(delta, min_subwindow, clock, dependence) of each ADWIN window."""
     auc_outcomes: int = 1_000
     """Number of scored outcomes in the window of the area under the ROC curve; 0 for no area."""
     max_auc_classes: int = 16
@@ -48,7 +55,9 @@ def probabilities_under(
         landmark=any(isinstance(f, LandmarkSpec) for f in forgetting),
         alphas=tuple(f.alpha for f in forgetting if isinstance(f, FadingSpec)),
         sizes=tuple(f.size for f in forgetting if isinstance(f, SlidingSpec)),
-        windows=tuple((f.delta, f.min_subwindow, f.clock) for f in forgetting if isinstance(f, AdwinSpec)),
+        windows=tuple(
+            (f.delta, f.min_subwindow, f.clock, f.dependence) for f in forgetting if isinstance(f, AdwinSpec)
+        ),
         auc_outcomes=auc_outcomes,
         max_auc_classes=max_auc_classes,
     )

@@ -57,17 +57,17 @@ class PartitionReader:
     Parameters
     ----------
     partition
-        Of which this is the answer.
+        Partition that was fetched.
     data
         Batches, the last of which may be cut off.
     position
-        Offset that was asked for.
+        Offset from which it was fetched.
     high_watermark
-        As it came with the answer; -1 if it is not known.
+        High watermark in the answer; -1 if it is not known.
     aborted
         (producer id, first offset) of aborted transactions.
     scanner
-        Used by nobody else during a call.
+        Scanner of batches, which no other thread may use during a call.
     max_batch_bytes
         A batch that decompresses to more is passed over.
     max_record_bytes
@@ -88,11 +88,11 @@ class PartitionReader:
         self.position = position
         """Offset of the next record to be taken."""
         self.damage: Damage | None = None
-        """What stands next and cannot be read; nothing after it is."""
+        """Damage of the next batch, after which nothing is read; None without any."""
         self.heavy = False
-        """What stands next is to be decompressed by `unpack`, in a thread, before it can be taken."""
+        """Whether the next batch has to be decompressed by `unpack`, in a thread, before it can be taken."""
         self.done = False
-        """Everything was taken."""
+        """Whether everything was taken."""
         self._partition = partition
         self._data = memoryview(data)
         self._bytes = np.frombuffer(data, np.uint8)
@@ -109,7 +109,7 @@ class PartitionReader:
 
     @property
     def held_bytes(self) -> int:
-        """Decompressed bytes that are waiting to be taken."""
+        """Decompressed bytes that have not been taken yet."""
         return 0 if self._open is None or not self._open.batch.codec else self._open.data.nbytes
 
     def take(self, room: int) -> KafkaRecords:
