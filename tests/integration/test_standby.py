@@ -160,6 +160,8 @@ class Chaos:
         self.times.append(time.monotonic())
         await kind()
         self.times.append(time.monotonic())
+        lasted = self.times[-1] - self.times[-2]
+        log.warning("fault %d, %s: over after %.1f s", number, kind.__name__, lasted)
         for each in self._replicas.all[:2]:
             if not each.runs:
                 each.start()

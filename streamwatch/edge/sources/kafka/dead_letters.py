@@ -279,8 +279,9 @@ class DeadLetterTopic:
 
     async def _attempt(self, seconds: float) -> None:
         """Send everything once; what failed waits on, what was refused for good is dropped."""
+        allowed = asyncio.timeout(seconds)
         try:
-            async with asyncio.timeout(seconds) as allowed:
+            async with allowed:
                 await self._write()
         except CONNECTION_ERRORS as error:
             await self._close()
