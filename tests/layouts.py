@@ -28,7 +28,6 @@ from streamwatch.core.estimators.registers.prediction_clock import PredictionClo
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
 from streamwatch.core.merge.merge import warm_up_merge
-from streamwatch.core.pipeline.journal import warm_up_journal
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.registers import warm_up_predictions
 from streamwatch.core.specs import (
@@ -149,7 +148,6 @@ def main() -> None:
     warm_up_join()
     warm_up_commits()
     warm_up_overflow()
-    warm_up_journal()
     warm_up_buckets()
     warm_up_predictions((EarlyHintsSpec(),))
     warm_up_merge()

@@ -27,7 +27,6 @@ from streamwatch.core.join.models import joined_folds
 from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
 from streamwatch.core.merge.merge import warm_up_merge
 from streamwatch.core.pipeline.checkpoint import Checkpoint, RestoreReport
-from streamwatch.core.pipeline.journal import warm_up_journal
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.pipeline.sections import StartOver
 from streamwatch.core.ports import DeadLetters, RecoveredState, Schemas, Store
@@ -310,7 +309,6 @@ def warm_up_run(settings: Settings, *, any_state: bool = False) -> WarmUpResult:
     warm_up_commits()
     if any_state or specs.store_kind(settings).durable:
         warm_up_overflow()
-        warm_up_journal()
     warm_up_predictions(specs.join_spec(settings).prediction_registers)
     warm_up_merge()
     if any_state or transactions_spec(settings) is not None:

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Name, Outcome, is_sampling, segments_of
-from streamwatch.core.jit import entry, without_refcount
 from streamwatch.core.join.durable.packed import (
     Column,
     PackedError,
@@ -60,32 +59,10 @@ _COLUMNS: Final = (
 )
 _DIFFERENCES: Final = 4
 """Number of columns of differences, after `_COLUMNS`."""
-_FIELDS: Final = (
-    *_COLUMNS,
-    "made",
-    "resolved_ms",
-    "after_event",
-    "behind",
-    "scores",
-    "sampling",
-    "last_class",
-)
-"""Rows of what `put_fields` writes."""
-(
-    _DELAY,
-    _MODEL,
-    _TRUE,
-    _PREDICTED,
-    _AT_PREDICTION,
-    _ASSUMED,
-    _MADE,
-    _RESOLVED,
-    _AFTER_EVENT,
-    _BEHIND,
-    _SCORES,
-    _SAMPLING,
-    _LAST_CLASS,
-) = range(len(_FIELDS))
+_DIFFERING: Final = ("event_ms", "resolved_ms", "waited_ms", "made")
+"""Fields of which differences are written …"""
+_SELDOM: Final = ("sampling", "last_class")
+"""… and fields that are written only if there is anything in them."""
 _CLASSES: Final = ("true_class", "predicted_class", "label_at_prediction")
 _ENCODER = msgspec.msgpack.Encoder()
 _ROWS = msgspec.msgpack.Decoder(list[Outcome])
@@ -109,93 +86,53 @@ class _Names(msgspec.Struct, array_like=True, omit_defaults=True):
 _NAMES = msgspec.msgpack.Decoder(_Names)
 
 
-@entry
-def put_fields(records: Any, columns: Any, start: int) -> None:
-    """Write outcomes into columns, which numpy would read from the records one field after the other.
-
-    Parameters
-    ----------
-    records
-        Dtype `OUTCOME`, (n,).
-    columns
-        int64 (`_FIELDS`, room), output. `after_event`: how long after `event_ms` an outcome was resolved;
-        `behind`: how far the prediction's own time lies behind its record's.
-    start
-        Place of the first outcome in the columns.
-    """
-    records, columns = without_refcount(records), without_refcount(columns)
-    for i in range(records.shape[0]):
-        o, at = records[i], start + i
-        after_event = o.resolved_ms - o.event_ms
-        columns[_DELAY, at] = o.delay_ms
-        columns[_MODEL, at] = o.model
-        columns[_TRUE, at] = o.true_class
-        columns[_PREDICTED, at] = o.predicted_class
-        columns[_AT_PREDICTION, at] = o.label_at_prediction
-        columns[_ASSUMED, at] = o.assumed
-        columns[_MADE, at] = o.made
-        columns[_RESOLVED, at] = o.resolved_ms
-        columns[_AFTER_EVENT, at] = after_event
-        columns[_BEHIND, at] = o.waited_ms - o.delay_ms - after_event
-        columns[_SCORES, at] = o.scores
-        columns[_SAMPLING, at] = o.sampling
-        columns[_LAST_CLASS, at] = o.last_class
-
-
-def warm_up_journal() -> None:
-    """Compile what writes outcomes, or load it, before it is needed."""
-    put_fields(np.zeros(0, OUTCOME), np.zeros((len(_FIELDS), 0), np.int64), 0)
-
-
 def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
     """Encode outcomes: as columns if they are an `OutcomeBatch`, else one by one."""
     batches = [part for part in parts if isinstance(part, OutcomeBatch)]
     if len(batches) < len(parts):
         return _ENCODER.encode([outcome for part in parts for outcome in part])
     models, classes, segments = CommonNames(), CommonNames(), CommonNames()
-    fields = np.empty((len(_FIELDS), sum(map(len, batches))), np.int64)
+    found = {name: _column(batches, name) for name in (*_COLUMNS, *_DIFFERING, *_SELDOM)}
+    of_segments = np.full(len(found["model"]), -1, np.int32)
     start = 0
     scored, scores = [np.zeros(0, np.int64)], [NO_LISTS]
-    for stretch in _with_equal_names(batches):
-        batch, end = stretch[-1], start
-        for each in stretch:
-            put_fields(each.records, fields, end)
-            end += len(each)
-        some = fields[:, start:end]
-        positions, own = batch.own_scores()
+    for run in _with_equal_names(batches):
+        batch, some = run[0], slice(start, start + sum(map(len, run)))
+        positions, own = batch.own_scores()  # only a batch that is a run of its own has any
         scored.append(start + positions)
         scores.append(replace(own, classes=classes.of(own.classes, batch.classes)))
-        some[_MODEL] = models.of(some[_MODEL], batch.models)
-        for field in (_TRUE, _PREDICTED, _AT_PREDICTION):
-            some[field] = classes.of(some[field], batch.classes)
-        some[_LAST_CLASS] = classes.of(some[_LAST_CLASS] - 1, batch.classes) + 1
-        numbers = [number for each in stretch if (number := each.segment_numbers()) is not None]
-        some[_SCORES] = segments.of(np.concatenate(numbers), batch.segments) if numbers else -1
-        start = end
-    made, steps = steps_within(fields[_MODEL], fields[_MADE])
+        start = some.stop
+        found["model"][some] = models.of(found["model"][some], batch.models)
+        for name in _CLASSES:
+            found[name][some] = classes.of(found[name][some], batch.classes)
+        found["last_class"][some] = classes.of(found["last_class"][some] - 1, batch.classes) + 1
+        if batch.segments:
+            of_segments[some] = segments.of(_segments_of(run), batch.segments)
+    made, steps = steps_within(found["model"], found["made"])
     pairs = _packed_pairs(batches, models, classes)
-    resolved_ms, first_ms = fields[_RESOLVED], int(fields[_RESOLVED, 0])
+    resolved_ms, first_ms = found["resolved_ms"], int(found["resolved_ms"][0])
     named = [models.names, classes.names, first_ms, made.tolist()]
-    sampled = bool(fields[_SAMPLING].any())
+    sampled = bool(found["sampling"].any())
     packed = pack_scores(np.concatenate(scored), joined_lists(scores))
     further = [segments.names, pairs, sampled, packed]
     while further and not further[-1]:
         further.pop()
     named += further
     names = _ENCODER.encode(named)
+    after_event = resolved_ms - found["event_ms"]
     columns = [
-        *fields[: len(_COLUMNS)],
+        *(found[name] for name in _COLUMNS),
         (steps + _WRAP // 2 & _WRAP - 1) - _WRAP // 2,
         np.diff(resolved_ms, prepend=first_ms),
-        fields[_AFTER_EVENT],
-        fields[_BEHIND],
+        after_event,
+        found["waited_ms"] - found["delay_ms"] - after_event,
     ]
     if segments.names:
-        columns.append(fields[_SCORES])
+        columns.append(of_segments)
     if sampled:
-        columns.append(fields[_SAMPLING])
-    if fields[_LAST_CLASS].any():
-        columns.append(fields[_LAST_CLASS])
+        columns.append(found["sampling"])
+    if found["last_class"].any():
+        columns.append(found["last_class"])
     return _HEAD.pack(_MARK, len(names)) + names + pack_columns(columns)
 
 
@@ -332,7 +269,7 @@ class CommonNames:
         """Names by number; grows in place, so a number never stands for another name."""
         self._numbers: dict[str, int] = {}
 
-    def of(self, column: NDArray[np.int32 | np.int64], names: Sequence[str]) -> NDArray[np.int32]:
+    def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
         """Numbers here of numbers there; -1 stays what it is."""
         found = np.flatnonzero(np.bincount(column + 1, minlength=1)[1:])
         wanted = [names[number] for number in found.tolist()]
@@ -375,18 +312,29 @@ class CommonBatches:
         return OutcomeBatch(records, models.names, classes.names, scores, self._segments.names, pairs=pairs)
 
 
-def _with_equal_names(batches: Sequence[OutcomeBatch]) -> Sequence[Sequence[OutcomeBatch]]:
-    """Put consecutive batches together whose numbers mean the same; those with scores stay alone."""
-    found: list[list[OutcomeBatch]] = []
+def _with_equal_names(batches: Sequence[OutcomeBatch]) -> list[list[OutcomeBatch]]:
+    """Divide batches into runs of consecutive ones whose numbers mean the same; one with scores is alone."""
+    runs: list[list[OutcomeBatch]] = []
     for batch in batches:
-        last = found[-1][-1] if found else None
+        last = runs[-1][-1] if runs else None
         if last is not None and last.models is batch.models and last.classes is batch.classes:
             alike = last.segments is batch.segments or not (batch.segments or last.segments)
             if alike and not (len(batch.scores) or len(last.scores)):
-                found[-1].append(batch)
+                runs[-1].append(batch)
                 continue
-        found.append([batch])
-    return found
+        runs.append([batch])
+    return runs
+
+
+def _column(batches: Sequence[OutcomeBatch], name: str) -> NDArray[Any]:
+    """Copy one field of all outcomes: whole records would be several times the bytes."""
+    return np.concatenate([batch.records[name] for batch in batches])
+
+
+def _segments_of(run: Sequence[OutcomeBatch]) -> NDArray[np.int32]:
+    """Numbers of the segments of a run's outcomes; -1 without any."""
+    numbers = [batch.segment_numbers() for batch in run]
+    return np.concatenate([each for each in numbers if each is not None])
 
 
 def _within(column: NDArray[Any], least: int, most: int) -> bool:
