@@ -221,6 +221,12 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     status: Literal["early", "confirmed", "retracted", ""] = ""
     """By cohorts: `early` until its predictions have all their labels, then `confirmed`, or open as
     `retracted`; otherwise empty."""
+    earliest_ms: int | None = None
+    """By cohorts: 80 % interval of `since_ms`; None of an open one.
+
+    `earliest_ms` is None too if the verdict may hold since before all that was judged.
+    """
+    latest_ms: int | None = None
 
     @property
     def is_headline(self) -> bool:

@@ -206,9 +206,8 @@ def benchmark(  # noqa: PLR0913  # one parameter per option
             elif as_markdown:
                 typer.echo("\n".join(markdown(table) for table in tables))
             else:
-                kind = Experiment(
-                    name, "The field's benchmark", "Cerqueira et al. 2026", lambda _: Result(())
-                )
+                title, source = "The field's benchmark", "Cerqueira et al. 2026"
+                kind = Experiment(name, title, source, "", lambda _: Result(()))
                 _print(kind, Result(tuple(tables)), Console() if sys.stdout.isatty() else Console(width=220))
 
 

@@ -169,6 +169,18 @@ WRONG: Mapping[str, Case] = {
         },
         "labels of m are missing: of 3,000 that were asked for, 2,010 have come",
     ),
+    "delays_moved": (
+        {
+            "details": {
+                "m": {
+                    "late_labels": {
+                        "delays_moved": {"hits": {"before_seconds": 864_000.0, "after_seconds": 1_296_000.0}}
+                    }
+                }
+            }
+        },
+        "model m has labels with other delays than before, typically 15 d for hits (before: 10 d)",
+    ),
     "segments_full": (
         {
             "text": 'segment_outcomes_total{model="m",segment="country",value="de"} 800\n'

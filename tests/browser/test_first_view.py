@@ -25,6 +25,7 @@ GREEK_AND_JARGON = re.compile(
     r"[Ͱ-Ͽ]|fading|landmark|adwin|hoeffding|outcome \d|[\d,]+ outcomes", re.IGNORECASE
 )
 SINCE = BEGAN_MS / 1000 - 60
+LIMITS = {"since": 0, "earliest": -600, "latest": 60}
 DISJOINT = {"classes_disjoint": {"predicted_class": ["1"], "true": ["fraud"]}}
 
 
@@ -32,7 +33,8 @@ def headline(verdict: str, status: str, opponent: str | None = None) -> dict[str
     """Details of a model with a verdict by cohorts."""
     lead = judged(verdict, 0.1 if verdict == "better" else -0.1)
     more = {} if opponent is None else {"opponent": opponent}
-    return by_cohorts(verdict, lead, lead, status=status, since_timestamp_seconds=SINCE, **more)
+    times = {f"{name}_timestamp_seconds": SINCE + after for name, after in LIMITS.items()}
+    return by_cohorts(verdict, lead, lead, status=status, **times, **more)
 
 
 STATES: dict[str, tuple[Model, dict[str, Any], str, str, str]] = {
@@ -95,7 +97,11 @@ async def test_the_verdict_is_in_words_with_since_when_and_what_to_do(
     answer = page.get_by_role("region", name="Verdict")
     await expect(answer.locator(".badge")).to_have_text(words)
     await expect(answer.locator(".since")).to_have_text(
-        re.compile(r"^Since .*\.$" if since != "^$" else r".")
+        re.compile(
+            (r"^Since .* \(between .* and .*\)\.$" if state in {"early", "confirmed"} else r"^Since .*\.$")
+            if since != "^$"
+            else r"."
+        )
     )
     await expect(answer.locator(".todo")).to_contain_text(todo)
     if state != "withheld":

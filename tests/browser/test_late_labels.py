@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -43,6 +44,7 @@ SETTLED = {
         "errors": [0.5] * 22 + [1.0],
         "hits": [0.25] * 22 + [1.0],
     },
+    "delays_moved": {"hits": {"before_seconds": 10_800.0, "after_seconds": 14_400.0}},
     "change": CHANGE,
 }
 WINDOW = {**YOUNG, "settled": ACCURACY, "delay_corrected_undefined": "hits_too_late"}
@@ -71,6 +73,9 @@ async def test_late_labels_are_a_panel_and_quick_ones_a_caveat(server: HttpServe
     await expect(panel).to_contain_text("90.0\u202f% (88.0\u202f% – 92.0\u202f%)")
     await expect(panel).to_contain_text("\u22120.117")
     await expect(panel).to_contain_text("err more: 10.0\u202f% → 30.0\u202f%")
+    await expect(panel).to_contain_text(
+        re.compile(r"Delays have moved: those of hits 4\.0\sh instead of 3\.0\sh")
+    )
     delays = page.locator(
         "#model .panel", has=page.get_by_role("heading", name="Share of labels that have arrived")
     )

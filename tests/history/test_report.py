@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from streamwatch.cli import app
 from streamwatch.core.metrics.series import Family
 from streamwatch.history.reporting.blocks import Grid, Heading, Listing, Page, Text
-from streamwatch.history.reporting.page import span
-from streamwatch.history.reporting.sources import POINTS, Curves
+from streamwatch.history.reporting.page import page, span
+from streamwatch.history.reporting.sources import POINTS, Curves, Source
 from streamwatch.history.reporting.writing import html, markdown, slug
 
 HOSTILE = '<script>alert("x")</script>&|`_[a](b)'
@@ -174,3 +174,23 @@ def test_file_names_of_models_are_plain_and_differ():
 )
 def test_lengths_of_time_are_said_in_their_unit(seconds, said):
     assert span(seconds) == said
+
+
+def of_two_models(worse: list[dict[str, object]]) -> str:
+    """Markdown of a report on a daemon's two models, with its list of models that are worse."""
+    document = {"metrics": {"outcomes_total": 900.0}, "details": {}}
+    listed = {"share": 0.05, "pairs": 2_000, "rule": "of the pairs listed, few are false", "worse": worse}
+    source = Source(
+        "http://d", 0, {}, {"a": document, "b": document}, {}, (), (), {}, (), (), settings=None, worse=listed
+    )
+    return markdown(page(source), "pictures")[0]
+
+
+def test_a_report_on_several_models_lists_those_that_are_worse_with_what_the_list_promises():
+    pair = {"model": "c", "opponent": "majority", "e_value": 81_200.0, "verdict": "worse"}
+    said = of_two_models([pair])
+    assert "| c | the majority | 81,200 | worse |" in said
+    assert (
+        "The share is 5%. 2,000 pairs of a model and an opponent are judged: of the pairs listed, few" in said
+    )
+    assert "No model is listed as worse by cohorts" in of_two_models([])

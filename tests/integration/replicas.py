@@ -36,7 +36,9 @@ class Stream:
     """Predictions of two models and their labels, written until it is stopped."""
 
     def __init__(self, servers: str, topics: Mapping[str, str], seed: int) -> None:
-        self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 5})
+        self._producer = Producer(
+            {"bootstrap.servers": servers, "linger.ms": 5, "enable.idempotence": True}  # each record once
+        )
         self._topics = topics
         self._chance = random.Random(seed)
         self._stop = asyncio.Event()
@@ -233,15 +235,20 @@ class Replicas:
             f"--- {each.folder.name}\n{each.process.log[-3_000:]}" for each in self.all if each.runs
         )
 
-    async def at_rest(self, records: int) -> list[Samples]:
+    async def at_rest(self, records: int, seconds: float = 600.0) -> list[Samples]:
         """What those that run say once all have evaluated everything, and all of it is written."""
         found: list[Samples] = []
-        async with asyncio.timeout(180):
-            while True:
-                found = [s for each in self.all if (s := await each.samples()) is not None]
-                if all(_is_at_rest(samples, records) for samples in found):
-                    return found
-                await asyncio.sleep(0.2)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            found = [s for each in self.all if (s := await each.samples()) is not None]
+            if found and all(_open(samples) == (records, 0, 0, 0) for samples in found):
+                return found
+            await asyncio.sleep(0.2)
+        left = [_open(samples) for samples in found]
+        raise AssertionError(
+            f"not at rest within {seconds:g} s: expected {records} evaluated and nothing held, to publish or "
+            f"to notify, got {left}\n{self.told()}"
+        )
 
     def close(self) -> None:
         for each in self.all:
@@ -249,14 +256,13 @@ class Replicas:
                 each.end(signal.SIGKILL)
 
 
-def _is_at_rest(samples: Samples, records: int) -> bool:
-    evaluated = sum(n for (name, _), n in samples.items() if name == "records_evaluated_total")
-    pending = sum(n for (name, _), n in samples.items() if name == "notifications_pending")
+def _open(samples: Samples) -> tuple[float, float, float, float]:
+    """Records evaluated; those held back, those to publish, and notifications that nobody took yet."""
     return (
-        evaluated == records
-        and value(samples, "merge_held_records") == 0
-        and value(samples, "publishing_waiting_records") == 0
-        and pending == 0
+        sum(n for (name, _), n in samples.items() if name == "records_evaluated_total"),
+        value(samples, "merge_held_records"),
+        value(samples, "publishing_waiting_records"),
+        sum(n for (name, _), n in samples.items() if name == "notifications_pending"),
     )
 
 

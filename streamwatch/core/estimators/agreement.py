@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import TypeAlias
+from functools import wraps
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +61,10 @@ class Totals:
     """Hits of the prequential majority: the class that had occurred most often before the outcome."""
     majority_n: Floats = field(default_factory=_not_kept)
     """Outcomes that the prequential majority predicted."""
+    known: dict[Callable[[Totals], Any], Any] = field(
+        default_factory=dict[Callable[["Totals"], Any], Any], init=False, repr=False, compare=False
+    )
+    """Results of functions of these totals that are computed `once`."""
 
     def __post_init__(self) -> None:
         """Replace optional sums that were not given by NaN, one per model."""
@@ -69,5 +75,24 @@ class Totals:
                 object.__setattr__(self, name, absent)
 
 
-OPTIONAL_SUMS = tuple(f.name for f in fields(Totals))[8:]
+OPTIONAL_SUMS = tuple(f.name for f in fields(Totals) if f.init)[8:]
 """Names of the optional sums of `Totals`."""
+
+Result = TypeVar("Result", Floats, Flags)
+
+
+def once(function: Callable[[Totals], Result]) -> Callable[[Totals], Result]:
+    """Decorate a function of totals that others build on: its result for the same totals is kept, read-only.
+
+    A report asks for some thirty measures of the same totals, most of which need accuracy, shares or chance.
+    """
+
+    @wraps(function)
+    def kept(totals: Totals) -> Result:
+        found = totals.known.get(function)
+        if found is None:
+            found = totals.known[function] = function(totals)
+            found.flags.writeable = False
+        return found
+
+    return kept

@@ -100,6 +100,7 @@ def _is_text(line: ast.stmt) -> bool:
 _CORE = Path(__file__).parent.parent
 _COMPILED = (
     "estimators/comparisons",
+    "estimators/dependence.py",
     "estimators/detectors",
     "estimators/forgetting",
     "estimators/kernel",

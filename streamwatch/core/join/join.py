@@ -185,11 +185,14 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
     )
 
 
-# Growth of a compiled join's arrays ahead of need, since doubling millions of entries takes a while.
+# Growth of a compiled join's arrays ahead of need, since copying millions of entries takes a while.
 
 
 _LARGE: Final = 1 << 17
 """Number of entries from which on it is worth growing early; fewer take some milliseconds."""
+_RESERVED: Final = 1 << 22
+"""Number of entries up to which their room grows eightfold, beyond it twofold. Memory is touched only as
+entries are used, so what is reserved costs addresses, while every growth copies all entries."""
 _AHEAD: Final = 1 << 14
 """Number of further records for which there must be room to call the table not nearly full."""
 
@@ -205,7 +208,7 @@ def is_nearly_full(arrays: Arrays) -> bool:
 
 
 def grown(arrays: Arrays, ahead: int = _AHEAD) -> Arrays:
-    """Double the entries if they may not suffice for `ahead` more records, otherwise the slots.
+    """Make room for more entries if `ahead` more records may need it, otherwise double the slots.
 
     Returns new arrays and leaves the given ones as they are.
     """
@@ -227,20 +230,21 @@ def _few_slots(arrays: Arrays, ahead: int) -> bool:
 
 
 def _with_entries(arrays: Arrays) -> Arrays:
-    before = len(arrays.entries)
-    entries = allocate_entries(2 * before)
-    words_of_array(entries)[:before] = words_of_array(arrays.entries)
-    places = allocate_places(len(entries))
-    if arrays.places.any():  # otherwise its memory stays untouched
-        places[:before] = arrays.places
-    obsolete_places = allocate_places(2 * len(entries))
+    before, top = len(arrays.entries), int(arrays.totals["top"][0])
+    room = max(2 * before, min(8 * before, _RESERVED))
+    entries = allocate_entries(room)
+    words_of_array(entries)[:top] = words_of_array(arrays.entries)[:top]
+    places = allocate_places(room)
+    if arrays.places[:top].any():  # otherwise its memory stays untouched
+        places[:top] = arrays.places[:top]
+    obsolete_places = allocate_places(2 * room)
     noted = int(arrays.totals["obsolete"][0])
     obsolete_places[:noted] = arrays.obsolete_places[:noted]
-    changed = allocate_numbers(len(entries))
+    changed = allocate_numbers(room)
     noted = int(arrays.totals["changed"][0])
     changed[:noted] = arrays.changed[:noted]
-    side = allocate_side(len(entries), arrays.side.shape[1])
-    side[: len(arrays.side)] = arrays.side
+    side = allocate_side(room, arrays.side.shape[1])
+    side[:top] = arrays.side[:top]
     return arrays._replace(
         entries=entries, side=side, places=places, obsolete_places=obsolete_places, changed=changed
     )
@@ -613,7 +617,7 @@ class CompiledJoin:
         self._arrays = arrays
 
     def grow(self) -> None:
-        """Double the hash table or the entries, whichever is full."""
+        """Make room in the hash table or for entries, whichever is full."""
         self._arrays = grown(self._arrays, 0)
 
     def _with_room(self, rows: Records) -> Records:

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, hot, inner, without_refcount
+from streamwatch.core.jit import entry, hot, inner, prefetch, without_refcount
 from streamwatch.core.join.held_scores import Carried, HeldScores, taken_scores
 from streamwatch.core.join.layout import Records, lazy_zeros, room_for_pairs
 from streamwatch.core.outcomes import (
@@ -41,17 +41,27 @@ from streamwatch.core.scores import ScoreLists
 
 # Compiled half of `PredictionOrder`: outcomes held, and their release.
 #
-# Outcomes lie in slots; a binary heap orders the slots by (prediction time, sequence), and a ring keeps the
-# windows, which end in the order in which they were opened. A window is left out if one that ends no later
-# is of a newer prediction, as it would change nothing. The pairs of an outcome are a chain in a pool. An
-# outcome without a model (-1) is held elsewhere: it only opens its window.
+# Outcomes lie in slots. Their order is by (prediction time, sequence). A binary heap of all of them would
+# miss the cache at each of its levels, so only the oldest are in one: time is cut into buckets of equal
+# width, each a chain of slots in no order, and a bucket goes into the heap when what can leave reaches it.
+# What is too new for the ring of buckets waits in a heap of its own. A ring keeps the windows, which end in
+# the order in which they were opened. A window is left out if one that ends no later is of a newer
+# prediction, as it would change nothing. The pairs of an outcome are a chain in a pool. An outcome without a
+# model (-1) is held elsewhere: it only opens its window.
 
 
 NEVER: Final = -(2**62)
+ALWAYS: Final = 2**62
 NO_RUN: Final = -1
 
+OUTCOME_BYTES: Final = OUTCOME.itemsize
+BUCKETS: Final = 1 << 14
+"""Length of the ring of buckets, a power of two."""
+BUCKETS_PER_WINDOW: Final = BUCKETS // 4
+"""Number of buckets into which a window is cut, at most."""
+
 MS, SEQUENCE, LAST = range(3)
-"""Columns of `heap`, whose last is a slot, and of `windows`, whose last is the end of the window."""
+"""Columns of `heap` and `distant`, whose last is a slot, and of `windows`, whose last is its end."""
 
 PARTNER, ANSWER, MADE, NEXT = range(PAIR_COLUMNS)
 """Columns of the pool of pairs: those of `Pairs` about the partner, and the next pair, -1 for none."""
@@ -59,6 +69,10 @@ PARTNER, ANSWER, MADE, NEXT = range(PAIR_COLUMNS)
 TOTALS: Final = np.dtype(
     [
         ("count", np.int64),
+        ("in_heap", np.int64),
+        ("in_distant", np.int64),
+        ("width_bits", np.int64),
+        ("front", np.int64),
         ("top", np.int64),
         ("free", np.int64),
         ("assumed", np.int64),
@@ -80,30 +94,51 @@ TOTALS: Final = np.dtype(
 )
 """State of the order besides the outcomes it holds.
 
-`count`, `assumed`: numbers of outcomes held, and of those that were assumed at expiry. `top`, `free`: number
-of slots ever used, and the first of those free again. `bound…`: the newest (prediction time, sequence) whose
-window is over. `clock_ms`: the clock at which outcomes were last released; `held_since`: the sequence of the
-first outcome held after that; `overflow…`: the newest (prediction time, sequence) that left since then
-because there were too many. `releasing`: 1 while outcomes are left to release at `clock_ms`. `early`: number
-of outcomes that left because there were too many, since it was read last. `pairs`, `pairs_top`,
-`pairs_free`: number of rows of the pool that are in use, of those ever used, and the first that is free
-again.
+`count`, `assumed`: numbers of outcomes held, and of those that were assumed at expiry. `in_heap`,
+`in_distant`: how many of them are in these heaps, the others being in buckets. `width_bits`: binary logarithm
+of a bucket's width in milliseconds. `front`: the last bucket, counted from the epoch, that went into the
+heap. `top`, `free`: number of slots ever used, and the first of those free again. `bound…`: the newest
+(prediction time, sequence) whose window is over. `clock_ms`: the clock at which outcomes were last released;
+`held_since`: the sequence of the first outcome held after that; `overflow…`: the newest (prediction time,
+sequence) that left since then because there were too many. `releasing`: 1 while outcomes are left to release
+at `clock_ms`. `early`: number of outcomes that left because there were too many, since it was read last.
+`pairs`, `pairs_top`, `pairs_free`: number of rows of the pool that are in use, of those ever used, and the
+first that is free again.
+"""
+
+
+SLOT: Final = np.dtype(
+    [
+        ("prediction_ms", np.int64),
+        ("sequence", np.int64),
+        ("opened_ms", np.int64),
+        ("run", np.int64),
+        ("pair", np.int32),
+        ("next", np.int32),
+    ],
+    align=True,
+)
+"""What is held of an outcome beside itself.
+
+`sequence`: -1 for a free slot. `opened_ms`: time at which its window was opened. `run`: number of the stored
+run that contains it, -1 for none. `pair`: its first pair in the pool, -1 for none. `next`: next slot of its
+bucket, or next free slot; -1 at the end.
 """
 
 
 class Held(NamedTuple):
-    """Arrays of the outcomes held; all but `pairs` and `totals` have room for equally many."""
+    """Arrays of the outcomes held; all but `buckets`, `pairs` and `totals` have room for equally many."""
 
     outcomes: Records
     """Dtype `OUTCOME`, by slot."""
-    opened_ms: NDArray[np.int64]
-    """Time at which the window of the outcome was opened, by slot."""
-    run: NDArray[np.int64]
-    """Number of the stored run that contains the outcome, by slot; -1 for none. For free slots, the next."""
-    pair: NDArray[np.int32]
-    """First pair of the outcome in the pool, by slot; -1 for none."""
+    slots: Records
+    """Dtype `SLOT`."""
     heap: NDArray[np.int64]
-    """Shape (slots, 3): prediction time, sequence and slot."""
+    """Outcomes of buckets up to `front`, shape (slots, 3): prediction time, sequence and slot."""
+    distant: NDArray[np.int64]
+    """Heap of outcomes that were too new for the ring of buckets, as `heap`."""
+    buckets: NDArray[np.int32]
+    """First slot of each bucket after `front`, shape (`BUCKETS`,), by bucket modulo that; -1 for none."""
     windows: NDArray[np.int64]
     """Ring, shape (slots, 3): prediction time, sequence and end, all ascending."""
     pairs: NDArray[np.int32]
@@ -130,10 +165,10 @@ def without_refcounts(h):
     """Arrays whose references are not counted at every call."""
     return Held(
         without_refcount(h.outcomes),
-        without_refcount(h.opened_ms),
-        without_refcount(h.run),
-        without_refcount(h.pair),
+        without_refcount(h.slots),
         without_refcount(h.heap),
+        without_refcount(h.distant),
+        without_refcount(h.buckets),
         without_refcount(h.windows),
         without_refcount(h.pairs),
         without_refcount(h.totals),
@@ -245,40 +280,94 @@ def chain_pairs(h, pairs, first, end):
     return chained
 
 
+@hot
+def put_into_order(h, slot):
+    """Put the outcome of a slot into the heap, its bucket, or the heap of distant ones."""
+    totals, s = h.totals[0], h.slots[slot]
+    bucket = s.prediction_ms >> totals.width_bits
+    if totals.count == 0:
+        totals.front = max(bucket - BUCKETS // 2, totals.bound_ms >> totals.width_bits)
+    ahead = bucket - totals.front
+    if ahead <= 0:
+        sift_up(h.heap, totals.in_heap, s.prediction_ms, s.sequence, slot)
+        totals.in_heap += 1
+    elif ahead < BUCKETS:
+        s.next = h.buckets[bucket & (BUCKETS - 1)]
+        h.buckets[bucket & (BUCKETS - 1)] = slot
+    else:
+        sift_up(h.distant, totals.in_distant, s.prediction_ms, s.sequence, slot)
+        totals.in_distant += 1
+    totals.count += 1
+
+
+@inner
+def fill_heap(h, until_ms):
+    """Fill the heap, if it is empty, from the next bucket with outcomes that begins by `until_ms`."""
+    totals = h.totals[0]
+    last = until_ms >> totals.width_bits
+    while totals.in_heap == 0 and totals.front < last and totals.count > 0:
+        if totals.count == totals.in_distant:  # no bucket has any
+            totals.front = min(last, h.distant[0, MS] >> totals.width_bits)
+        else:
+            totals.front += 1
+        slot = np.int64(h.buckets[totals.front & (BUCKETS - 1)])
+        h.buckets[totals.front & (BUCKETS - 1)] = -1
+        while slot >= 0:
+            s = h.slots[slot]
+            prefetch(h.outcomes, OUTCOME_BYTES * slot)
+            prefetch(h.outcomes, OUTCOME_BYTES * slot + OUTCOME_BYTES - 1)
+            sift_up(h.heap, totals.in_heap, s.prediction_ms, s.sequence, slot)
+            totals.in_heap += 1
+            slot = np.int64(s.next)
+        while totals.in_distant > 0 and h.distant[0, MS] >> totals.width_bits <= totals.front:
+            slot = pop(h.distant, totals.in_distant)
+            totals.in_distant -= 1
+            s = h.slots[slot]
+            sift_up(h.heap, totals.in_heap, s.prediction_ms, s.sequence, slot)
+            totals.in_heap += 1
+
+
 @inner
 def hold(h, outcome, pair, prediction_ms, opened_ms, window_ms):
     """Hold an outcome, whose pairs are in the pool; there must be a free slot."""
     totals = h.totals[0]
     slot = totals.free
     if slot >= 0:
-        totals.free = h.run[slot]
+        totals.free = np.int64(h.slots[slot].next)
     else:
         slot = totals.top
         totals.top += 1
     h.outcomes[slot] = outcome
-    h.opened_ms[slot] = opened_ms
-    h.run[slot] = NO_RUN
-    h.pair[slot] = pair
-    sequence = totals.sequence
-    sift_up(h.heap, totals.count, prediction_ms, sequence, slot)
-    open_window(h, prediction_ms, sequence, opened_ms + window_ms)
+    s = h.slots[slot]
+    s.prediction_ms = prediction_ms
+    s.sequence = totals.sequence
+    s.opened_ms = opened_ms
+    s.run = NO_RUN
+    s.pair = pair
+    put_into_order(h, slot)
+    open_window(h, prediction_ms, totals.sequence, opened_ms + window_ms)
     totals.sequence += 1
-    totals.count += 1
     totals.assumed += outcome.assumed
 
 
 @inner
 def let_go(h, released, count, early):
-    """Move the outcome of the oldest prediction to the released ones; return their number."""
+    """Move the outcome of the oldest prediction, the first of the heap, to the released ones.
+
+    Returns their number.
+    """
     totals = h.totals[0]
-    slot = pop(h.heap, totals.count)
+    slot = pop(h.heap, totals.in_heap)
+    s = h.slots[slot]
     released.outcomes[count] = h.outcomes[slot]
-    released.runs[count] = h.run[slot]
-    released.pair[count] = h.pair[slot]
+    released.runs[count] = s.run
+    released.pair[count] = s.pair
     released.early[count] = early
+    totals.in_heap -= 1
     totals.count -= 1
     totals.assumed -= h.outcomes[slot].assumed
-    h.run[slot] = totals.free
+    s.sequence = -1
+    s.next = totals.free
     totals.free = slot
     return count + 1
 
@@ -302,7 +391,8 @@ def release(h, clock_ms, released, count):
         totals.clock_ms = clock_ms
         totals.releasing = 1
     while totals.releasing:
-        if totals.count == 0 or is_before(
+        fill_heap(h, totals.bound_ms)
+        if totals.in_heap == 0 or is_before(
             totals.bound_ms, totals.bound_sequence, h.heap[0, MS], h.heap[0, SEQUENCE]
         ):
             totals.releasing = 0
@@ -320,6 +410,7 @@ def release_excess(h, most, released, count):
     """Release the outcomes of the oldest predictions beyond `most`, as far as there is room."""
     totals = h.totals[0]
     while totals.count > most and count < released.runs.shape[0]:
+        fill_heap(h, ALWAYS)
         ms, sequence = h.heap[0, MS], h.heap[0, SEQUENCE]
         if is_before(totals.bound_ms, totals.bound_sequence, ms, sequence):
             totals.bound_ms, totals.bound_sequence = ms, sequence
@@ -395,6 +486,7 @@ def release_any(h, released):
     totals = h.totals[0]
     count = 0
     while totals.count > 0 and count < released.runs.shape[0]:
+        fill_heap(h, ALWAYS)
         ms, sequence = h.heap[0, MS], h.heap[0, SEQUENCE]
         if is_before(totals.bound_ms, totals.bound_sequence, ms, sequence):
             totals.bound_ms, totals.bound_sequence = ms, sequence
@@ -418,15 +510,18 @@ def hold_again(h, outcomes, pairs, prediction_ms, opened_ms, sequences, runs, wi
     paired = 0
     for i in range(outcomes.shape[0]):
         h.outcomes[i] = outcomes[i]
-        h.opened_ms[i] = opened_ms[i]
-        h.run[i] = runs[i]
         end = end_of_pairs(pairs, paired, i)
-        h.pair[i] = chain_pairs(h, pairs, paired, end)
+        s = h.slots[i]
+        s.prediction_ms = prediction_ms[i]
+        s.sequence = sequences[i]
+        s.opened_ms = opened_ms[i]
+        s.run = runs[i]
+        s.pair = chain_pairs(h, pairs, paired, end)
         paired = end
-        sift_up(h.heap, i, prediction_ms[i], sequences[i], i)
+        put_into_order(h, i)
         open_window(h, prediction_ms[i], sequences[i], opened_ms[i] + window_ms)
         totals.assumed += outcomes[i].assumed
-    totals.count = totals.top = outcomes.shape[0]
+    totals.top = outcomes.shape[0]
 
 
 @entry
@@ -549,12 +644,13 @@ class PredictionOrder:
         `join.max_reordered`: largest number of outcomes held.
     """
 
-    __slots__ = ("_held", "_maximum", "_released", "_scores", "_window_ms")
+    __slots__ = ("_by_model", "_held", "_maximum", "_released", "_scores", "_window_ms")
 
     def __init__(self, window_ms: int, maximum: int) -> None:
         self._window_ms = window_ms
         self._maximum = maximum
-        self._held = _held(_FIRST_SLOTS, OrderTotals())
+        self._held = _held(_FIRST_SLOTS, OrderTotals(), window_ms)
+        self._by_model = np.zeros(0, np.int64)
         self._scores = HeldScores()
         kinds = OUTCOME, np.int64, np.int32, np.bool_
         self._released = Released(*(np.empty(ROOM, kind) for kind in kinds))
@@ -590,6 +686,7 @@ class PredictionOrder:
         records = self._with_own_scores(outcomes)
         pairs = NO_PAIRS if outcomes.pairs is None else outcomes.pairs
         self._make_room(len(records), len(pairs))
+        self._count_models(records, 1)
         at = 0
         while at <= len(records):
             window = self._window_ms, self._maximum
@@ -608,6 +705,7 @@ class PredictionOrder:
     def _take(self, names: OutcomeBatch, count: int) -> Leaving:
         released = self._released
         records = copied(released.outcomes[:count])
+        self._count_models(records, -1)
         scores = taken_scores(records, self._scores)
         pairs = self._pairs_of(released.pair[:count])
         free_pairs(self._held, released.pair[:count])
@@ -638,8 +736,17 @@ class PredictionOrder:
         return early
 
     def held_by_model(self, models: int) -> NDArray[np.int64]:
-        """Count the outcomes held by model number, shape (models,)."""
-        return np.bincount(self.records()["model"], minlength=models)
+        """Count the outcomes held by model number, shape (models,) or longer."""
+        counts = np.zeros(max(models, len(self._by_model)), np.int64)
+        counts[: len(self._by_model)] = self._by_model
+        return counts
+
+    def _count_models(self, records: Records, sign: int) -> None:
+        """Count outcomes that begin or end to be held, by model."""
+        numbers = records["model"]
+        counts = np.bincount(numbers[numbers >= 0], minlength=len(self._by_model))
+        counts[: len(self._by_model)] = self._by_model + sign * counts[: len(self._by_model)]
+        self._by_model = counts
 
     def records(self) -> Records:
         """Outcomes held, in no order; the numbers of their scores are those of this order."""
@@ -647,7 +754,7 @@ class PredictionOrder:
 
     def pairs(self) -> Pairs:
         """Pairs of the outcomes held, by their places in `records`."""
-        return self._pairs_of(self._held.pair[self._slots()])
+        return self._pairs_of(self._held.slots["pair"][self._slots()])
 
     def carried_names(self, classes: int, segments: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Numbers of the classes of scores, and of segments, of outcomes held; negative ones stand for none.
@@ -658,30 +765,29 @@ class PredictionOrder:
         return of_scores, np.concatenate([self.records()["scores"] - SEGMENTS_FROM, beside])
 
     def _slots(self) -> NDArray[np.int64]:
-        return self._held.heap[: len(self), LAST]
+        """Slots of the outcomes held, ascending."""
+        held = self._held
+        return np.flatnonzero(held.slots["sequence"][: int(held.totals["top"][0])] >= 0)
 
     def rows(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], HeldRows]:
-        """Slots and rows of chosen outcomes, by mask over the heap, in the order of their sequence."""
-        at = np.flatnonzero(chosen)
-        heap = self._held.heap[at]
-        heap = heap[np.argsort(heap[:, SEQUENCE])]
-        slots = heap[:, LAST]
-        held = self._held
-        outcomes, pairs = taken(held.outcomes, slots), self._pairs_of(held.pair[slots])
-        times = heap[:, MS], held.opened_ms[slots]
-        return slots, HeldRows(outcomes, pairs, *times, heap[:, SEQUENCE], held.run[slots])
+        """Slots and rows of chosen outcomes, by mask over `runs`, in the order of their sequence."""
+        slots = self._slots()[chosen]
+        slots = slots[np.argsort(self._held.slots["sequence"][slots])]
+        outcomes, about = taken(self._held.outcomes, slots), taken(self._held.slots, slots)
+        times = (about[name].copy() for name in ("prediction_ms", "opened_ms", "sequence", "run"))
+        return slots, HeldRows(outcomes, self._pairs_of(about["pair"].copy()), *times)
 
     def runs(self) -> NDArray[np.int64]:
-        """Number of the stored run of each outcome in the heap, -1 for none, shape (held,)."""
-        return self._held.run[self._slots()]
+        """Number of the stored run of each outcome held, -1 for none, shape (held,)."""
+        return self._held.slots["run"][self._slots()]
 
     def set_run(self, slots: NDArray[np.int64], number: int) -> None:
         """Note the stored run that contains these outcomes."""
-        self._held.run[slots] = number
+        self._held.slots["run"][slots] = number
 
     def forget_runs(self) -> None:
         """Note that no stored run contains any outcome."""
-        self._held.run[self._slots()] = NO_RUN
+        self._held.slots["run"] = NO_RUN
 
     def windows(self) -> NDArray[np.int64]:
         """Windows that are open: prediction time, sequence and time of opening, (n, 3), in that order."""
@@ -731,7 +837,9 @@ class PredictionOrder:
         outcomes = copied(rows.outcomes)
         outcomes["scores"][scored] = self._scores.add(scores)
         slots = max(_FIRST_SLOTS, 1 << (len(outcomes) - 1).bit_length() if len(outcomes) else 0)
-        self._held = _held(slots, totals)
+        self._held = _held(slots, totals, self._window_ms)
+        self._by_model = np.zeros(0, np.int64)
+        self._count_models(outcomes, 1)
         self._make_room(0, len(rows.pairs))
         arrays = rows.prediction_ms, rows.opened_ms, rows.sequence, rows.run
         hold_again(self._held, outcomes, rows.pairs, *arrays, self._window_ms)
@@ -744,24 +852,30 @@ class PredictionOrder:
             pool = room_for_pairs(max(_FIRST_SLOTS, 1 << (needed - 1).bit_length()))
             pool[: len(held.pairs)] = held.pairs
             self._held = held = held._replace(pairs=pool)
-        slots = len(held.opened_ms)
+        slots = len(held.slots)
         while count + coming > slots:
             slots *= 2
-        if slots == len(held.opened_ms):
+        if slots == len(held.slots):
             return
-        larger = _held(slots, OrderTotals())
-        top = int(held.totals["top"][0])
-        for name in ("outcomes", "opened_ms", "run", "pair", "heap"):
+        larger = _held(slots, OrderTotals(), self._window_ms)
+        used = held.totals[0]
+        for name, top in (
+            ("outcomes", used["top"]),
+            ("slots", used["top"]),
+            ("heap", used["in_heap"]),
+            ("distant", used["in_distant"]),
+        ):
             getattr(larger, name)[:top] = getattr(held, name)[:top]
         first, windows = int(held.totals["first_window"][0]), int(held.totals["windows"][0])
         larger.windows[:windows] = np.roll(held.windows, -first, axis=0)[:windows]
         held.totals["first_window"] = 0
-        self._held = larger._replace(pairs=held.pairs, totals=held.totals)
+        self._held = larger._replace(buckets=held.buckets, pairs=held.pairs, totals=held.totals)
 
 
-def _held(slots: int, totals: OrderTotals) -> Held:
+def _held(slots: int, totals: OrderTotals, window_ms: int) -> Held:
     """Arrays with so many free slots."""
     record = np.zeros(1, TOTALS)
+    record["width_bits"] = (window_ms // BUCKETS_PER_WINDOW).bit_length()
     record["free"] = record["pairs_free"] = -1
     record["sequence"], record["clock_ms"] = totals.sequence, totals.clock_ms
     record["bound_ms"], record["bound_sequence"] = totals.bound
@@ -769,10 +883,10 @@ def _held(slots: int, totals: OrderTotals) -> Held:
     record["overflow_ms"], record["overflow_sequence"] = totals.overflow
     return Held(
         lazy_zeros(slots, OUTCOME),
-        np.zeros(slots, np.int64),
-        np.zeros(slots, np.int64),
-        np.zeros(slots, np.int32),
+        lazy_zeros(slots, SLOT),
         np.zeros((slots, 3), np.int64),
+        np.zeros((slots, 3), np.int64),
+        np.full(BUCKETS, -1, np.int32),
         np.zeros((slots, 3), np.int64),
         NO_PAIRS,
         record,

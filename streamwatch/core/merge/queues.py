@@ -393,9 +393,12 @@ class HeldRecords:
         return put(self._pool, self._words, free, words, stamps_ms, decodable, indices, arrived_ms)
 
     def _make_room(self, count: int) -> None:
-        """Give the pool at least so many free slots, and twice as many as it has."""
+        """Give the pool at least so many free slots, and four times as many as it has.
+
+        Memory of slots is touched only as they are used, the lowest first; what is there is copied.
+        """
         before = len(self._free)
-        room = max(2 * before, before + count, _FEWEST)
+        room = max(4 * before, before + count, _FEWEST)
         pool, words = np.empty((room, COLUMNS), np.int64), words_of(np.empty(room, ROW))
         pool[:before], words[:before] = self._pool, self._words
         free = np.empty(room, np.int64)

@@ -31,7 +31,7 @@ from streamwatch.core.join.durable.packed import (
     values_within,
 )
 from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, SEGMENTS_FROM, OutcomeBatch, Pairs, moved
-from streamwatch.core.records import Records, joined
+from streamwatch.core.records import Records
 from streamwatch.core.scores import NO_LISTS, ScoreLists, joined_lists
 
 # Encoding of outcomes as one packed value: columns, and the names that numbers in them stand for.
@@ -59,6 +59,10 @@ _COLUMNS: Final = (
 )
 _DIFFERENCES: Final = 4
 """Number of columns of differences, after `_COLUMNS`."""
+_DIFFERING: Final = ("event_ms", "resolved_ms", "waited_ms", "made")
+"""Fields of which differences are written …"""
+_SELDOM: Final = ("sampling", "last_class")
+"""… and fields that are written only if there is anything in them."""
 _CLASSES: Final = ("true_class", "predicted_class", "label_at_prediction")
 _ENCODER = msgspec.msgpack.Encoder()
 _ROWS = msgspec.msgpack.Decoder(list[Outcome])
@@ -88,46 +92,47 @@ def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
     if len(batches) < len(parts):
         return _ENCODER.encode([outcome for part in parts for outcome in part])
     models, classes, segments = CommonNames(), CommonNames(), CommonNames()
-    records = joined([batch.records for batch in batches])
+    found = {name: _column(batches, name) for name in (*_COLUMNS, *_DIFFERING, *_SELDOM)}
+    of_segments = np.full(len(found["model"]), -1, np.int32)
     start = 0
     scored, scores = [np.zeros(0, np.int64)], [NO_LISTS]
-    for batch in _with_equal_names(batches, records):
-        some = records[start : start + len(batch)]
-        positions, own = batch.own_scores()
+    for run in _with_equal_names(batches):
+        batch, some = run[0], slice(start, start + sum(map(len, run)))
+        positions, own = batch.own_scores()  # only a batch that is a run of its own has any
         scored.append(start + positions)
         scores.append(replace(own, classes=classes.of(own.classes, batch.classes)))
-        start += len(batch)
-        some["model"] = models.of(some["model"], batch.models)
+        start = some.stop
+        found["model"][some] = models.of(found["model"][some], batch.models)
         for name in _CLASSES:
-            some[name] = classes.of(some[name], batch.classes)
-        some["last_class"] = classes.of(some["last_class"] - 1, batch.classes) + 1
-        numbers = batch.segment_numbers()
-        some["scores"] = -1 if numbers is None else segments.of(numbers, batch.segments)
-    made, steps = steps_within(records["model"], records["made"])
+            found[name][some] = classes.of(found[name][some], batch.classes)
+        found["last_class"][some] = classes.of(found["last_class"][some] - 1, batch.classes) + 1
+        if batch.segments:
+            of_segments[some] = segments.of(_segments_of(run), batch.segments)
+    made, steps = steps_within(found["model"], found["made"])
     pairs = _packed_pairs(batches, models, classes)
-    resolved_ms, first_ms = records["resolved_ms"], int(records["resolved_ms"][0])
+    resolved_ms, first_ms = found["resolved_ms"], int(found["resolved_ms"][0])
     named = [models.names, classes.names, first_ms, made.tolist()]
-    sampled = bool(records["sampling"].any())
+    sampled = bool(found["sampling"].any())
     packed = pack_scores(np.concatenate(scored), joined_lists(scores))
     further = [segments.names, pairs, sampled, packed]
     while further and not further[-1]:
         further.pop()
     named += further
     names = _ENCODER.encode(named)
-    columns = [records[name].astype(np.int64) for name in _COLUMNS]
-    after_event = resolved_ms - records["event_ms"]
-    columns += [
+    after_event = resolved_ms - found["event_ms"]
+    columns = [
+        *(found[name] for name in _COLUMNS),
         (steps + _WRAP // 2 & _WRAP - 1) - _WRAP // 2,
         np.diff(resolved_ms, prepend=first_ms),
         after_event,
-        records["waited_ms"] - records["delay_ms"] - after_event,
+        found["waited_ms"] - found["delay_ms"] - after_event,
     ]
     if segments.names:
-        columns.append(records["scores"].astype(np.int64))
+        columns.append(of_segments)
     if sampled:
-        columns.append(records["sampling"].astype(np.int64))
-    if records["last_class"].any():
-        columns.append(records["last_class"].astype(np.int64))
+        columns.append(found["sampling"])
+    if found["last_class"].any():
+        columns.append(found["last_class"])
     return _HEAD.pack(_MARK, len(names)) + names + pack_columns(columns)
 
 
@@ -307,27 +312,29 @@ class CommonBatches:
         return OutcomeBatch(records, models.names, classes.names, scores, self._segments.names, pairs=pairs)
 
 
-def _with_equal_names(batches: Sequence[OutcomeBatch], records: NDArray[np.void]) -> Sequence[OutcomeBatch]:
-    """Put consecutive batches together whose numbers mean the same, without their pairs.
-
-    `records` are those of all batches, one after the other.
-    """
-    found: list[OutcomeBatch] = []
-    start = end = 0
+def _with_equal_names(batches: Sequence[OutcomeBatch]) -> list[list[OutcomeBatch]]:
+    """Divide batches into runs of consecutive ones whose numbers mean the same; one with scores is alone."""
+    runs: list[list[OutcomeBatch]] = []
     for batch in batches:
-        end += len(batch)
-        if found and found[-1].models is batch.models and found[-1].classes is batch.classes:
-            alike = found[-1].segments is batch.segments or not (batch.segments or found[-1].segments)
-            if alike and not (len(batch.scores) or len(found[-1].scores)):
-                found.pop()
-            else:
-                start = end - len(batch)
-        else:
-            start = end - len(batch)
-        found.append(
-            OutcomeBatch(records[start:end], batch.models, batch.classes, batch.scores, batch.segments)
-        )
-    return found
+        last = runs[-1][-1] if runs else None
+        if last is not None and last.models is batch.models and last.classes is batch.classes:
+            alike = last.segments is batch.segments or not (batch.segments or last.segments)
+            if alike and not (len(batch.scores) or len(last.scores)):
+                runs[-1].append(batch)
+                continue
+        runs.append([batch])
+    return runs
+
+
+def _column(batches: Sequence[OutcomeBatch], name: str) -> NDArray[Any]:
+    """Copy one field of all outcomes: whole records would be several times the bytes."""
+    return np.concatenate([batch.records[name] for batch in batches])
+
+
+def _segments_of(run: Sequence[OutcomeBatch]) -> NDArray[np.int32]:
+    """Numbers of the segments of a run's outcomes; -1 without any."""
+    numbers = [batch.segment_numbers() for batch in run]
+    return np.concatenate([each for each in numbers if each is not None])
 
 
 def _within(column: NDArray[Any], least: int, most: int) -> bool:

@@ -143,6 +143,16 @@ class EventDocument(msgspec.Struct, frozen=True):
     since_timestamp_ms: Annotated[
         int | None, Meta(description="Event time since which the verdict holds; null for an open one.")
     ] = None
+    earliest_timestamp_ms: Annotated[
+        int | None,
+        Meta(
+            description="By cohorts: start of the 80 % interval of that time; null if it may be before all "
+            "that was judged."
+        ),
+    ] = None
+    latest_timestamp_ms: Annotated[
+        int | None, Meta(description="By cohorts: end of that interval; null for an open verdict.")
+    ] = None
     kind: Annotated[
         str | None, Meta(description="Kind of notification: firing, updated, resolved or digest.")
     ] = None

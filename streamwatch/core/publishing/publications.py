@@ -531,6 +531,8 @@ def alarm_document(alarm: Alarm, life: str, number: int) -> EventDocument:
         basis=judgement.basis,
         status=judgement.status or None,
         since_timestamp_ms=judgement.since_ms if judgement.verdict else None,
+        earliest_timestamp_ms=judgement.earliest_ms,
+        latest_timestamp_ms=judgement.latest_ms,
     )
 
 

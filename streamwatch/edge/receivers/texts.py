@@ -228,7 +228,18 @@ def judged(judgement: Judgement) -> str:
     since = f"{sentences[judgement.verdict]} since {iso(judgement.since_ms)}"
     if judgement.basis == "labels":
         return f"{since}, outcome {judgement.since:,}"
-    return f"{since} ({judgement.status})" if judgement.status else since
+    said = [each for each in (judgement.status, between(judgement)) if each]
+    return f"{since} ({', '.join(said)})" if said else since
+
+
+def between(judgement: Judgement) -> str:
+    """Say the interval of *since* of a verdict by cohorts; empty where it has none."""
+    if judgement.latest_ms is None:
+        return ""
+    latest = iso_minutes(judgement.latest_ms)
+    if judgement.earliest_ms is None:
+        return f"{latest} at the latest"
+    return f"between {iso_minutes(judgement.earliest_ms)} and {latest}"
 
 
 def _opponent(judgement: Judgement) -> str:

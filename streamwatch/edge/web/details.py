@@ -28,6 +28,10 @@ Amount: TypeAlias = Annotated[float, Meta(ge=0)]
 Dispersion: TypeAlias = Annotated[float, Meta(ge=1)]
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Ordinal: TypeAlias = Annotated[int, Meta(ge=1)]
+Earliest: TypeAlias = Annotated[
+    float, Meta(description="Start of its 80 % interval; absent if it may be before all that was judged")
+]
+Latest: TypeAlias = Annotated[float, Meta(description="End of its 80 % interval")]
 EventTime: TypeAlias = Annotated[float, Meta(description="Event time")]
 Number: TypeAlias = "float | Literal['+Inf', '-Inf']"
 Verdict: TypeAlias = Literal["better", "worse", "open"]
@@ -274,6 +278,20 @@ class SharesLabelled(TypedDict):
     hits: list[Share]
 
 
+class TypicalDelay(TypedDict):
+    """Geometric mean of the delays of labels that take less than half of join.horizon."""
+
+    before_seconds: Annotated[Amount, about("Of predictions 1 to 1.5 horizons old")]
+    after_seconds: Annotated[Amount, about("Of predictions 0.5 to 1 horizon old")]
+
+
+class DelaysMoved(TypedDict, total=False):
+    """Labels take longer, or less long, than those of the half horizon before."""
+
+    errors: TypicalDelay
+    hits: TypicalDelay
+
+
 class LateLabels(TypedDict, total=False):
     """Accuracy by when predictions were made, where labels are late."""
 
@@ -297,6 +315,7 @@ class LateLabels(TypedDict, total=False):
     naive: Annotated[Share, about("Of the same predictions, as labelled so far")]
     bias: Annotated[Lead, about("naive - delay_corrected")]
     share_labelled: SharesLabelled
+    delays_moved: Annotated[DelaysMoved, about("Absent where they have not, as far as can be told")]
     change: Annotated[ErrorChange, about("Latest among predictions; absent without one")]
 
 
@@ -331,6 +350,8 @@ class CohortVerdict(TypedDict, total=False):
         about("Of a verdict that is held: early until its predictions are a horizon old"),
     ]
     since_timestamp_seconds: Annotated[float, about("Prediction time since which the verdict holds")]
+    earliest_timestamp_seconds: Earliest
+    latest_timestamp_seconds: Latest
     evidence: CohortEvidence
     lead: Annotated[float, about("Mean lead over the judged cohorts since the verdict changed")]
     lower: Annotated[Lead, about("Its bounds, valid at all times; none before 20 cohorts")]
@@ -375,6 +396,8 @@ class Headline(TypedDict, total=False):
         about("Of a verdict that is held: early until its predictions are a horizon old"),
     ]
     since_timestamp_seconds: Annotated[float, about("Prediction time since which the verdict holds")]
+    earliest_timestamp_seconds: Earliest
+    latest_timestamp_seconds: Latest
 
 
 class LowestAndHighest(TypedDict):

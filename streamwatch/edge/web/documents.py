@@ -18,7 +18,9 @@ from streamwatch.edge.web.details import (
     Caveats,
     Count,
     Details,
+    Earliest,
     ErrorChange,
+    Latest,
     Lead,
     Number,
     Ordinal,
@@ -112,6 +114,8 @@ class Judgement(Struct, frozen=True):
         Literal["early", "confirmed", "retracted", ""],
         about("By cohorts: early until all labels are in, then confirmed or retracted"),
     ]
+    earliest_timestamp_seconds: Earliest | UnsetType = UNSET
+    latest_timestamp_seconds: Latest | UnsetType = UNSET
 
 
 class Alarm(Struct, frozen=True, kw_only=True):
@@ -160,6 +164,8 @@ class Row(Caveats, total=False):
     verdict_since_timestamp_seconds: Annotated[
         float, about("Event time since which; prediction time where verdict_opponent is there")
     ]
+    verdict_earliest_timestamp_seconds: Earliest
+    verdict_latest_timestamp_seconds: Latest
     verdict_opponent: Annotated[
         Literal["persistent_at_prediction", "majority"],
         about("Of a verdict by cohorts of prediction time: opponent that the lead is over"),

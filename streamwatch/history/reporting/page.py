@@ -272,12 +272,35 @@ def _of_several(source: Source) -> Iterator[Block]:
     meaning = _MEANING[basis.pop()] if len(basis) == 1 else _MEANING["persistent"]
     yield Text(f"Of {len(source.models)} models {'; '.join(parts)}.{worst} {meaning}", answers=True)
     yield _overview(source)
+    if source.worse is not None and source.worse["pairs"]:
+        yield from _worse(source.worse)
     for said, name in zip(answers(source.models), worst_first(source.models), strict=True):
         yield Heading(2, f"Model {name}")
         yield Text(f"{said}. {what_happened(name, source)}")
         if (drawn := chart_of(name, source)) is not None:
             yield drawn
         yield from evidence_blocks(name, source)
+
+
+_LISTED: Final = "Models that are worse, by cohorts of prediction time"
+_OPPONENTS: Final = {"persistent_at_prediction": "no change", "majority": "the majority"}
+
+
+def _worse(found: Document) -> Iterator[Block]:
+    """List the models that are worse, of all models of the daemon, with what the list promises."""
+    promised = f"{found['pairs']:,} pairs of a model and an opponent are judged: {found['rule']}"
+    if not found["worse"]:
+        yield Text(f"No model is listed as worse by cohorts of prediction time. {promised.capitalize()}.")
+        return
+    rows = tuple(
+        (each["model"], _OPPONENTS[each["opponent"]], count(each["e_value"]), each["verdict"])
+        for each in found["worse"]
+    )
+    yield Grid(_LISTED, ("model", "worse than", "e-value", "verdict now"), rows)
+    yield Text(
+        f"The share is {found['share']:.0%}. {promised.capitalize()}. "
+        "A model that has recovered may be listed."
+    )
 
 
 def _models(names: list[str]) -> str:

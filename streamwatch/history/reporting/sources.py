@@ -59,6 +59,8 @@ class Source:
     """YAML; None where they are not known."""
     now_s: float | None = None
     """When a daemon published it; None for a replay."""
+    worse: Document | None = None
+    """As in `/api/v1/worse`; None for a replay, which is of few models."""
 
 
 # A report's source from the API of a running daemon.
@@ -115,6 +117,7 @@ def from_daemon(
         remarks=notes,
         settings=settings,
         now_s=listed["published_timestamp_seconds"],
+        worse=ask(base, "/api/v1/worse", token),
     )
 
 

@@ -48,8 +48,11 @@ def judged_by_cohorts(
     verdict: Literal[-1, 0, 1] = -1,
     status: Literal["early", "confirmed", "retracted", ""] = "early",
     opponent: str = "majority",
+    earliest_ms: int | None = None,
+    latest_ms: int | None = None,
 ) -> Alarm:
     judgement = Judgement(opponent, verdict, 4_000, NOW_MS - 60_000, basis="cohorts", status=status)
+    judgement = msgspec.structs.replace(judgement, earliest_ms=earliest_ms, latest_ms=latest_ms)
     return alarm("fraud-v3", "verdict", before=-1.0, after=float(verdict), judgement=judgement)
 
 

@@ -139,6 +139,11 @@ def test_a_useful_model_of_rare_classes_is_not_told_as_a_bad_one(kind: str) -> N
     [
         (judged_by_cohorts(), "worse than the majority since 2023-11-14T22:12:20.000Z (early)"),
         (judged_by_cohorts(opponent="persistent_at_prediction"), "worse than no change since"),
+        (
+            judged_by_cohorts(earliest_ms=NOW_MS - 180_000, latest_ms=NOW_MS),
+            "since 2023-11-14T22:12:20.000Z (early, between 2023-11-14T22:10Z and 2023-11-14T22:13Z)",
+        ),
+        (judged_by_cohorts(latest_ms=NOW_MS), "(early, 2023-11-14T22:13Z at the latest)"),
         (judged_by_cohorts(), "confirmed or retracted once all labels of these predictions are in"),
         (judged_by_cohorts(status="confirmed"), "It is confirmed: the labels of these predictions are in."),
     ],

@@ -52,6 +52,8 @@ def test_worse_is_shown_with_the_opponent_that_it_is_about(opponent: str) -> Non
             opponent=opponent,
             status="early",
             since_timestamp_seconds=2_000.0,
+            earliest_timestamp_seconds=1_000.0,
+            latest_timestamp_seconds=3_000.0,
         )
     )
     lead = {"persistent_at_prediction": -0.1, "majority": -0.2}[opponent]
@@ -60,6 +62,8 @@ def test_worse_is_shown_with_the_opponent_that_it_is_about(opponent: str) -> Non
         "verdict_opponent": opponent,
         "verdict_status": "early",
         "verdict_since_timestamp_seconds": 2_000.0,
+        "verdict_earliest_timestamp_seconds": 1_000.0,
+        "verdict_latest_timestamp_seconds": 3_000.0,
         "verdict_age_seconds": 60.0,
         "lead": lead,
         "lead_lower": lead - 0.02,

@@ -12,6 +12,7 @@ from streamwatch.admin.doctor.rules import labels, models, records, running, sil
 RULES = (
     labels.CLASSES_DISJOINT,
     records.CLOCK_BEHIND,
+    labels.DELAYS_MOVED,
     models.DETECTORS_SILENT,
     running.DISK_LOW,
     models.EARLY_HINT_STANDS,

@@ -39,6 +39,33 @@ def _horizon_short(facts: Facts) -> Iterator[Finding]:
 HORIZON_SHORT = Rule("horizon_short", _horizon_short)
 
 
+# Labels take longer, or less long, than they did.
+
+
+def _delays_moved(facts: Facts) -> Iterator[Finding]:
+    for model, details in sorted(facts.details.items()):
+        moved = detail_at(details, "late_labels", "delays_moved")
+        if typical := ", ".join(each for kind in ("hits", "errors") for each in _typical(moved, kind)):
+            yield Finding(
+                Weight.WORTH_KNOWING,
+                f"model {model}",
+                f"has labels with other delays than before, typically {typical}",
+                "what labels the predictions works otherwise; early verdicts and the corrected accuracy "
+                "assume that delays stay, and may be wrong until predictions with the new delays are a "
+                "horizon old",
+                "wait with decisions on an early verdict until it is confirmed; ask who delivers the labels",
+            )
+
+
+def _typical(moved: object, kind: str) -> Iterator[str]:
+    before, after = (detail_at(moved, kind, f"{name}_seconds") for name in ("before", "after"))
+    if isinstance(before, int | float) and isinstance(after, int | float):
+        yield f"{duration_text(1000 * after)} for {kind} (before: {duration_text(1000 * before)})"
+
+
+DELAYS_MOVED = Rule("delays_moved", _delays_moved)
+
+
 # Labels were still coming when predictions expired.
 
 

@@ -28,6 +28,7 @@ from streamwatch.core.estimators.kernel.readout import (
     read_weighted,
     totals_of,
 )
+from streamwatch.core.estimators.kernel.shadow import NO_MORE
 from streamwatch.core.estimators.kernel.snapshot import Sections, confusions, section_names
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.memory import SUMS, N
@@ -239,8 +240,18 @@ class Evaluation:
                 self.alarms,
             )
             if verdict == admission.ADMITTED:
+                self._return_shadows()
                 return alarm_rows(self.alarms, int(count))
             self._resolve(verdict, int(count), batch)
+
+    def _return_shadows(self) -> None:
+        """Give the memory of shadow counts back once no model has any: all have shown too many classes."""
+        pools = self._pools
+        if pools.shadow_allocator[0] == 0 or pools.shadow_spans.min() < NO_MORE:
+            return
+        if not pools.models["shadow"]["span"].any():
+            pools.shadows = np.zeros(len(pools.shadows))  # takes no memory until it is used
+            pools.shadow_allocator[:] = 0
 
     def trace(self, batch: Batch) -> Trace:
         """Evaluate a batch, and return the values of its models' estimators after every outcome.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.estimators.agreement import Flags, Floats, Totals
+from streamwatch.core.estimators.agreement import Flags, Floats, Totals, once
 
 PRESENT = 0.05
 """Weight in outcomes below which a class counts as absent, and the misses of a baseline as too few."""
@@ -33,6 +33,18 @@ def shares_of(weights: Floats, n: Floats) -> Floats:
     return np.divide(weights, n[:, None], out=np.zeros_like(weights), where=(n > 0)[:, None])
 
 
+@once
+def true_shares(totals: Totals) -> Floats:
+    """Share of the outcomes whose label is each class, t_k; shape (m, K), 0 for a model without weight."""
+    return shares_of(totals.true_class, totals.n)
+
+
+@once
+def predicted_shares(totals: Totals) -> Floats:
+    """Share of the outcomes predicted as each class, q_k; shape (m, K), 0 for a model without weight."""
+    return shares_of(totals.predicted_class, totals.n)
+
+
 def _gain(totals: Totals, baseline: Floats, missed: Floats) -> Floats:
     """(p - baseline)/(1 - baseline); undefined while the baseline missed less than 0.05 outcomes."""
     return ratio(accuracy(totals) - baseline, 1.0 - baseline, missed >= PRESENT)
@@ -43,33 +55,50 @@ def largest(weights: Floats) -> Floats:
     return weights.max(axis=1, initial=0.0)
 
 
+@once
+def largest_true(totals: Totals) -> Floats:
+    """Weight of the most frequent label of each model."""
+    return largest(totals.true_class)
+
+
+@once
+def largest_predicted(totals: Totals) -> Floats:
+    """Weight of each model's most frequent prediction."""
+    return largest(totals.predicted_class)
+
+
 def _mean_over(values: Floats, chosen: Flags) -> Floats:
     """Mean over the chosen classes of each model; undefined if there are none."""
     count = chosen.sum(axis=1)
     return ratio(np.where(chosen, values, 0.0).sum(axis=1), count.astype(np.float64), count > 0)
 
 
+@once
 def present(totals: Totals) -> Flags:
     """Mark the classes present among the labels: truth[k] >= 0.05. Shape (m, K)."""
     return totals.true_class >= PRESENT
 
 
+@once
 def accuracy(totals: Totals) -> Floats:
     """Share of outcomes the model got right, p = hits/n."""
     return ratio(totals.hits, totals.n, totals.n > 0)
 
 
+@once
 def p_chance(totals: Totals) -> Floats:
     """Accuracy of guessing with the model's own class shares, Σ t_k q_k (Zliobaite et al. 2015, eq. 9)."""
-    shares = shares_of(totals.true_class, totals.n) * shares_of(totals.predicted_class, totals.n)
+    shares = true_shares(totals) * predicted_shares(totals)
     return np.where(totals.n > 0, shares.sum(axis=1), np.nan)
 
 
+@once
 def p_majority(totals: Totals) -> Floats:
     """Accuracy of the most frequent class, known in hindsight: max t_k (Zliobaite et al. 2015, eq. 6)."""
-    return ratio(largest(totals.true_class), totals.n, totals.n > 0)
+    return ratio(largest_true(totals), totals.n, totals.n > 0)
 
 
+@once
 def p_majority_prequential(totals: Totals) -> Floats:
     """Accuracy of guessing the most frequent class before the label comes: majority/majority_n.
 
@@ -79,6 +108,7 @@ def p_majority_prequential(totals: Totals) -> Floats:
     return ratio(totals.majority, totals.majority_n, totals.majority_n > 0)
 
 
+@once
 def p_persistent(totals: Totals) -> Floats:
     """Accuracy of predicting the previous label: repeats/pairs (Zliobaite et al. 2015, eq. 7)."""
     return ratio(totals.repeats, totals.pairs, totals.pairs > 0)
@@ -90,6 +120,7 @@ def p_uninformed(totals: Totals) -> Floats:
     return ratio(np.ones_like(count), count, count > 0)
 
 
+@once
 def kappa(totals: Totals) -> Floats:
     """Gain over chance agreement, (p - p_chance)/(1 - p_chance) (Cohen; Bifet et al. 2015, §5.1).
 
@@ -101,7 +132,7 @@ def kappa(totals: Totals) -> Floats:
 
 def kappa_majority(totals: Totals) -> Floats:
     """Gain over the majority class (Bifet et al. 2015, §5.3); undefined while n - max truth < 0.05."""
-    return _gain(totals, p_majority(totals), totals.n - largest(totals.true_class))
+    return _gain(totals, p_majority(totals), totals.n - largest_true(totals))
 
 
 def kappa_majority_prequential(totals: Totals) -> Floats:
@@ -112,6 +143,7 @@ def kappa_majority_prequential(totals: Totals) -> Floats:
     return _gain(totals, p_majority_prequential(totals), totals.majority_n - totals.majority)
 
 
+@once
 def kappa_persistent(totals: Totals) -> Floats:
     """Gain over predicting the previous label (Zliobaite et al. 2015, eq. 13).
 
@@ -142,16 +174,14 @@ def mcc(totals: Totals) -> Floats:
     outcomes, where rounding of the shares would determine the result. Clipped to [-1, 1], which rounding may
     exceed.
     """
-    true_class, predicted_class = (
-        shares_of(totals.true_class, totals.n),
-        shares_of(totals.predicted_class, totals.n),
-    )
+    true_class, predicted_class = true_shares(totals), predicted_shares(totals)
     spread = _spread(true_class) * _spread(predicted_class)
-    missed = totals.n - np.maximum(largest(totals.true_class), largest(totals.predicted_class))
+    missed = totals.n - np.maximum(largest_true(totals), largest_predicted(totals))
     correlation = ratio(accuracy(totals) - p_chance(totals), spread, (missed >= PRESENT) & (spread > 0))
     return np.clip(correlation, -1.0, 1.0)
 
 
+@once
 def recall(totals: Totals) -> Floats:
     """Share of each class's outcomes recognised, agreed/truth; undefined for absent classes. Shape (m, K)."""
     return ratio(totals.agreed, totals.true_class, present(totals))
@@ -162,6 +192,7 @@ def precision(totals: Totals) -> Floats:
     return ratio(totals.agreed, totals.predicted_class, totals.predicted_class >= PRESENT)
 
 
+@once
 def _seen(totals: Totals) -> Flags:
     """Mark the classes with at least 0.05 outcomes as label or as prediction. Shape (m, K)."""
     return totals.true_class + totals.predicted_class >= PRESENT

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.estimators.agreement import Floats, Totals
+from streamwatch.core.estimators.agreement import Floats, Totals, once
 from streamwatch.core.estimators.measures.measures import (
     PRESENT,
     accuracy,
     kappa,
-    largest,
+    largest_predicted,
+    largest_true,
     p_chance,
+    predicted_shares,
     ratio,
-    shares_of,
+    true_shares,
 )
 
 ROUNDING = 1e-12
@@ -83,6 +85,7 @@ def chernoff_upper(totals: Totals, delta: float) -> Floats:
     return np.clip(1.0 - _chernoff_error(totals, delta)[0], 0.0, 1.0)
 
 
+@once
 def loss_autocorrelation(totals: Totals) -> Floats:
     """Lag-1 autocorrelation ρ of the loss, (p11 - E²)/(E(1-E)), p11 = lost_twice/pairs.
 
@@ -117,6 +120,7 @@ def kappa_standard_error(totals: Totals) -> Floats:
     return ratio(spread, 1.0 - chance, ~np.isnan(kappa(totals)))
 
 
+@once
 def kappa_null_deviation(totals: Totals) -> Floats:
     """Standard deviation δ₀ of κ for predictions independent of the truth.
 
@@ -124,14 +128,11 @@ def kappa_null_deviation(totals: Totals) -> Floats:
     Cohen, Everitt 1969). Undefined where κ is, while labels or predictions miss their largest class by less
     than 0.05 outcomes, and where the variance is only rounding error.
     """
-    true_class, predicted_class = (
-        shares_of(totals.true_class, totals.n),
-        shares_of(totals.predicted_class, totals.n),
-    )
+    true_class, predicted_class = true_shares(totals), predicted_shares(totals)
     chance = p_chance(totals)
     agreed = true_class * predicted_class
     variance = chance + chance * chance - (agreed * (true_class + predicted_class)).sum(axis=1)
-    missed = totals.n - np.maximum(largest(totals.true_class), largest(totals.predicted_class))
+    missed = totals.n - np.maximum(largest_true(totals), largest_predicted(totals))
     defined = (missed >= PRESENT) & (variance > ROUNDING) & ~np.isnan(kappa(totals))
     return ratio(np.sqrt(np.maximum(0.0, variance)), (1.0 - chance) * np.sqrt(totals.n_eff), defined)
 

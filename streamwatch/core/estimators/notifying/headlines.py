@@ -100,5 +100,7 @@ class Headlines:
                 change.since_ms,
                 basis="cohorts",
                 status=change.status,
+                earliest_ms=change.earliest_ms,
+                latest_ms=change.latest_ms,
             ),
         )

@@ -71,6 +71,9 @@ class HeadlineChange(NamedTuple):
     """`retracted` if it is open because an early claim was retracted; otherwise empty of an open one."""
     since_ms: int
     """Prediction time since which it holds; of an open one, clock at which it became open."""
+    earliest_ms: int | None
+    """Interval of that time; None of an open one, and if it may be before all that was judged."""
+    latest_ms: int | None
     outcomes: int
     """Number of the outcomes before this one whose predictions were made since then."""
     evidence: float

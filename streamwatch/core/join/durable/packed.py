@@ -501,7 +501,7 @@ _RADIX: Final = 2**16
 
 
 def steps_within(
-    groups: NDArray[np.int32], values: NDArray[Any]
+    groups: NDArray[np.int32 | np.int64], values: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Split values into the first of each group and the differences within groups.
 
@@ -539,7 +539,7 @@ def values_within(
     return values
 
 
-def _by_group(groups: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _by_group(groups: NDArray[np.int32 | np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Positions ordered by group, and a mask, in that order, of each group's first one."""
     few = int(groups.max(initial=-1)) < _RADIX
     order = np.argsort(groups.astype(np.uint16) if few else groups, kind="stable")

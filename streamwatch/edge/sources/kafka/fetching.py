@@ -2,7 +2,8 @@
 
 Uses the client's connections and its knowledge of leaders, not its consumer: what that raises on the content
 of a record would end reading (see `reader`). A partition is asked for again once everything of it was taken,
-so memory is bounded by one answer for each. One that fails, for whatever reason, waits alone.
+so memory is bounded by one answer for each; of many partitions less is asked for at a time (`bytes_of_each`).
+One that fails, for whatever reason, waits alone.
 """
 
 from __future__ import annotations
@@ -207,6 +208,17 @@ TELL_EVERY: Final = 10
 """Requests in a row that brought no answer: nodes come and go, and that none answers is told by others."""
 MOST_BYTES: Final = 52_428_800
 """Of one answer, over all partitions."""
+HELD_BYTES: Final = 32 * 1_048_576
+"""Bytes of the answers of all partitions that wait to be taken, where `LEAST_BYTES` of each are no more."""
+LEAST_BYTES: Final = 131_072
+"""Bytes to ask for of a partition at least, however many there are, unless the limit is lower: requests
+for less take more time than their records."""
+
+
+def bytes_of_each(partitions: int, limit: int) -> int:
+    """Number of bytes to ask for of each of so many partitions; `limit` is `max_partition_fetch_bytes`."""
+    return min(limit, max(LEAST_BYTES, HELD_BYTES // max(partitions, 1)))
+
 
 OUT_OF_RANGE, CORRUPT, DENIED, UNKNOWN = 1, 2, 29, -1
 MOVED: Final = frozenset({3, 5, 6, 9, 74, 75, 76, 78, 100})
@@ -235,6 +247,8 @@ class Fetching:
         self._waits: dict[int, Backoff] = {}
         self._not_before: dict[int, float] = {}
         self._loop: asyncio.Task[None] | None = None
+        self._size_bytes = spec.max_partition_fetch_bytes
+        """Bytes to ask for of each partition."""
         self.answers = 0
         """Answers without an error so far, over all partitions."""
         self.slots: dict[Partition, Slot] = {}
@@ -247,6 +261,7 @@ class Fetching:
         for slot in self.slots.values():
             slot.seek(slot.position)
         self.slots = {p: Slot(p, position, self._backoff()) for p, position in positions.items()}
+        self._size_bytes = bytes_of_each(len(self.slots), self._spec.max_partition_fetch_bytes)
         if self._loop is None:
             self._loop = asyncio.create_task(self._run())
         self._wake.set()
@@ -326,7 +341,7 @@ class Fetching:
         asked = {slot.partition: (slot, slot.position) for slot in slots}
         offsets = [(slot.partition, max(slot.position, slot.asked)) for slot in slots]
         sent_at = time.monotonic()
-        size = self._spec.max_partition_fetch_bytes
+        size = self._size_bytes
         wait = self._waits.setdefault(node, self._backoff())
         try:
             answers = await ask(self._client, node, offsets, size, wait_ms=wait_ms, most_bytes=MOST_BYTES)
@@ -367,7 +382,13 @@ class Fetching:
             )
             slot.since = time.monotonic()
             self.arrived.set()
-        elif answer.readable > max(slot.position, slot.asked) and not crowded:
+        elif answer.readable <= max(slot.position, slot.asked) or crowded:
+            return
+        elif self._size_bytes < self._spec.max_partition_fetch_bytes:
+            # Of a batch larger than what was asked for, brokers give only one in an answer, of the first
+            # partition that has one.
+            self._size_bytes = self._spec.max_partition_fetch_bytes
+        else:
             tries = EMPTY_TRIES * WAIT_MS // wait_ms
             self.unreadable.suspect(slot, tries, "the broker does not find it", to_the_end=False)
 

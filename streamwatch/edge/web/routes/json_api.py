@@ -294,6 +294,8 @@ def judgement_document(judgement: Judgement) -> JudgementDocument:
         judgement.quick_labels_only,
         judgement.basis,
         judgement.status,
+        UNSET if judgement.earliest_ms is None else judgement.earliest_ms / 1000,
+        UNSET if judgement.latest_ms is None else judgement.latest_ms / 1000,
     )
 
 

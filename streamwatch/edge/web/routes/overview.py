@@ -68,6 +68,8 @@ Fields = dict[str, "float | str"]
 
 REPLACED = (
     "verdict_since_timestamp_seconds",
+    "verdict_earliest_timestamp_seconds",
+    "verdict_latest_timestamp_seconds",
     "verdict_since_outcome",
     "lead",
     "lead_lower",
@@ -99,7 +101,8 @@ def headline_of(details: Mapping[str, object]) -> Fields:
     if not isinstance(chosen, str):
         chosen = min(opponents, key=lambda name: (opponents[name].get("lead", 0.0), name))
     row: Fields = {"verdict": str(detail_at(headline, "verdict")), "verdict_opponent": chosen}
-    row |= _named_numbers(headline, {"since_timestamp_seconds": "verdict_since_timestamp_seconds"})
+    times = ("since_timestamp_seconds", "earliest_timestamp_seconds", "latest_timestamp_seconds")
+    row |= _named_numbers(headline, {name: f"verdict_{name}" for name in times})
     if isinstance(status := detail_at(headline, "status"), str):
         row["verdict_status"] = status
     row |= _named_numbers(opponents[chosen], {"lead": "lead", "lower": "lead_lower", "upper": "lead_upper"})

@@ -77,10 +77,10 @@ class NaivePairs(NaiveCohorts):
             if inside and delay <= self.ages[cohort.parameters.age]:
                 cohort.leads.append((kind_of(label, predicted), {"no_change": 0.0}))
 
-    def _claim(self, opponent, cohort) -> None:
+    def _claim(self, name, opponent, cohort) -> None:
         # With one opponent, worse needs the evidence of better: half of what the rule for two asks.
         opponent.worse.m = [2 * m for m in opponent.worse.m]
-        super()._claim(opponent, cohort)
+        super()._claim(name, opponent, cohort)
         opponent.worse.m = [m / 2 for m in opponent.worse.m]
 
 

@@ -196,6 +196,27 @@ def test_a_model_with_too_many_classes_has_no_shadow_classifiers_and_gives_their
     assert resumed.totals(ONE, 0).transition_n[0] == 0.0
 
 
+def test_shadow_counts_take_no_memory_once_all_models_have_too_many_classes_and_some_for_later_ones() -> None:
+    spec = MonitorsSpec(max_models=3)
+    table = table_of(spec, 2)
+    few = np.arange(400, dtype=np.int32) % 16
+    many = np.arange(400, dtype=np.int32) % 17
+    table.fold(np.full(400, 0, np.int32), many, many)
+    table.fold(np.full(400, 1, np.int32), few, few)
+    counts = table.pools.shadows
+    assert counts.any()
+    table.fold(np.full(1, 1, np.int32), np.array([16], np.int32), np.array([0], np.int32))
+    assert not table.pools.shadows.any()
+    assert len(table.pools.shadows) == len(counts)
+    assert not table.pools.shadow_allocator.any()
+    assert table.add_model() == 2
+    table.fold(np.full(400, 2, np.int32), few, few)
+    alone = table_of(MonitorsSpec(max_models=1))
+    alone.fold(one_row(400), few, few)
+    assert table.snapshot(2) == alone.snapshot(0)
+    assert table.pools.shadows.any()
+
+
 def test_shadow_counts_survive_renormalisation_of_their_unit() -> None:
     """A new majority is found out within about ln 2/(1 − α) outcomes, also past a unit of 2^256."""
     n = 400_000

@@ -215,5 +215,5 @@ def test_counts_go_on_beyond_thirty_two_bits() -> None:
 
 
 def assert_same(ours: Totals, theirs: Totals) -> None:
-    for field in fields(Totals):
+    for field in (each for each in fields(Totals) if each.init):
         np.testing.assert_array_equal(getattr(ours, field.name), getattr(theirs, field.name), field.name)

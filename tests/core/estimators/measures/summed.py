@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 
 from streamwatch.core.estimators.agreement import Totals
 
 K = 4
+FIELDS = tuple(each.name for each in fields(Totals) if each.init)
 _SUMS = (
     "n", "hits", "repeats", "pairs", "squares", "lost_twice",
     "label_at_prediction_repeats", "label_at_prediction_pairs",
@@ -60,7 +63,7 @@ def confusion(rows):
 
 def stack(many):
     """Totals of several models as one."""
-    return Totals(*(np.concatenate([getattr(t, f) for t in many]) for f in Totals.__slots__))
+    return Totals(*(np.concatenate([getattr(t, f) for t in many]) for f in FIELDS))
 
 
 def drawn(seed, n, size=K, accuracy=0.6):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -220,10 +221,20 @@ def test_labels_that_repeat_make_persistence_hard_to_beat():
     assert measures.kappa_persistent(totals)[0] == pytest.approx((20 / 21 - 19 / 20) / (1 / 20))
 
 
+def test_what_measures_have_in_common_is_computed_once_for_the_same_totals_and_anew_for_others():
+    totals = totals_of(plain.landmark(drawn(9, 40)))
+    first = measures.accuracy(totals)
+    assert measures.accuracy(totals) is first
+    assert not first.flags.writeable
+    doubled = replace(totals, hits=totals.hits / 2)
+    assert measures.accuracy(doubled)[0] == first[0] / 2
+
+
 def test_sums_that_are_not_kept_leave_undefined_what_needs_them_and_nothing_else():
     outcomes = plain.landmark(drawn(9, 40))
     complete = totals_of(outcomes)
-    kept = {f: getattr(complete, f) for f in Totals.__slots__ if f not in OPTIONAL_SUMS}
+    chosen = [each.name for each in fields(Totals) if each.init and each.name not in OPTIONAL_SUMS]
+    kept = {name: getattr(complete, name) for name in chosen}
     bare = Totals(**kept)
     for name in OPTIONAL_SUMS:
         assert np.isnan(getattr(bare, name)).all()

@@ -14,7 +14,7 @@ from streamwatch.core.estimators.catalogue import BOUNDS, MEASURES
 from streamwatch.core.estimators.measures import measures, uncertainty
 from tests.core.estimators.measures import plain_measures as plain
 from tests.core.estimators.measures import plain_uncertainty as slow
-from tests.core.estimators.measures.summed import K, confusion, drawn, stack, totals_of
+from tests.core.estimators.measures.summed import FIELDS, K, confusion, drawn, stack, totals_of
 from tests.tiers import examples, few
 
 MECHANISMS = {
@@ -48,9 +48,7 @@ def sure(errors, n, n_eff=None):
     """Totals of one model with so many errors in n outcomes, worth n_eff, of two classes by halves."""
     right = n - errors
     totals = confusion([[right / 2, errors / 2], [errors / 2, right / 2]])
-    return Totals(
-        **{f: getattr(totals, f) for f in Totals.__slots__ if f != "n_eff"}, n_eff=np.array([n_eff or n])
-    )
+    return Totals(**{f: getattr(totals, f) for f in FIELDS if f != "n_eff"}, n_eff=np.array([n_eff or n]))
 
 
 def test_hoeffdings_half_width_is_the_textbook_one():

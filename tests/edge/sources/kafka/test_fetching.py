@@ -16,7 +16,15 @@ from streamwatch.core.events import Partition
 from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
-from streamwatch.edge.sources.kafka.fetching import LARGE_AT_ONCE, Fetching, Taking, TurnRecords
+from streamwatch.edge.sources.kafka.fetching import (
+    HELD_BYTES,
+    LARGE_AT_ONCE,
+    LEAST_BYTES,
+    Fetching,
+    Taking,
+    TurnRecords,
+    bytes_of_each,
+)
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from tests.edge.sources.kafka.batches.raw_batches import ZSTD, RawBatch, of, record
 
@@ -34,6 +42,10 @@ class FakeClient:
         """Logs that stand there for one answer only."""
         self.asked: list[tuple[Partition, int]] = []
         self.refreshed = 0
+        self.sizes: list[int] = []
+        """Bytes asked for of the first partition, by request."""
+        self.only_what_fits = False
+        """Whether a batch larger than what is asked for is given only of the first partition that has one."""
         self.cluster = SimpleNamespace(leader_for_partition=lambda _: 1)
 
     def force_metadata_update(self) -> None:
@@ -46,7 +58,9 @@ class FakeClient:
         await asyncio.sleep(0)
         wanted = [(Partition(topic, n), offset) for topic, parts in request.topics for n, offset, _ in parts]
         self.asked += wanted
-        answers = []
+        size = request.topics[0][1][0][2]
+        self.sizes.append(size)
+        answers: list[tuple[Any, ...]] = []
         for partition, offset in wanted:
             log = self.once.pop(partition, self.logs[partition])
             if isinstance(log, Exception):
@@ -55,7 +69,9 @@ class FakeClient:
                 answers.append((partition.partition, log, -1, -1, -1, None, -1, b""))
                 continue
             end = log[-1][1] + 1
-            data = b"".join(raw for _, last, raw in log if last >= offset)
+            left = [raw for _, last, raw in log if last >= offset]
+            given = any(answer[-1] for answer in answers)
+            data = b"" if self.only_what_fits and given and len(left[0]) > size else b"".join(left)
             answers.append((partition.partition, 0, end, end, 0, None, -1, data))
         if not any(answer[-1] for answer in answers):
             await asyncio.sleep(0.02)  # as a broker waits for records
@@ -189,3 +205,30 @@ async def test_partitions_that_are_held_keep_what_was_fetched_and_give_large_mem
         await collected(take, lambda taken: watched(taken) and len(seen) == 120)
         assert sorted(seen) == [(n, offset) for n in range(6) for offset in range(20)]
         assert most <= LARGE_AT_ONCE
+
+
+def test_less_is_asked_for_of_each_of_many_partitions():
+    assert bytes_of_each(8, 1_048_576) == 1_048_576
+    assert bytes_of_each(128, 1_048_576) == HELD_BYTES // 128
+    assert bytes_of_each(100_000, 1_048_576) == LEAST_BYTES
+    assert bytes_of_each(128, 4_096) == 4_096
+    assert bytes_of_each(0, 1_048_576) == 1_048_576
+
+
+async def test_more_is_asked_for_where_batches_are_larger_and_nothing_is_taken_to_be_damaged():
+    count = 1_024
+    partitions = [Partition("events", n) for n in range(count)]
+    large = log_of(of([b"x" * (LEAST_BYTES + 1)]))
+    client = FakeClient(dict.fromkeys(partitions, large))
+    client.only_what_fits = True
+    async with taking(client, dict.fromkeys(partitions, 0)) as (take, _):
+        left = set(partitions)
+
+        def all_are_read(taken: TurnRecords) -> bool:
+            assert not taken.damages
+            left.difference_update(taken.records)
+            return not left
+
+        await collected(take, all_are_read)
+    assert client.sizes[:2] == [LEAST_BYTES, 1_048_576]
+    assert len(client.sizes) < 10

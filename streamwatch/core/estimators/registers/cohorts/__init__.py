@@ -19,7 +19,7 @@ from streamwatch.core.specs import DAY_MS, UtilitySpec, first_utility
 if TYPE_CHECKING:
     from streamwatch.core.estimators.registers.cohorts.register import Cohorts
 
-MODEL_BYTES: Final = 12_750
+MODEL_BYTES: Final = 15_400
 """Largest number of bytes of one model without its classes, in memory and in snapshots."""
 CLASS_BYTES: Final = 4_050
 """The same of each of its first eight classes."""
@@ -80,7 +80,8 @@ METRICS: Final = (
     Metric(
         "cohort_lead",
         "gauge",
-        "Mean lead over an opponent of the predictions in judged cohorts since the verdict last changed",
+        "Mean lead over an opponent of the predictions in judged cohorts since the verdict last changed; "
+        "predictions that never get a label count 0",
         _AGAINST,
     ),
     Metric(

@@ -25,6 +25,7 @@ from math import sqrt
 import numpy as np
 
 from streamwatch.core.estimators.registers.cohorts.settled import classes_of, lower_limit, upper_limit
+from streamwatch.core.estimators.registers.cohorts.since import limits_of
 from streamwatch.core.estimators.registers.cohorts.state import (
     CLAIMED,
     CONFIRMED,
@@ -38,7 +39,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     SETTLED_RULE,
     SIDES,
 )
-from streamwatch.core.estimators.registers.cohorts.trackers import take_claimed
+from streamwatch.core.estimators.registers.cohorts.trackers import take_claimed, take_leads
 from streamwatch.core.estimators.verdicts.state import BETTER, STAKES, WORSE
 from streamwatch.core.jit import (
     bits_at_most,
@@ -138,6 +139,7 @@ def take_evidence(m, kinds, p, j, slot, position, row, changes, count):
             weight = 1.0 / u.share[slot, side] if c.rule == SETTLED_RULE else 1.0
             total += outcomes * weight * (1.0 if side == HITS else -1.0)
             squares += outcomes * weight * weight
+    take_leads(m, j, n, total, squares)
     o.judged += 1
     o.predictions += n
     o.total += total
@@ -169,7 +171,9 @@ def take_evidence(m, kinds, p, j, slot, position, row, changes, count):
         if is_better or is_worse:
             side = BETTER if is_better and not (is_worse and worse >= better) else WORSE
             evidence = (better if side == BETTER else worse) / len(STAKES)
-            count = claim(m, p, j, c.rule, side, evidence, c.ended_ms, position, row, changes, count)
+            count = claim(
+                m, p, j, c.rule, side, evidence, dispersion, c.ended_ms, position, row, changes, count
+            )
             if is_better:
                 reset_side(o, BETTER)
             if is_worse:
@@ -233,7 +237,7 @@ def threshold_of(m, p, side):
 
 
 @inner
-def claim(m, p, j, rule, side, evidence, ended_ms, position, row, changes, count):
+def claim(m, p, j, rule, side, evidence, dispersion, ended_ms, position, row, changes, count):
     """Give a side the verdict for N predictions; return the new number of changes."""
     o = m.opponents[j]
     o.unrenewed = 0
@@ -246,6 +250,7 @@ def claim(m, p, j, rule, side, evidence, ended_ms, position, row, changes, count
             best = k
     before = o.verdict
     set_verdict(o, said, o.starts_ms[side, best])
+    o.earliest_ms, o.latest_ms = limits_of(m, j, side, o.since_ms, dispersion, ended_ms)
     o.status = CONFIRMED
     if rule == SETTLED_RULE:
         o.status = EARLY
@@ -256,9 +261,11 @@ def claim(m, p, j, rule, side, evidence, ended_ms, position, row, changes, count
 
 @inner
 def set_verdict(o, verdict, since_ms):
-    """Set another verdict, and restart the mean lead."""
+    """Set another verdict, with no interval of *since*, and restart the mean lead."""
     o.verdict = verdict
     o.since_ms = since_ms
+    o.earliest_ms = 0
+    o.latest_ms = 0
     o.changes += 1
     o.judged = 0
     o.predictions = 0.0
@@ -319,6 +326,8 @@ def append_change(m, j, kind, before, evidence, threshold, position, row, change
     change.before = before
     change.after = o.verdict
     change.since_ms = o.since_ms
+    change.earliest_ms = o.earliest_ms
+    change.latest_ms = o.latest_ms
     change.evidence = evidence
     change.threshold = threshold
     change.judged = m.judged

@@ -76,6 +76,9 @@ def read_headlines(models, parameters, rows, found):
         m, told = models[rows[i]], found[i]
         told.is_there = m.headlines > 0
         told.verdict, told.opponent, told.status, told.since_ms = headline_of(m, p)
+        if told.verdict != 0:
+            told.earliest_ms = m.opponents[told.opponent].earliest_ms
+            told.latest_ms = m.opponents[told.opponent].latest_ms
 
 
 @inner
@@ -123,6 +126,8 @@ def tell_headline(m, p, before, opponent, status, retractions, first, position, 
     change.before = before
     change.after = verdict
     change.since_ms = since_ms if verdict != 0 else m.clock_ms
+    change.earliest_ms = m.opponents[j].earliest_ms if verdict != 0 else 0
+    change.latest_ms = m.opponents[j].latest_ms if verdict != 0 else 0
     change.judged = m.judged
     change.status = status_now
     change.is_first = m.headlines == 1

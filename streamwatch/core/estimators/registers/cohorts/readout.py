@@ -38,6 +38,9 @@ class CohortVerdicts(NamedTuple):
     verdict: Floats
     """1 better, −1 worse, 0 open; undefined until evidence is kept (see `claims`)."""
     since_seconds: Floats
+    earliest_seconds: Floats
+    """80 % interval of *since*; `earliest_seconds` is undefined if it may be before all that was judged."""
+    latest_seconds: Floats
     confirmed: Floats
     """1 for a confirmed verdict, 0 for an early one; undefined where none is held."""
     retracted: Integers
@@ -97,6 +100,8 @@ def read_cohorts(models: NDArray[Any], rows: Integers, parameters: NDArray[Any])
     return CohortVerdicts(
         verdict=decides * opponents["verdict"][rows],
         since_seconds=np.where(changes > 0, opponents["since_ms"][rows] / 1000.0, np.nan),
+        earliest_seconds=_positive(opponents["earliest_ms"][rows] / 1000.0),
+        latest_seconds=_positive(opponents["latest_ms"][rows] / 1000.0),
         confirmed=np.where(status == OPEN, np.nan, (status == CONFIRMED) * 1.0),
         retracted=opponents["retracted"][rows],
         changes=changes,
@@ -113,6 +118,11 @@ def read_cohorts(models: NDArray[Any], rows: Integers, parameters: NDArray[Any])
         headlines=headlines,
         waiting=opened - models["is_open"][rows] - models["first_cohort"][rows],
     )
+
+
+def _positive(values: Floats) -> Floats:
+    """Values, undefined where they are 0."""
+    return np.where(values > 0.0, values, np.nan)
 
 
 def _lead(
@@ -142,8 +152,8 @@ STATUSES: Final[dict[int, Status]] = {OPEN: "", EARLY: "early", CONFIRMED: "conf
 def headline_document(found: Any) -> dict[str, object] | None:
     """Build the document of one model's headline, a `HEADLINES` record; None until evidence is kept.
 
-    `opponent` is that of a headline *worse*; `status` and `since_timestamp_seconds` are absent of an open
-    one.
+    `opponent` is that of a headline *worse*; `status`, `since_timestamp_seconds` and its interval are absent
+    of an open one.
     """
     if not found["is_there"]:
         return None
@@ -154,6 +164,9 @@ def headline_document(found: Any) -> dict[str, object] | None:
     if verdict:
         document["status"] = STATUSES[int(found["status"])]
         document["since_timestamp_seconds"] = float(found["since_ms"]) / 1000.0
+        for name in ("earliest", "latest"):
+            if found[f"{name}_ms"]:
+                document[f"{name}_timestamp_seconds"] = float(found[f"{name}_ms"]) / 1000.0
     return document
 
 
@@ -289,6 +302,8 @@ def _opponent(said: CohortVerdicts, place: int, j: int) -> dict[str, object]:
     named = {
         "e_value": said.e_value,
         "since_timestamp_seconds": said.since_seconds,
+        "earliest_timestamp_seconds": said.earliest_seconds,
+        "latest_timestamp_seconds": said.latest_seconds,
         "lead": said.lead,
         "lower": said.lower,
         "upper": said.upper,

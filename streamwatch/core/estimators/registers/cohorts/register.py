@@ -140,7 +140,7 @@ def clear(state: State, row: int) -> None:
     state.held[row : row + 1].view(np.uint8)[:32] = 0
 
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Incremented when the meaning of the state changes."""
 _ROOM: Final = 4 * MOST_CHANGES
 """Number of changes of verdicts that a compiled call may return."""
@@ -180,6 +180,8 @@ class Cohorts:
                 opponent=OPPONENTS[int(each["opponent"])],
                 status="retracted" if each["is_retracted"] else STATUSES[int(each["status"])],
                 since_ms=int(each["since_ms"]),
+                earliest_ms=int(each["earliest_ms"]) or None,
+                latest_ms=int(each["latest_ms"]) or None,
                 outcomes=int(each["outcomes"]),
                 evidence=float(each["evidence"]),
                 threshold=float(each["threshold"]),

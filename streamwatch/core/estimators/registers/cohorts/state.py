@@ -161,6 +161,15 @@ STRETCH: Final = np.dtype(
     ]
 )
 
+LEADS: Final = np.dtype(
+    [
+        ("predictions", "f8"),  # Σ n
+        ("totals", "f8", (len(OPPONENTS),)),  # Σ m, of leads weighted by w = 1/G
+        ("squares", "f8", (len(OPPONENTS),)),  # Σ v, of their squares
+    ]
+)
+"""Leads of the judged cohorts of a stretch of prediction time, over each opponent."""
+
 KIND_SUMS: Final = np.dtype(
     [
         ("totals", "f8", (SIDES,)),  # T
@@ -191,7 +200,9 @@ OPPONENT: Final = np.dtype(
         ("started", "i8"),  # whether evidence is kept
         ("verdict", "i8"),  # 1 better, −1 worse, 0 open
         ("status", "i8"),
-        ("since_ms", "i8"),  # prediction time from which the verdict holds
+        ("since_ms", "i8"),  # prediction time from which the verdict holds …
+        ("earliest_ms", "i8"),  # … and its interval, see `since`: 0 for none
+        ("latest_ms", "i8"),
         ("unrenewed", "i8"),  # number of predictions judged since its side was last claimed
         ("dispersion", "f8"),  # φ; 0 stands for 1
         ("changes", "i8"),
@@ -258,6 +269,7 @@ MODEL: Final = np.dtype(
         ("cohorts", COHORT, (SLOTS,)),
         ("bounds_ms", "i8", (BOUNDS,)),
         ("stretches", STRETCH, (BOUNDS,)),
+        ("leads", LEADS, (BOUNDS,)),  # by stretch
         # trackers
         ("tracked_ms", "i8"),  # clock at which a tracker may be due next …
         ("tracked_made", "i8"),  # … or number of predictions made
@@ -291,6 +303,7 @@ MODEL: Final = np.dtype(
         ("recent_made", "i8"),  # … and `made` when it was last computed
         ("opponents", OPPONENT, (len(OPPONENTS),)),
         ("headlines", "i8"),  # number of changes of the headline, its beginning included
+        ("unused", "i8", (4,)),  # so that a record ends with a cache line
     ],
     align=True,
 )
@@ -305,6 +318,8 @@ CHANGE: Final = np.dtype(
         ("before", "i8"),
         ("after", "i8"),
         ("since_ms", "i8"),
+        ("earliest_ms", "i8"),  # interval of it: 0 for none
+        ("latest_ms", "i8"),
         ("evidence", "f8"),
         ("threshold", "f8"),
         ("judged", "i8"),
@@ -329,6 +344,8 @@ HEADLINES: Final = np.dtype(
         ("opponent", "i8"),
         ("status", "i8"),
         ("since_ms", "i8"),  # 0 of an open one
+        ("earliest_ms", "i8"),  # interval of it: 0 for none
+        ("latest_ms", "i8"),
     ]
 )
 """Headline of a model as it is now."""

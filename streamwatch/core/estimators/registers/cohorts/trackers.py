@@ -222,17 +222,24 @@ def begin_stretch(m, time_ms):
 def merge_stretches(m):
     """Merge the older half of the stretches in pairs."""
     for i in range(BOUNDS):
-        t = m.stretches[i]
+        t, leads = m.stretches[i], m.leads[i]
         if i < MERGED:
             m.bounds_ms[i] = m.bounds_ms[2 * i]
             if i > 0:
                 copy_stretch(t, m.stretches[2 * i])
+                set_leads(leads, m.leads[2 * i], 0.0)
             add_stretch(t, m.stretches[2 * i + 1])
+            set_leads(leads, m.leads[2 * i + 1], 1.0)
         elif i + MERGED < BOUNDS:
             m.bounds_ms[i] = m.bounds_ms[i + MERGED]
             copy_stretch(t, m.stretches[i + MERGED])
+            set_leads(leads, m.leads[i + MERGED], 0.0)
         else:
             m.bounds_ms[i] = NEVER
+            leads.predictions = 0.0
+            for j in range(len(OPPONENTS)):
+                leads.totals[j] = 0.0
+                leads.squares[j] = 0.0
             for j in range(len(OPPONENTS)):
                 t.outcomes[j] = 0
                 t.leads[j] = 0
@@ -265,6 +272,25 @@ def add_stretch(t, other):
     for side in range(SIDES):
         t.weights[side] += other.weights[side]
         t.weight_squares[side] += other.weight_squares[side]
+
+
+@inner
+def set_leads(leads, other, kept):
+    """Set leads to `kept` (0 or 1) times what they are, plus those of another stretch."""
+    leads.predictions = kept * leads.predictions + other.predictions
+    for j in range(len(OPPONENTS)):
+        leads.totals[j] = kept * leads.totals[j] + other.totals[j]
+        leads.squares[j] = kept * leads.squares[j] + other.squares[j]
+
+
+@inner
+def take_leads(m, j, predictions, total, squares):
+    """Add the leads over opponent j of the cohort that is judged to its stretch."""
+    leads = m.leads[m.bounds - m.next_cohort + m.first_cohort - 1]
+    if j == 0:
+        leads.predictions += predictions
+    leads.totals[j] += total
+    leads.squares[j] += squares
 
 
 @inner

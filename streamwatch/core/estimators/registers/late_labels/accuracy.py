@@ -21,6 +21,7 @@ from typing import Final, NamedTuple, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.estimators.registers.late_labels.moved import TypicalDelays, typical_delays
 from streamwatch.core.estimators.registers.late_labels.observe import (
     BINS,
     BUCKETS,
@@ -382,6 +383,8 @@ class Estimate:
         Weights of errors and hits by bucket, (64, 2).
     shares
         Share of the labels of errors and hits that have arrived at each edge of delay, (2, 24).
+    moved
+        Typical delays of errors and hits before and after, milliseconds; None of a kind whose have not moved.
     """
 
     head: int
@@ -392,6 +395,7 @@ class Estimate:
     outcomes: Integers
     weights: Floats
     shares: Floats
+    moved: tuple[tuple[float, float] | None, ...]
 
     @property
     def first_bucket(self) -> int:
@@ -413,11 +417,14 @@ class Estimates(Sequence[Estimate]):
         Outcomes of the models by prediction time.
     late
         Accuracies from them.
+    delays
+        Their delays in two neighbouring halves of a horizon.
     """
 
-    def __init__(self, view: RingView, late: LateAccuracy) -> None:
+    def __init__(self, view: RingView, late: LateAccuracy, delays: TypicalDelays) -> None:
         self._head, self._now_ms = view.head, view.now_ms
         self.late = late
+        self._delays = delays
 
     def __len__(self) -> int:
         return len(self._head)
@@ -429,7 +436,7 @@ class Estimates(Sequence[Estimate]):
     def __getitem__(self, m: int | slice) -> Estimate | list[Estimate]:
         if isinstance(m, slice):
             return [self[k] for k in range(len(self))[m]]
-        late = self.late
+        late, delays = self.late, self._delays
         return Estimate(
             int(self._head[m]),
             int(self._now_ms[m]),
@@ -439,13 +446,19 @@ class Estimates(Sequence[Estimate]):
             late.outcomes[m],
             late.weights[m],
             late.shares[m],
+            tuple(
+                (float(delays.before_ms[m, z]), float(delays.after_ms[m, z])) if delays.moved[m, z] else None
+                for z in (ERROR, HIT)
+            ),
         )
 
 
 def estimates_of(ring: LabelRing, rows: Integers) -> Estimates:
     """Estimate several rows at once."""
     view = ring.view(rows)
-    return Estimates(view, late_accuracy(view, ring.geometry))
+    newest_age = view.now_ms[:, None] - (view.buckets + 1) * ring.geometry.width_ms
+    delays = typical_delays(view.counts, newest_age, ring.geometry)
+    return Estimates(view, late_accuracy(view, ring.geometry), delays)
 
 
 def _one_of(share: Share, m: int) -> OneShare:

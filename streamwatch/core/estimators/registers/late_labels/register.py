@@ -99,6 +99,8 @@ def document_of(estimate: Estimate, geometry: Geometry, *, assumed: bool) -> dic
                 "errors": estimate.shares[ERROR, 1:].tolist(),
                 "hits": estimate.shares[HIT, 1:].tolist(),
             }
+        if moved := _moved(estimate):
+            document["delays_moved"] = moved
     if (change := estimate.change(geometry)) is not None:
         document["change"] = change_document(change)
     return document
@@ -121,6 +123,16 @@ def _share(share: OneShare) -> dict[str, float]:
         "lower": share.lower,
         "upper": share.upper,
         "effective_sample_size": share.n_eff,
+    }
+
+
+def _moved(estimate: Estimate) -> dict[str, dict[str, float]]:
+    """Typical delays of the kinds whose delays have moved."""
+    named = {"errors": estimate.moved[ERROR], "hits": estimate.moved[HIT]}
+    return {
+        name: {"before_seconds": found[0] / 1000, "after_seconds": found[1] / 1000}
+        for name, found in named.items()
+        if found is not None
     }
 
 

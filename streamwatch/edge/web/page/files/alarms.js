@@ -3,7 +3,7 @@
 import { arrange, byId, element, say } from "./dom.js";
 import { both, iso, moment, percent, when, zones } from "./format.js";
 import { state } from "./state.js";
-import { against } from "./verdict.js";
+import { against, between } from "./verdict.js";
 
 const SHOWN = 20;
 const keyOf = (alarm) => `${alarm.model}\n${alarm.detector}\n${alarm.ordinal}\n${alarm.timestamp_seconds}`;
@@ -16,9 +16,14 @@ function standing({ basis, status, since_outcome: outcome }) {
   return status ? `, ${status}` : "";
 }
 
+function limits({ earliest_timestamp_seconds: earliest, latest_timestamp_seconds: latest }) {
+  const found = between(earliest, latest);
+  return found && ` (${found})`;
+}
+
 const change = (alarm) =>
   alarm.judgement
-    ? `${JUDGED[alarm.judgement.verdict]} ${against(alarm.judgement)} since ${both(alarm.judgement.since_timestamp_seconds)}`
+    ? `${JUDGED[alarm.judgement.verdict]} ${against(alarm.judgement)} since ${both(alarm.judgement.since_timestamp_seconds)}${limits(alarm.judgement)}`
     : `error ${percent(alarm.before)} → ${percent(alarm.after)}${inPredictionTime(alarm.predicted_timestamp_seconds)}${amongPredictions(alarm.predictions)}`;
 
 // Found in the order of predictions: at which of them.

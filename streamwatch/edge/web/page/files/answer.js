@@ -5,7 +5,7 @@ import { element, mark, say } from "./dom.js";
 import { both, count, duration, moment, percent, signed } from "./format.js";
 import { doctor, remedy, runbook } from "./remedies.js";
 import { state } from "./state.js";
-import { against, changeOf, meaningOf, sinceOf, stateOf, wordsOf } from "./verdict.js";
+import { against, betweenOf, changeOf, meaningOf, sinceOf, stateOf, wordsOf } from "./verdict.js";
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
@@ -114,7 +114,7 @@ export class Answer {
     mark(this.verdict, "title", meaningOf(row));
     say(this.verdict, wordsOf(row));
     const changed = changeOf(row);
-    say(this.since, [sinceOf(row, both), changed].filter((text) => text).map(capital).join(". ") + (sinceOf(row) || changed ? "." : meaningOf(row)));
+    say(this.since, [sinceOf(row, both) + betweenOf(row), changed].filter((text) => text).map(capital).join(". ") + (sinceOf(row) || changed ? "." : meaningOf(row)));
     say(this.sentence, waits ? reasonOf(row, details) : accuracyOf(row));
     say(this.figures, waits || row.accuracy === undefined ? "" : figuresOf(row));
     const caveats = caveatsOf(row);

@@ -41,6 +41,13 @@ function changed(change) {
   return [element("p", {}, `Predictions made since about ${both(since)} err ${after > before ? "more" : "less"}: ${percent(before)} → ${percent(after)} (between ${both(earliest)} and ${both(latest)}).`)];
 }
 
+// What is corrected for late labels, and early verdicts, assume that delays keep their law.
+function moved(found, horizon) {
+  const kinds = Object.entries(found ?? {}).map(([kind, { before_seconds: before, after_seconds: after }]) => `those of ${kind} ${duration(after)} instead of ${duration(before)}`);
+  if (!kinds.length) return [];
+  return [element("p", {}, `Delays have moved: ${kinds.join(", ")} (typical delay of predictions made ${duration(horizon / 2)} to ${duration(horizon)} ago, and of those before them). Until predictions with the new delays are settled, the corrected accuracy and early verdicts may be wrong.`)];
+}
+
 // Of all predictions, those that still wait among them; about six ages, and the last that is known.
 export function labelled(found) {
   if (found === undefined || !found.age_seconds.length) return [];
@@ -55,6 +62,6 @@ export function labelled(found) {
 export function late(found) {
   if (found === undefined) return [];
   const panel = table("Late labels", ["accuracy of", "", "effective outcomes"], accuracies(found), "", NOTHING);
-  panel.append(...changed(found.change));
+  panel.append(...changed(found.change), ...moved(found.delays_moved, found.horizon_seconds));
   return [panel, ...delays(found.share_labelled)];
 }

@@ -46,6 +46,18 @@ export function sinceOf(row, told = when) {
   return `since ${told(since)}${row.verdict_status === "confirmed" ? ", confirmed" : ""}`;
 }
 
+// Interval of the time since which a verdict by cohorts holds; without a first time, it may be before all that was judged.
+export function between(earliest, latest, told = both) {
+  if (latest === undefined) return "";
+  return earliest === undefined ? `${told(latest)} at the latest` : `between ${told(earliest)} and ${told(latest)}`;
+}
+
+// The same of a row, behind the time itself.
+export function betweenOf(row) {
+  const found = sinceOf(row) && between(row.verdict_earliest_timestamp_seconds, row.verdict_latest_timestamp_seconds);
+  return found && ` (${found})`;
+}
+
 // A first verdict is no change that somebody would look for.
 export function changeOf(row, told = both) {
   const before = row.verdict_before;

@@ -223,6 +223,8 @@ class Opponent:
     phi: float = 1.0
     verdict: int = OPEN
     since: int = 0
+    between: tuple[int | None, int] | None = None
+    """Limits of *since*; the first is None if it may lie before all that was judged."""
     status: str = ""
     """Of the verdict that is held: early, confirmed or complete."""
     since_claim: int = 0
@@ -258,6 +260,8 @@ class NaiveCohorts:
         """Of all judged cohorts: opening, whether a hit, and 1/G of each outcome labelled by their age."""
         self.outcomes: list[tuple[int, int, Kind, dict[str, float]]] = []
         """Prediction time, delay, kind, leads: of all labels within the horizon."""
+        self.judged_leads: list[tuple[int, int, dict[str, list[float]]]] = []
+        """Of all judged cohorts: opening, predictions, and leads weighted by 1/G by opponent."""
         self.settled: dict[Kind, Settled] = {}
         self.next_bucket: int | None = None
         self.settled_buckets = 0
@@ -374,6 +378,11 @@ class NaiveCohorts:
         self.judged_outcomes += [
             (cohort.opened, kind[1], 1.0 / cohort.parameters.of(share, kind)) for kind, _ in cohort.leads
         ]
+        by_opponent = {
+            name: [d[name] / cohort.parameters.of(share, kind) for kind, d in cohort.leads if name in d]
+            for name in self.opponents
+        }
+        self.judged_leads.append((cohort.opened, cohort.n, by_opponent))
         self.judged += 1
         self.judged_predictions += cohort.n
         for name, opponent in self.opponents.items():
@@ -385,7 +394,7 @@ class NaiveCohorts:
             if opponent.started:
                 for side in (opponent.better, opponent.worse):
                     self._bet(side, cohort, leads, opponent.phi, min(cohort.n / self._n(), 1.0))
-                self._claim(opponent, cohort)
+                self._claim(name, opponent, cohort)
             if opponent.verdict != OPEN and opponent.since_claim >= self._n():
                 self._change(opponent, OPEN)
             weighted = [d / cohort.parameters.of(share, kind) for kind, d in leads]
@@ -412,7 +421,7 @@ class NaiveCohorts:
                 side.start[j], side.c[j] = cohort.opened, 1.0
             side.c[j] *= factor
 
-    def _claim(self, opponent: Opponent, cohort: Cohort) -> None:
+    def _claim(self, name: str, opponent: Opponent, cohort: Cohort) -> None:
         threshold = {BETTER: 2 * self._n() / self.delta, WORSE: 4 * self._n() / self.delta}
         reached = [side for side in (opponent.worse, opponent.better) if side.mean >= threshold[side.sign]]
         if not reached:
@@ -421,12 +430,35 @@ class NaiveCohorts:
         if winner.sign != opponent.verdict:
             opponent.since = winner.start[max(range(8), key=lambda j: (winner.c[j], -j))]
             self._change(opponent, winner.sign)
+            opponent.between = self._limits(name, opponent, cohort)
             opponent.status = cohort.parameters.status
             if opponent.status == "early":
                 opponent.waiting = self._waiting(opponent.since, cohort.end)
         opponent.since_claim = 0
         for side in reached:
             side.forget()
+
+    def _limits(self, name: str, opponent: Opponent, cohort: Cohort) -> tuple[int | None, int]:
+        """Beginnings of stretches whose likelihood is near the largest, widened by half a stretch."""
+        n = sum(n for _, n, _ in self.judged_leads)
+        squares = sum(d * d for *_, by in self.judged_leads for d in by[name]) / n
+        starts = [start for start in self.starts if start <= cohort.opened]
+        found: dict[int, float] = {}
+        for start in starts:
+            before = [each for each in self.judged_leads if each[0] < start]
+            after = [each for each in self.judged_leads if each[0] >= start]
+            found[start] = 0.0
+            for side, wanted in ((before, -opponent.verdict), (after, opponent.verdict)):
+                total = wanted * sum(sum(by[name]) for *_, by in side)
+                if total > 0:
+                    found[start] += total**2 / sum(n for _, n, _ in side) / (2 * opponent.phi * squares)
+        near = [start for start in starts if found[start] >= max(found.values()) - 2.25]
+        first, last = starts.index(near[0]), self.starts.index(near[-1])
+        ends = [*self.starts[1:], cohort.end] if cohort.opened == self.starts[-1] else self.starts[1:]
+        latest = max((self.starts[last] + ends[last]) // 2, opponent.since)
+        if first == 0:
+            return None, latest
+        return min((starts[first - 1] + starts[first]) // 2, opponent.since), latest
 
     def _waiting(self, since: int, end: int) -> Waiting:
         """Stretches that hold the predictions from `since` until before `end`."""
@@ -451,6 +483,7 @@ class NaiveCohorts:
     @staticmethod
     def _change(opponent: Opponent, verdict: int) -> None:
         opponent.verdict, opponent.status, opponent.waiting = verdict, "", None
+        opponent.between = None
         opponent.changes += 1
 
     def _n(self) -> float:

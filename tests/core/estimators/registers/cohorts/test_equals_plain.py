@@ -65,6 +65,8 @@ def differences(register, naive: NaiveCohorts) -> list[str]:
         pairs[f"{name} started"] = (bool(own["started"]), plain.started)
         if plain.verdict:
             pairs[f"{name} since"] = (int(own["since_ms"]), plain.since)
+        earliest, latest = plain.between or (None, 0)
+        pairs[f"{name} between"] = ((int(own["earliest_ms"]), int(own["latest_ms"])), (earliest or 0, latest))
         close = np.isclose(max(float(own["dispersion"]), 1.0), plain.phi, rtol=1e-9)
         pairs[f"{name} dispersion"] = (bool(close), True)
         for side, evidence in ((0, plain.better), (1, plain.worse)):

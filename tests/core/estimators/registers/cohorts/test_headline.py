@@ -32,6 +32,7 @@ class Said(NamedTuple):
     """Empty unless the verdict is worse."""
     status: str
     since: int
+    between: tuple[int | None, int | None] = (None, None)
 
 
 def begins(naive: NaiveCohorts, verdict: int) -> bool:
@@ -52,10 +53,11 @@ def plain_headline(naive: NaiveCohorts) -> Said:
     if worse:
         order = list(opponents)
         first = min(worse, key=lambda n: (status[n] == "early", opponents[n].since, order.index(n)))
-        return Said(-1, first, status[first], opponents[first].since)
+        return Said(-1, first, status[first], opponents[first].since, opponents[first].between)
     if all(opponent.verdict > 0 for opponent in opponents.values()):
         both = "early" if "early" in status.values() else "confirmed"
-        return Said(1, "", both, max(opponent.since for opponent in opponents.values()))
+        last = max(opponents.values(), key=lambda opponent: opponent.since)
+        return Said(1, "", both, last.since, last.between)
     return Said(0, "", "", 0)
 
 
@@ -89,6 +91,7 @@ def test_every_change_of_the_plain_headline_is_told_once_and_nothing_else(name: 
         if now.verdict < 0:
             assert change.opponent == now.opponent, i
         assert change.since_ms == (now.since if now.verdict else naive.clock), i
+        assert (change.earliest_ms, change.latest_ms) == now.between, i
         # Outcomes are counted by stretches of prediction time, which are cohorts, or several older ones.
         begin = max(start for start in starts if start <= now.since) if now.verdict else naive.clock
         earlier = zip(outcomes.at[:i], outcomes.delay[:i], strict=True)

@@ -1,0 +1,95 @@
+"""Test whether labels take longer, or less long, than those of the month before.
+
+What is corrected for late labels, and early verdicts by cohorts, assume that delays keep their law. Here the
+delays of two neighbouring halves of a horizon are compared, of hits and of errors apart: predictions one half
+to one horizon old with those one to one and a half horizons old. Of both, all labels that take less than half
+a horizon are in, and only these are compared.
+
+With x the logarithm of the delay (the number of its bin, as bins are geometric), the two means differ by
+
+    t = (x̄_after − x̄_before)/√(v_before + v_after)
+
+v is the variance of a mean of blocks of 1, 3 and 7 buckets of prediction time, as a ratio Σ of a block over
+the number of its outcomes (Cochran 1977, §6.3); the largest of the three counts, and that of single outcomes.
+So batches of labels, weekends and other rhythms shorter than a week or so do not look like a change. Delays
+have moved if |t| ≥ 5 and the typical delay, the geometric mean, has changed by a twentieth or more.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamwatch.core.estimators.registers.late_labels.observe import BUCKETS, KINDS, Geometry, Integers
+
+Floats: TypeAlias = NDArray[np.float64]
+
+LEAST_OUTCOMES: Final = 100
+"""Number of outcomes of a kind in each half from which they are compared."""
+CRITICAL: Final = 5.0
+"""Least |t|."""
+LEAST_CHANGE: Final = 0.05
+"""Least change of the typical delay, as a part of it."""
+BLOCKS: Final = (1, 3, 7)
+"""Numbers of buckets that are counted as one."""
+HALF: Final = 21
+"""Number of buckets in half a horizon."""
+
+
+class TypicalDelays(NamedTuple):
+    """Geometric means of the delays of m models, of labels that take less than half a horizon, by kind."""
+
+    before_ms: Floats
+    """Of predictions 1 to 1.5 horizons old, (m, 2)."""
+    after_ms: Floats
+    """Of those half a horizon to one horizon old, (m, 2)."""
+    moved: NDArray[np.bool_]
+    """Whether they differ by more than chance explains, (m, 2); False where too few are known."""
+
+
+def typical_delays(counts: Integers, newest_ages_ms: Integers, geometry: Geometry) -> TypicalDelays:
+    """Compare the delays of two neighbouring halves of a horizon.
+
+    Parameters
+    ----------
+    counts
+        Outcomes by bucket (oldest first), kind and bin of delay, (m, 64, 2, 23).
+    newest_ages_ms
+        Age of the newest prediction of each bucket, (m, 64).
+    geometry
+        Widths of buckets and bins.
+    """
+    bins = int(np.searchsorted(geometry.edges_ms[1:], geometry.horizon_ms / 2, side="right"))
+    edges = geometry.edges_ms[1:].astype(np.float64)
+    step = float(np.log(edges[-1] / edges[0])) / (len(edges) - 1)
+    last = (newest_ages_ms >= geometry.edges_ms[bins]).sum(axis=1) - 1  # ages fall from bucket to bucket
+    halves = [_half(counts, last - shift, bins) for shift in (HALF, 0)]
+    (mean_before, error_before, n_before), (mean_after, error_after, n_after) = halves
+    change = mean_after - mean_before
+    error = np.sqrt(error_before + error_after)
+    enough = np.minimum(n_before, n_after) >= LEAST_OUTCOMES
+    moved = enough & (np.abs(change) >= CRITICAL * error) & (np.abs(change) * step >= np.log1p(LEAST_CHANGE))
+    before_ms, after_ms = (edges[0] * np.exp((mean - 0.5) * step) for mean in (mean_before, mean_after))
+    return TypicalDelays(before_ms, after_ms, moved & (error > 0.0))
+
+
+def _half(counts: Integers, last: Integers, bins: int) -> tuple[Floats, Floats, Floats]:
+    """Mean number of the bin, its variance, and outcomes, of 21 buckets up to one; (m, 2) each."""
+    m = len(counts)
+    chosen = last[:, None] + np.arange(1 - HALF, 1)
+    there = chosen >= 0
+    own = counts[np.arange(m)[:, None], np.clip(chosen, 0, BUCKETS - 1), :, :bins] * there[:, :, None, None]
+    n = own.sum(axis=3).astype(np.float64)
+    total = own @ np.arange(bins, dtype=np.float64)
+    squares = own @ np.arange(bins, dtype=np.float64) ** 2
+    all_n = np.maximum(n.sum(axis=1), 1.0)
+    mean = total.sum(axis=1) / all_n
+    variance = np.maximum(squares.sum(axis=1) / all_n - mean**2, 0.0) / all_n
+    left = total - n * mean[:, None]
+    for block in BLOCKS:
+        by_block = left.reshape(m, HALF // block, block, KINDS).sum(axis=2)
+        number = HALF // block
+        variance = np.maximum(variance, (by_block**2).sum(axis=1) * number / (number - 1.0) / all_n**2)
+    return mean, variance, n.sum(axis=1)
