@@ -113,6 +113,36 @@ async def test_a_standby_takes_over_from_a_holder_that_leaves_and_from_one_that_
             replicas.close()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+async def test_a_rolling_update_loses_nothing_and_repeats_no_outcome(
+    killable_kafka: KafkaBroker, tmp_path: Path
+) -> None:
+    """As a StatefulSet does it: the last pod first, each other one once the one before could take over."""
+    servers = [killable_kafka.bootstrap_servers] * 2
+    async with receiving() as people:
+        replicas = await Replicas.on(killable_kafka, tmp_path, people, servers)
+        stream = Stream(killable_kafka.bootstrap_servers, replicas.topics, seed=7)
+        writing = asyncio.create_task(stream.write())
+        try:
+            for each in replicas.all:
+                each.start()
+            await replicas.holder()
+            await replicas.standby()
+            for each in reversed(replicas.all):
+                each.ending = True
+                assert await asyncio.to_thread(each.end, signal.SIGTERM) == 0
+                each.start()
+                await replicas.holder()
+                await replicas.standby()
+            stream.stop()
+            await writing
+            await assert_one_voice(killable_kafka, replicas, people, stream.records, tmp_path)
+        finally:
+            writing.cancel()
+            replicas.close()
+
+
 class Chaos:
     """Faults of all kinds, one after the other, and how long the deployment was without a holder.
 
