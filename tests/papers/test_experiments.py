@@ -370,7 +370,7 @@ def test_losses_that_go_together_cost_hddm_a_at_its_defaults_many_false_alarms_a
 
 def test_redrawn_losses_raise_few_false_alarms_where_those_that_go_together_raise_many():
     """Per 100,000 outcomes at ρ = .8; shuffled losses, which detectors are made for, raise hardly any."""
-    title = "Detectors at their defaults: losses repeat, ρ = .8"
+    title = "Detectors as published: losses repeat, ρ = .8"
     for row in ("adwin", "ddm", "hddm_a"):
         false = {
             version: number("dependent-losses", title, row, f"false alarms, {version}").value
