@@ -155,7 +155,7 @@ def test_alarms_are_counted_and_shown_as_those_of_any_detector() -> None:
     assert own
     assert samples["alarms_total"][key] == len(own)
     assert samples["last_alarm_timestamp_seconds"][key] == own[-1].event_ms / 1000
-    assert samples["detector_threshold"][key] == 4.0
+    assert samples["detector_threshold"][key] >= 4.0, "times the dispersion of the losses"
     assert [alarm.ordinal for alarm in own] == list(range(1, len(own) + 1))
 
 
