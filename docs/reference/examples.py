@@ -155,7 +155,7 @@ DETECTORS: Final[Mapping[str, str]] = {
     "page_hinkley": f"""\
 {_DETECTED}>>> alarm = raised["page_hinkley"]
 >>> alarm.threshold, round(alarm.before, 2), round(alarm.after, 1), 1000 < alarm.outcome < 1250
-(50.0, 0.2, 0.5, True)
+(40.0, 0.2, 0.5, True)
 """,
     "adwin": """\
 >>> alarm = raised["adwin"]

@@ -72,7 +72,11 @@ async def produced(broker: Broker, day: Day, told: Sequence[Item], registry: Api
 
 
 def invoked(*command: str) -> Result:
-    return CliRunner().invoke(app, list(command))
+    """Result of a command; what it did not expect is raised here, where its place can be seen."""
+    result = CliRunner().invoke(app, list(command))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
 
 
 def model_of(running: Child) -> tuple[str, dict[str, Any]]:
