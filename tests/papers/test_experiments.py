@@ -362,7 +362,7 @@ def test_at_an_equal_rate_of_false_alarms_a_larger_change_is_seen_sooner():
 
 
 def test_losses_that_go_together_cost_hddm_a_at_its_defaults_many_false_alarms_and_ewma_few():
-    title, column = "Detectors at their defaults: losses that go", "false alarms in 100,000"
+    title, column = "Detectors as published: losses that go", "false alarms in 100,000"
     few = number("detectors", title, "streamwatch ewma", column).value
     assert number("detectors", title, "streamwatch hddm_a", column).value > 100 > 3 * few
     assert number("detectors", title, "river HDDMA", column).value > 100

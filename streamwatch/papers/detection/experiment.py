@@ -9,7 +9,7 @@ import numpy as np
 
 from streamwatch.papers.detection import peers as moa
 from streamwatch.papers.detection import peers as river
-from streamwatch.papers.detection.candidates import Alarms, Candidate, defaults, own_alarms
+from streamwatch.papers.detection.candidates import Alarms, Candidate, own_alarms, published
 from streamwatch.papers.detection.scoring import Score, score
 from streamwatch.papers.detection.streams import GROUPS, Group, Losses, LossStream
 from streamwatch.papers.detection.strictness import curves
@@ -77,7 +77,7 @@ class _Scored:
 
 
 def run(effort: Effort) -> Result:
-    """Score every detector at its defaults on every group of streams; then ours by how strict they are."""
+    """Score detectors as published on every group of streams; then the daemon's by how strict they are."""
     others = river.river_detectors() + (() if effort.moa is None else moa.moa_detectors(effort.moa))
     tables = tuple(_table(group, others, effort) for group in GROUPS)
     equal, figure = curves(effort, others)
@@ -88,8 +88,8 @@ def _table(group: Group, others: Sequence[Candidate], effort: Effort) -> Table:
     runs = effort.size(12, 3)
     drawn = [_drawn(stream, runs, effort) for stream in group.streams]
     effort.said(f"{group.name}: the daemon's detectors")
-    names = [spec.name for spec in defaults()]
-    own = [own_alarms(defaults(), losses) for losses in drawn]
+    names = [spec.name for spec in published()]
+    own = [own_alarms(published(), losses) for losses in drawn]
     scored = [
         _Scored(f"streamwatch {name}", runs, _scores(group, [each[index] for each in own]))
         for index, name in enumerate(names)
@@ -100,7 +100,7 @@ def _table(group: Group, others: Sequence[Candidate], effort: Effort) -> Table:
         scored.append(_Scored(f"{other.library} {other.name}", runs, _scores(group, alarms)))
     streams = "; ".join(stream.name for stream in group.streams)
     return Table(
-        f"Detectors at their defaults: {group.name}",
+        f"Detectors as published: {group.name}",
         HEADINGS,
         tuple(each.cells() for each in scored),
         f"Streams: {streams}; {group.streams[0].changes[0].at:,} outcomes before the first change. {RULE} A "

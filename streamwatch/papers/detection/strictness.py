@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
@@ -105,11 +105,17 @@ class Curve:
         return Measured(float(value), math.hypot(float(self.error[i : j + 1].mean()), unsure), 0)
 
 
+def _published(name: str, strictness: float) -> DetectorSpec:
+    """Detector of this strictness, made for independent losses."""
+    spec: Any = TUNED[name].spec(strictness)
+    return replace(spec, dependence="ignored") if hasattr(spec, "dependence") else spec
+
+
 def curves(effort: Effort, others: Sequence[Candidate]) -> tuple[Table, Figure]:
     """Delays at one rate of false alarms, and the curves they are read from; others' defaults as points."""
     grids = [TUNED[name].grid(*_RANGES[name], STEPS) for name in NAMES]
     settings = [
-        tuple(TUNED[name].spec(float(grid[s])) for name, grid in zip(NAMES, grids, strict=True))
+        tuple(_published(name, float(grid[s])) for name, grid in zip(NAMES, grids, strict=True))
         for s in range(STEPS)
     ]
     rows: list[list[Cell]] = [[f"streamwatch {name}"] for name in NAMES]
