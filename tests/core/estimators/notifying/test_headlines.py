@@ -75,7 +75,10 @@ def test_the_order_of_labels_is_told_until_cohorts_judge_and_from_then_on_they_a
         "opponent": worse.judgement.opponent,
         "status": "confirmed",
         "since_timestamp_seconds": worse.judgement.since_ms / 1_000,
+        "earliest_timestamp_seconds": (earliest_ms := worse.judgement.earliest_ms or 0) / 1_000,
+        "latest_timestamp_seconds": (latest_ms := worse.judgement.latest_ms or 0) / 1_000,
     }
+    assert earliest_ms <= 1_000 * FALLS <= latest_ms
     assert monitors.facts.headline("m") == -1
     assert list(monitors.recent_alarms)[-1] == worse
 
