@@ -80,7 +80,7 @@ def test_the_order_of_labels_is_told_until_cohorts_judge_and_from_then_on_they_a
     }
     assert earliest_ms <= 1_000 * FALLS <= latest_ms
     assert monitors.facts.headline("m") == -1
-    assert list(monitors.recent_alarms)[-1] == worse
+    assert verdicts(monitors.recent_alarms)[-1] == worse
 
 
 @pytest.mark.parametrize("size", [1, 173])
