@@ -3,7 +3,7 @@
 Losses are summed in blocks of 16, 64 and 256. At the end of a block of b losses with the sum S, S' the sum of
 the block of this length before it, with α = .9999 and p the faded mean of all losses,
 
-    x = ½(S − S')², from 8 of them on at most 8·max(x̄, b·p(1 − p)), x̄ the faded mean of those before
+    x = ½(S − S')², at most 8·max(x̄, b·p(1 − p)), x̄ the faded mean of those before
     m ← α^b·m + 1,  Σx ← α^b·Σx + x,  x̄ = Σx/m
 
 and at the end of every block of 16, φ = max(1, max_b Σx/((m − 3)·b·p(1 − p))) over the b with m ≥ 8; φ is 1
@@ -11,8 +11,9 @@ before. p fades by α^16 per block of 16, and p(1 − p) is at least 10⁻⁶.
 
 This is the long-run variance by batch means from differences of neighbours (von Neumann 1941), as for the
 leads of verdicts (`verdicts.state`, where the bound and the 3 are explained): a lasting change of the error
-enters a single difference, and the bound limits that one. Dependence over more than some 256 losses, such as
-a daily cycle of thousands of outcomes, is seen in part only.
+enters a single difference, and the bound limits that one. It holds from the first difference on: without it,
+a change before the 2,304th loss would keep detectors blunt for thousands of outcomes. Dependence over more
+than some 256 losses, such as a daily cycle of thousands of outcomes, is seen in part only.
 
 A detector whose bound assumes independent losses and holds for a sum or a mean of n of them allows as many
 false alarms on dependent ones if it takes n/φ for n.
@@ -87,12 +88,12 @@ def end_block(d):
         if outcomes % _SIZES[k] == 0:
             if outcomes > _SIZES[k]:
                 change = d.sums[k] - d.last[k]
-                x = 0.5 * change * change
                 m = d.weights[k]
-                if m >= LEAST_BLOCKS:
-                    x = min(x, BOUND * max(d.spreads[k] / m, size * variance))
+                usual = size * variance
+                if m > 0.0:
+                    usual = max(usual, d.spreads[k] / m)
                 d.weights[k] = _FADES[k] * m + 1.0
-                d.spreads[k] = _FADES[k] * d.spreads[k] + x
+                d.spreads[k] = _FADES[k] * d.spreads[k] + min(0.5 * change * change, BOUND * usual)
             d.last[k] = d.sums[k]
             d.sums[k] = 0.0
         if d.weights[k] >= LEAST_BLOCKS:

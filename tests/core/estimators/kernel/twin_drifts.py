@@ -54,8 +54,7 @@ class TwinDependence:
         for ended, (before, after) in enumerate(itertools.pairwise(sums), 2):
             variance = self.variances[ended * size // 16 - 1]
             x = (after - before) ** 2 / 2
-            if number >= 8:
-                x = min(x, 8 * max(total / number, size * variance))
+            x = min(x, 8 * max(total / number if number else 0.0, size * variance))
             number = self.ALPHA**size * number + 1
             total = self.ALPHA**size * total + x
         return total / ((number - 3) * size * self.variances[-1]) if number >= 8 else 1.0
