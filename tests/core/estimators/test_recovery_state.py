@@ -54,7 +54,7 @@ def test_the_document_says_what_is_under_way_and_what_was_last() -> None:
 
 def test_however_the_stream_is_cut_and_resumed_the_state_is_the_same_to_the_bit() -> None:
     spec = with_alpha(DEFAULT, 0.98, verdict_outcomes=500)
-    loss = phases(*[(700, 0.05), (150, 0.7)] * 4, (1_200, 0.8))
+    loss = phases(*[(2_000, 0.05), (400, 0.7)] * 4, (1_200, 0.8))
     true_class, predicted_class = missed(loss)
     times = np.arange(len(loss), dtype=np.int64) * 1_000
     whole, cut = table_of(spec), table_of(spec)
