@@ -13,7 +13,7 @@ from tests.golden.elec2_late import BEGAN_MS, HORIZON_MS, LateElec2, late_elec2
 from tests.layouts import TINY
 
 EVERY, BAD_DAYS, FIRST, LAST = 60, 15, 40, 930
-LABEL = PageHinkleySpec("label", threshold=20.0)
+LABEL = PageHinkleySpec("label", threshold=20.0, dependence="ignored")
 PREDICTION = replace(LABEL, name="prediction")
 SPEC = replace(TINY, detectors=(LABEL,), registers=(PredictionClockSpec(HORIZON_MS, (PREDICTION,)),))
 DELAYS = {"hits 4 days, errors 0.8": (4.0, 0.8), "hits 0.8 days, errors 4": (0.8, 4.0)}
