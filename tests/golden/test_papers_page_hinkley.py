@@ -41,6 +41,7 @@ STREAMS = 10
 
 def spec_of(remainder, form):
     return PageHinkleySpec(
+        dependence="ignored",
         f"{form} {remainder}",
         tolerance=1e-3,
         threshold=2.5,
@@ -109,7 +110,7 @@ def test_clipped_it_forgets_evidence_and_is_slower_by_little() -> None:
 
 def test_on_the_loss_itself_the_papers_parameters_alarm_all_the_time() -> None:
     """About 160 alarms in the 15,000 outcomes before the first drift: the table cannot monitor that."""
-    on_data_loss = PageHinkleySpec(tolerance=1e-3, threshold=2.5, alpha=1.0)
+    on_data_loss = PageHinkleySpec(tolerance=1e-3, threshold=2.5, alpha=1.0, dependence="ignored")
     table = ModelTable(
         MonitorsSpec((), (on_data_loss,), (), max_models=1, max_classes=2, opponents=(), shadow_max_classes=0)
     )

@@ -15,7 +15,7 @@ from streamwatch.history.replay.replay import ReplaySpec, replay
 from tests.layouts import DEFAULT
 
 HORIZON_MS, SLACK_MS = 60_000, 2_000
-BY_PREDICTION = PageHinkleySpec(name="by_prediction", threshold=4.0)
+BY_PREDICTION = PageHinkleySpec(name="by_prediction", threshold=4.0, dependence="ignored")
 SPEC = replace(DEFAULT, registers=(PredictionClockSpec(HORIZON_MS, (BY_PREDICTION,)),))
 
 
