@@ -41,10 +41,10 @@ STREAMS = 10
 
 def spec_of(remainder, form):
     return PageHinkleySpec(
-        dependence="ignored",
         f"{form} {remainder}",
         tolerance=1e-3,
         threshold=2.5,
+        dependence="ignored",
         alpha=1.0 - remainder,
         form=form,
         input="error_rate",
