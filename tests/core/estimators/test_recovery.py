@@ -116,7 +116,7 @@ def test_without_a_fading_factor_nothing_is_followed() -> None:
 
 def test_histograms_count_every_drift_that_ended() -> None:
     spec = with_alpha(DEFAULT, 0.98, verdict_outcomes=500)
-    loss = phases(*[(800, 0.05), (200, 0.7)] * 5, (800, 0.05), (2_000, 0.9))
+    loss = phases(*[(3_000, 0.05), (400, 0.7)] * 5, (3_000, 0.05), (3_000, 0.9))
     table = table_of(spec)
     table.fold(one_row(len(loss)), *missed(loss))
     records = table.recoveries(FADED)
