@@ -102,6 +102,7 @@ def consume_loop_spec(  # noqa: PLR0913  # parts that tests bring of their own
         dead_letters=dead_letters,
         schemas=schemas,
         max_hold_back_seconds=settings.time.max_hold_back / 1_000,
+        return_memory=return_freed_memory,
     )
     if not specs.store_kind(settings).durable:
         return loop
