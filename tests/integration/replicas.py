@@ -179,6 +179,7 @@ class Replicas:
         results: Topics,
         people: Receiver,
         servers: Sequence[str],
+        *,
         session: str = "6s",
         more: Sequence[str] = (),
     ) -> None:
@@ -223,7 +224,9 @@ class Replicas:
             side: await create_topic(broker, fresh(side), PARTITIONS, message_timestamp_type="LogAppendTime")
             for side in ("predictions", "labels")
         }
-        return cls(broker, folder, topics, await Topics.on(broker), people, servers, session, more)
+        return cls(
+            broker, folder, topics, await Topics.on(broker), people, servers, session=session, more=more
+        )
 
     async def holder(self, other_than: Replica | None = None, seconds: float = 120.0) -> Replica:
         """Wait until one of them is the holder."""

@@ -1,4 +1,4 @@
-"""Two replicas on Apache Kafka, and one dead-letter topic: each invalid record once, all of them after kills."""
+"""Two replicas on Apache Kafka and a dead-letter topic: each invalid record once, and none lost by kills."""
 
 from __future__ import annotations
 
