@@ -88,7 +88,7 @@ DAEMON: Final = (
     counter("publishing_failures_total", "Transactions that failed since the start, and are written again."),
     gauge(
         "publishing_waiting_records",
-        "Outcomes and events, and invalid records of several replicas, in the state that are not in their topics yet.",
+        "Outcomes and events in the state that are not in their topics yet, and invalid records of replicas.",
     ),
     gauge("publishing_waiting_bytes", "Bytes of these."),
     counter(
