@@ -46,8 +46,8 @@ FASTER = 30
 """How much faster time passes in the rules."""
 USUAL_ERROR, DRIFTED_ERROR = 0.1, 0.6
 """As large that models that drift go on to be better than the majority class."""
-CALM_SECONDS = 300.0
-DEADLINE_SECONDS = 420.0
+CALM_SECONDS = 240.0
+DEADLINE_SECONDS = 300.0
 SCRAPE_SECONDS = 5
 QUIET_SECONDS = 30.0
 """After the end of something, in which more may come."""
@@ -145,7 +145,7 @@ class People:
 
     async def once(self, alerts: Collection[Alert], told: str, since: float) -> float | None:
         """Wait until they have been told of all of these; seconds until then, None where that never was."""
-        while time.monotonic() < since + DEADLINE_SECONDS:
+        while alerts and time.monotonic() < since + DEADLINE_SECONDS:
             known: set[Alert] = set()
             for each in self.notified:
                 if each.seconds >= since:
@@ -153,7 +153,7 @@ class People:
                     if known >= set(alerts):
                         return each.seconds - since
             await asyncio.sleep(0.2)
-        return None
+        return None if alerts else 0.0
 
 
 @dataclass
@@ -293,7 +293,7 @@ async def everything_that_happens(
     def set_silent(value: bool) -> None:  # noqa: FBT001
         fleet.labels_silent = value
 
-    await stories.calm("nothing, for five minutes", CALM_SECONDS)
+    await stories.calm("nothing, for four minutes", CALM_SECONDS)
     drifts = {("StreamwatchDrift", model(number)) for number in range(DRIFTING)}
     await stories.tell(
         f"drift in {DRIFTING} models",
@@ -379,7 +379,7 @@ def settings(kafka: KafkaBroker, topics: dict[str, str], told_at: str, folder: P
         f"topics.labels={json.dumps([topics['labels-steady'], topics['labels-silent']])}",
         f"state.directory={folder / 'state'}",
         f"alerts.receivers={json.dumps([receiver])}",
-        "alerts.resolve_timeout=5m",
+        "alerts.resolve_timeout=3m",
         "join.horizon=1h",
         "join.early_horizon=5m",
     ]
