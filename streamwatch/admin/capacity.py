@@ -51,7 +51,7 @@ from streamwatch.core.specs import (
 )
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.edge.stores.rocksdb import RocksSpec
-from streamwatch.edge.stores.rocksdb.database import size_on_disk
+from streamwatch.edge.stores.rocksdb.database import SCHEMA, size_on_disk
 from streamwatch.edge.stores.rocksdb.opening import holder, read_format, require_schema, strangers_in
 from streamwatch.edge.web.routes.history import MAX_VALUES
 
@@ -633,11 +633,13 @@ def state_dir_status(directory: Path) -> StateDirStatus:
             )
         return StateDirStatus("begins anew")
     try:
-        require_schema(directory, written.schema)
+        require_schema(directory, written, converts=True)
     except StateRefused as error:
         raise StateRefused(f"state.directory: {error}") from error
     size = size_on_disk(directory)
     text = f"goes on from {written.identity}, {size_text(size)}"
+    if written.schema < SCHEMA:
+        text += f", and converts it from schema {written.schema} to {SCHEMA}"
     process = holder(directory)
     if process is not None:
         text += f"; in use by process {process} now" if process else "; in use now"
