@@ -27,7 +27,7 @@ class KeptRecord(msgspec.Struct, frozen=True, array_like=True):
     """One invalid record (a `ports.Record`), with its place and the reason why it is invalid."""
 
     place: Place
-    reason: str
+    reason: Name
     topic: Name
     partition: int
     offset: int
@@ -36,7 +36,7 @@ class KeptRecord(msgspec.Struct, frozen=True, array_like=True):
     headers: list[tuple[str, bytes | None]]
     timestamp: int
     timestamp_type: int
-    fault: str | None = None
+    fault: Name | None = None
 
     @property
     def size_bytes(self) -> int:
