@@ -173,7 +173,11 @@ class Commits:
     def _filled(self) -> float:
         """Share of what a commit may hold that is uncommitted, of whichever there is more."""
         processor, spec = self._state.processor, self._spec
-        return max(processor.uncommitted / spec.events, processor.uncommitted_scores / spec.scores)
+        return max(
+            processor.uncommitted / spec.events,
+            processor.uncommitted_scores / spec.scores,
+            processor.rejected.filled,
+        )
 
     def evaluated(self) -> None:
         """Take note that records may have been evaluated: from now on they wait to be committed."""
