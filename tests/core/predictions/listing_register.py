@@ -46,7 +46,9 @@ class Listing:
         for record_ms, event_ms, score, model, named, carried in predictions.records.tolist():
             kept = self.models.setdefault(predictions.models[model], _Model())
             known = None if math.isnan(score) else score
-            kept.predictions.append((record_ms, event_ms, known, predictions.classes[named], *map(int, carried)))
+            kept.predictions.append(
+                (record_ms, event_ms, known, predictions.classes[named], *map(int, carried))
+            )
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes:
