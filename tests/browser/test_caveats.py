@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -35,3 +36,24 @@ async def test_caveats_stand_beside_the_verdict_and_go_when_they_are_over(
 
     server.publish(replace(report_of({"young": worse(Model()), "settled": Model()}, 1), details={}))
     await expect(said).to_be_hidden()
+
+
+async def test_an_early_verdict_says_that_the_delays_it_counts_on_have_moved(
+    server: HttpServer, opened: Opened
+) -> None:
+    opponents = {
+        name: {"verdict": "worse", "lead": -0.1} for name in ("persistent_at_prediction", "majority")
+    }
+    early = {
+        "headline": {"basis": "cohorts", "verdict": "worse", "opponent": "majority", "status": "early"},
+        "cohorts": {"age_seconds": 60.0, "opponents": opponents},
+    }
+    moved = {"delays_moved": {"hits": {"before_seconds": 10_800.0, "after_seconds": 14_400.0}}}
+    made = report_of({"moved": Model(), "steady": Model()})
+    server.publish(replace(made, details={"moved": {**early, "late_labels": moved}, "steady": early}))
+    page = await opened(server.url)
+    caveat = page.locator("#rows tr", has_text="moved").locator(".c-verdict .caveat")
+    await expect(caveat).to_have_text("early, delays moved")
+    await expect(caveat).to_have_attribute("title", re.compile("How late labels of hits are has changed"))
+    steady = page.locator("#rows tr", has_text="steady").locator(".c-verdict .caveat")
+    await expect(steady).to_have_text("early")

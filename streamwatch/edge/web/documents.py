@@ -72,6 +72,12 @@ class WorseModel(Struct, frozen=True):
     opponent: Annotated[str, about("persistent_at_prediction or majority")]
     e_value: Annotated[float, about("Expected to be at most 1 while the model has never been worse")]
     verdict: Annotated[Verdict, about("The verdict by cohorts now, which may be another one")]
+    since_timestamp_seconds: Annotated[
+        float | UnsetType,
+        about("Prediction time since which it is worse; absent where the verdict is another"),
+    ] = UNSET
+    earliest_timestamp_seconds: Earliest | UnsetType = UNSET
+    latest_timestamp_seconds: Latest | UnsetType = UNSET
 
 
 class Worse(Struct, frozen=True):
@@ -169,6 +175,10 @@ class Row(Caveats, total=False):
     verdict_opponent: Annotated[
         Literal["persistent_at_prediction", "majority"],
         about("Of a verdict by cohorts of prediction time: opponent that the lead is over"),
+    ]
+    verdict_delays_moved_of: Annotated[
+        Literal["errors", "hits", "errors and hits"],
+        about("Kinds whose delays have moved, which an early verdict counts on; absent where none have"),
     ]
     verdict_status: Annotated[
         Literal["early", "confirmed"],

@@ -206,8 +206,35 @@ def test_only_models_with_evidence_among_so_many_are_listed_as_worse() -> None:
         ("worse", "majority"),
     ]
     assert document["worse"][0]["verdict"] == "open"
+    assert "since_timestamp_seconds" not in document["worse"][0]
     assert [each["model"] for each in listed(share=".01")["worse"]] == ["much-worse"]
     assert json.loads(WorseExporter().render(None, (), JSON, {}))["worse"] == []
+
+
+def test_a_pair_that_is_listed_says_since_when_it_is_worse_if_it_still_is() -> None:
+    times = {"since_timestamp_seconds": 900.0, "latest_timestamp_seconds": 1_000.0}
+    held, over = judged("worse", -0.1, e_value=1e9, **times), judged("better", 0.1, e_value=1e8, **times)
+    made = replace(report_of({"m": Model()}), details={"m": details("worse", held, over)})
+    first, second = json.loads(WorseExporter().render(made, (), JSON, {}))["worse"]
+    assert {name: first[name] for name in times} == times
+    assert "earliest_timestamp_seconds" not in first
+    assert second["verdict"] == "better"
+    assert not times.keys() & second.keys()
+
+
+def test_delays_that_moved_are_said_of_an_early_verdict_only() -> None:
+    moved = {"late_labels": {"delays_moved": {"hits": {}, "errors": {}}}}
+
+    def said(status: str, **more: Any) -> object:
+        found = details(
+            "worse", judged("worse", -0.1), judged("open", 0.0), opponent="majority", status=status
+        )
+        return headline_of({**found, **more}).get("verdict_delays_moved_of")
+
+    assert said("early", **moved) == "errors and hits"
+    assert said("confirmed", **moved) is None
+    assert said("early", late_labels={"delays_moved": {}}) is None
+    assert said("early") is None
 
 
 @pytest.mark.parametrize("value", ["0", "1", "0.0", "x", "1e-3", ""])

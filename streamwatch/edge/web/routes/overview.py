@@ -24,6 +24,8 @@
 `confirmed`) and `verdict_age_seconds`, the age at which predictions are judged, are there then.
 `no_change` is the accuracy of the opponent that the verdict means: by cohorts the last label known when the
 prediction was made, in the order of labels the previous label (`no_change_of`).
+`verdict_delays_moved_of` (`errors`, `hits`, or both) is there where an early verdict counts on delays
+that have moved.
 `verdict_provisional` (1) says that there is none yet: the verdict is the one in the order of labels.
 `labels_sampled_ratio` is there where labels are asked for with a known probability: accuracy, verdict and
 lead are then from labels weighted by it (`headline`), and there is no baseline.
@@ -79,7 +81,8 @@ REPLACED = (
 
 UNWEIGHTED = (
     *("accuracy", "lower", "upper", "effective_sample_size", "no_change", "majority", "kappa_plus"),
-    *("verdict_provisional", "verdict_status", "verdict_age_seconds", *REPLACED),
+    *("verdict_provisional", "verdict_status", "verdict_delays_moved_of"),
+    *("verdict_age_seconds", *REPLACED),
     *("verdict_before", "verdict_changed_timestamp_seconds"),
 )
 """Fields of a row from unweighted outcomes, which are not shown where labels are sampled."""
@@ -105,6 +108,9 @@ def headline_of(details: Mapping[str, object]) -> Fields:
     row |= _named_numbers(headline, {name: f"verdict_{name}" for name in times})
     if isinstance(status := detail_at(headline, "status"), str):
         row["verdict_status"] = status
+        moved = detail_at(details, "late_labels", "delays_moved")
+        if status == "early" and isinstance(moved, Mapping) and moved:
+            row["verdict_delays_moved_of"] = " and ".join(sorted(cast("Mapping[str, object]", moved)))
     row |= _named_numbers(opponents[chosen], {"lead": "lead", "lower": "lead_lower", "upper": "lead_upper"})
     return row | _named_numbers(detail_at(details, "cohorts"), {"age_seconds": "verdict_age_seconds"})
 

@@ -3,10 +3,13 @@
 `GET /api/v1/worse?share=0.05`::
 
     {"published_timestamp_seconds": 1760000000.5, "share": 0.05, "pairs": 2000, "rule": "…",
-     "worse": [{"model": "fraud-v3", "opponent": "majority", "e_value": 81200.0, "verdict": "worse"}]}
+     "worse": [{"model": "fraud-v3", "opponent": "majority", "e_value": 81200.0, "verdict": "worse",
+                "since_timestamp_seconds": 1759000000.0, "earliest_timestamp_seconds": 1758990000.0,
+                "latest_timestamp_seconds": 1759010000.0}]}
 
-The largest e-value first; `core.estimators.registers.cohorts.fleet` says what is promised. Without `share` it
-is .05. Models that are judged by cohorts count, be there a headline yet or not.
+The largest e-value first, and since when the verdict holds where it is worse;
+`core.estimators.registers.cohorts.fleet` says what is promised. Without `share` it is .05. Models that are
+judged by cohorts count, be there a headline yet or not.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ RULE: Final = (
     "fixed in advance; not promised of all lists together, nor of a moment chosen after seeing evidence"
 )
 Cohorts = Mapping[str, Mapping[str, Any]]
+_BEGAN: Final = ("since_timestamp_seconds", "earliest_timestamp_seconds", "latest_timestamp_seconds")
+"""Since when a verdict holds, with its interval of 80 %."""
 
 
 class WorseExporter:
@@ -68,11 +73,17 @@ class WorseExporter:
             if "e_value" in one
         ]
         worse = [
-            WorseModel(*pair, judged[pair.model][pair.opponent].get("verdict", "open"))
-            for pair in worse_pairs(pairs, number, share)
+            _worse(pair, judged[pair.model][pair.opponent]) for pair in worse_pairs(pairs, number, share)
         ]
         published = None if report is None else report.published_ms / 1000
         return encode(Worse(published, share, number, RULE, worse))
+
+
+def _worse(pair: Listed, cohorts: Mapping[str, Any]) -> WorseModel:
+    """A listed pair with its verdict, and since when it holds if that is worse."""
+    verdict = cohorts.get("verdict", "open")
+    began = {name: cohorts[name] for name in _BEGAN if verdict == "worse" and name in cohorts}
+    return WorseModel(*pair, verdict, **began)
 
 
 def opponents_of(details: Mapping[str, Mapping[str, object]]) -> Mapping[str, Cohorts]:

@@ -20,6 +20,9 @@ export function caveatsOf(row) {
   if (row.verdict_status === "early") {
     said.push(["early", "The verdict counts on labels being as late as they were so far. It is confirmed or withdrawn once all labels of these predictions are due."]);
   }
+  if (row.verdict_delays_moved_of !== undefined) {
+    said.push(["delays moved", `How late labels of ${row.verdict_delays_moved_of} are has changed lately: until predictions with the new delays have all their labels, this early verdict may be wrong.`]);
+  }
   if (row.labels_assumed_as !== undefined) {
     said.push(["labels assumed", `Predictions without a label within the horizon count as “${row.labels_assumed_as}”, which the verdict relies on.`]);
   }

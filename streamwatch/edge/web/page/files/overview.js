@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { Choices, PAGE } from "./choices.js";
 import { detailed } from "./details.js";
 import { arrange, byId, element, mark, say } from "./dom.js";
+import { Fleet } from "./fleet.js";
 import { count } from "./format.js";
 import { groupItem } from "./groups.js";
 import { Pace } from "./pace.js";
@@ -23,6 +24,7 @@ export class Overview {
     this.found = null;
     this.lines = { timestamps: [], models: new Map() };
     this.drawn = -Infinity;
+    this.fleet = new Fleet();
     this.pace = new Pace(() => this.refresh());
     this.choices = new Choices(() => this.pace.hurry());
     this.headings = COLUMNS.map((column) => {
@@ -48,6 +50,8 @@ export class Overview {
     if (!found.groups) this.choices.page = Math.floor(found.first / PAGE); // fewer may be found than when the address was made
     state.counts = found.counts;
     state.published ??= found.published_timestamp_seconds;
+    this.changed();
+    await this.fleet.refresh();
     this.changed();
   }
 
@@ -76,6 +80,7 @@ export class Overview {
     byId("groups").hidden = groups === undefined;
     this.renderGroups(groups ?? []);
     this.warn();
+    this.fleet.render();
   }
 
   renderGroups(groups) {
