@@ -477,7 +477,7 @@ class ConsumeLoop:
         await yield_to_loop()
 
     def _return_memory(self, *, caught_up: bool) -> None:
-        """Give freed memory back when it is time: a tenth of a backlog's memory is free between two rounds."""
+        """Give freed memory back when it is time: between two rounds a tenth of a backlog is free."""
         now = self._spec.monotonic()
         if caught_up or now >= self._memory_due:
             self._memory_due = now + MEMORY_SECONDS
