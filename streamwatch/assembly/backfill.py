@@ -39,7 +39,7 @@ _UNFINISHED: Final = ".backfilling"
 
 @dataclass(slots=True)
 class Backfilled:
-    """What was read, and where the daemon goes on."""
+    """Counts of what was read, and the time from which the daemon goes on."""
 
     directory: Path
     records: dict[str, int] = field(default_factory=dict[str, int])
