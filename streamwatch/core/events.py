@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import repeat
+from operator import attrgetter
 from struct import Struct
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -450,9 +451,10 @@ def carried_by_all(events: Sequence[object]) -> NDArray[np.int32]:
     """Numbers that go with events, as `carried_by` gives them: shape (n, len(CARRIED))."""
     found = np.zeros((len(events), len(CARRIED)), np.int32)
     for place, number in enumerate(CARRIED):
-        columns = [[getattr(event, name) for event in events] for name in number.fields]
-        if columns[0].count(None) < len(events):
-            found[:, place] = list(map(number.encode, *columns))
+        first, *others = (map(attrgetter(name), events) for name in number.fields)
+        values = list(first)
+        if values.count(None) < len(values):
+            found[:, place] = list(map(number.encode, values, *others))
     return found
 
 

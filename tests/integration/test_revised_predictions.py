@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import random
-import signal
-import time
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
-from confluent_kafka import Producer
 
 from tests.integration.conftest import Broker
-from tests.integration.one_log import dumped, replayed
-from tests.integration.running import DEADLINE_SECONDS, Child, child, parsed, value
-from tests.integration.test_one_order import PARTITIONS
-from tests.integration.topics import create_topic, fresh
+from tests.integration.running import Child, value
+from tests.integration.three_lives import answered, lived
 
 IDS, MODELS, HORIZON_MS, ALPHA = 600, ("steady", "moody"), 3_600_000, 0.995
 REVISED = (
@@ -104,62 +95,9 @@ def _settle(
         found.outcomes[model].append((truth, first, last, label_ms - first_ms, label_ms - last_ms))
 
 
-def written(broker: Broker, topics: Mapping[str, str], recorded: Recorded) -> None:
-    """Write the records, some hours ago."""
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 20})
-    chance = random.Random(7)
-    began_ms = time.time_ns() // 1_000_000 - 6 * HORIZON_MS
-    for at, side, document in recorded.records:
-        place = chance.randrange(PARTITIONS)
-        producer.produce(topics[side], json.dumps(document), partition=place, timestamp=began_ms + at)
-    assert producer.flush(60) == 0
-
-
-def overrides(broker: Broker, topics: Mapping[str, str], conflicts: str, state: Path | None) -> list[str]:
-    return [
-        f"kafka.bootstrap_servers={broker.bootstrap_servers}",
-        f"topics.predictions={topics['predictions']}",
-        f"topics.labels={topics['labels']}",
-        "state.kind=memory" if state is None else f"state.directory={state}",
-        f"join.conflicts={conflicts}",
-        f"join.horizon={HORIZON_MS}ms",
-        f"monitors.revisions.alpha={ALPHA}",
-    ]
-
-
-async def _answered(daemon: Child, path: str) -> Any:
-    async with aiohttp.ClientSession() as session, session.get(f"{daemon.url()}/{path}") as answer:
-        return parsed(await answer.text()) if path == "metrics" else await answer.json()
-
-
-async def everything(daemon: Child, outcomes: int) -> dict[str, Any]:
-    """What a daemon says once it has evaluated so many outcomes, and everything that was written."""
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        while True:
-            samples = await _answered(daemon, "metrics")
-            found = sum(n for (name, _), n in samples.items() if name == "outcomes_total")
-            if (
-                found == outcomes
-                and value(samples, "merge_held_records") == 0
-                and value(samples, "caught_up") == 1
-            ):
-                break
-            assert found <= outcomes
-            await asyncio.sleep(0.1)
-    models = (await _answered(daemon, "api/v1/models"))["models"]
-    alone = {model: (await _answered(daemon, f"api/v1/models/{model}"))["details"] for model in MODELS}
-    return {"samples": samples, "models": models, "alone": alone}
-
-
-async def killed_early(daemon: Child) -> None:
-    """End a life by SIGKILL once it has evaluated something."""
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        while True:
-            if any(name == "outcomes_total" for name, _ in await _answered(daemon, "metrics")):
-                break
-            await asyncio.sleep(0.02)
-    daemon.process.send_signal(signal.SIGKILL)
-    daemon.process.wait()
+async def details_said(daemon: Child) -> dict[str, Any]:
+    """What a daemon says of each model alone."""
+    return {model: (await answered(daemon, f"api/v1/models/{model}"))["details"] for model in MODELS}
 
 
 def faded(values: list[bool]) -> float:
@@ -173,22 +111,23 @@ def faded(values: list[bool]) -> float:
 async def test_what_is_revised_counts_as_chosen_live_killed_and_replayed(
     broker: Broker, tmp_path: Path, conflicts: str
 ) -> None:
-    topics = {side: await create_topic(broker, fresh(side), PARTITIONS) for side in ("predictions", "labels")}
     recorded = told(3)
-    written(broker, topics, recorded)
-    total = sum(map(len, recorded.outcomes.values()))
-    for name in ("killed", "memory"):
-        (tmp_path / name).mkdir()
-    durable = overrides(broker, topics, conflicts, tmp_path / "state")
-    with child(tmp_path / "killed", *durable, "state.commit_events=200") as daemon:
-        await killed_early(daemon)
-    with child(tmp_path / "killed", *durable) as daemon:
-        killed = await everything(daemon, total)
-    with child(tmp_path / "memory", *overrides(broker, topics, conflicts, None)) as daemon:
-        found = await everything(daemon, total)
-    assert (killed["models"], killed["alone"]) == (found["models"], found["alone"])
+    lives = await lived(
+        broker,
+        tmp_path,
+        recorded.records,
+        [
+            f"join.conflicts={conflicts}",
+            f"join.horizon={HORIZON_MS}ms",
+            f"monitors.revisions.alpha={ALPHA}",
+        ],
+        outcomes=sum(map(len, recorded.outcomes.values())),
+        commit_events=200,
+        hours=6,
+        say=details_said,
+    )
+    samples, _, alone = lives.whole
 
-    samples = found["samples"]
     assert value(samples, "join_identities_violated") == 0
     for kind in ("conflict", "duplicate"):
         assert value(samples, f"predictions_{kind}_total") == recorded.counts[conflicts, kind] > 50
@@ -201,20 +140,14 @@ async def test_what_is_revised_counts_as_chosen_live_killed_and_replayed(
             sum(each[delays] for each in outcomes) / 1000
         )
         if conflicts == "last":
-            assert "revisions" not in found["alone"][model]
+            assert "revisions" not in alone[model]
             continue
         revised = [last != first for _, first, last, _, _ in outcomes]
         first, last = faded(firsts), faded(lasts)
         expected = dict(zip(REVISED, (first, last, last - first, faded(revised)), strict=True))
         assert {name: value(samples, name, model=model) for name in REVISED} == pytest.approx(expected)
-        said = found["alone"][model]["revisions"]
+        said = alone[model]["revisions"]
         assert (said["outcomes"], said["revised"]) == (len(outcomes), sum(revised))
         assert said["gained"] - said["lost"] == sum(lasts) - sum(firsts)
 
-    dumped(broker, topics, PARTITIONS, tmp_path / "log.jsonl")
-    settings = overrides(broker, topics, conflicts, None)
-    replay = (await asyncio.to_thread(replayed, tmp_path / "log.jsonl", settings))["models"]
-    for model in MODELS:
-        live, again = found["models"][model], replay[model]
-        assert {n: v for n, v in again["metrics"].items() if live["metrics"].get(n) != v} == {}
-        assert again["details"] == live["details"]
+    lives.check_replay(MODELS)
