@@ -19,7 +19,6 @@ from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.registers.cohorts import headline as cohort_headline
 from streamwatch.core.estimators.registers.cohorts import observe as cohorts
 from streamwatch.core.estimators.registers.late_labels import observe as late_labels
-from streamwatch.core.estimators.registers.late_labels.observe import last_boundary
 from streamwatch.core.estimators.registers.probabilities.observe import observe as observe_scores
 from streamwatch.core.estimators.registers.revisions.register import observe as observe_revisions
 from streamwatch.core.estimators.registers.segments import observe as places
@@ -46,7 +45,9 @@ ENTRIES: tuple[Any, ...] = (
     lay_out_pairs,
     observe,
     late_labels.observe,
-    last_boundary,
+    late_labels.add_up,
+    late_labels.mean_bins,
+    late_labels.last_boundary,
     observe_scores,
     observe_segments,
     places.remember,
