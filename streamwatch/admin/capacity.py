@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -30,6 +30,7 @@ from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_s
 from streamwatch.core.estimators.registers.segments.observe import CANDIDATES
 from streamwatch.core.join.names import MOST_SEGMENTS
 from streamwatch.core.metrics import ALARMS, COMPARISONS, JOIN, Metric, metrics_of
+from streamwatch.core.metrics.selection import is_standard
 from streamwatch.core.metrics.series_budget import RESERVE
 from streamwatch.core.metrics.table import is_needed, main_forgetting
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
@@ -50,7 +51,7 @@ from streamwatch.core.specs import (
 )
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.edge.stores.rocksdb import RocksSpec
-from streamwatch.edge.stores.rocksdb.database import size_on_disk
+from streamwatch.edge.stores.rocksdb.database import SCHEMA, size_on_disk
 from streamwatch.edge.stores.rocksdb.opening import holder, read_format, require_schema, strangers_in
 from streamwatch.edge.web.routes.history import MAX_VALUES
 
@@ -228,7 +229,7 @@ class ModelSeries:
 
 
 def model_series(
-    spec: MonitorsSpec, segments: int = 0, folds: int = 0, *, sampled: bool = False
+    spec: MonitorsSpec, segments: int = 0, folds: int = 0, *, sampled: bool = False, every: bool = True
 ) -> ModelSeries:
     """Count the series of a model that has all there can be, and as many classes as are allowed.
 
@@ -242,24 +243,34 @@ def model_series(
         Number of folds of every model; 0 where none predicts in folds.
     sampled
         Whether predictions say with which probability their label is asked for.
+    every
+        Count all that a report has. If false, those that a scrape shows unless all are asked for
+        (`monitors.series`).
     """
     main = main_forgetting([each.name for each in spec.forgetting]) or ""
     needed = other = forgetting = segment = of_class = 0
+
+    def shown(name: str, labels: Mapping[str, str]) -> bool:
+        return every or is_standard(name, labels, main)
+
     kept = sum(each.max_values + 1 for each in spec.registers if isinstance(each, SegmentsSpec))
     for metric in _metrics(spec, sampled=sampled):
         width = len(metric.bounds) + 3 if metric.kind == "histogram" else 1
         if "class" in metric.labels:
-            of_class += width if spec.per_class else 0
+            of_class += width if spec.per_class and shown(metric.name, {}) else 0
             continue
         if "value" in metric.labels:
-            segment += width * segments * kept
+            segment += width * segments * kept if shown(metric.name, {}) else 0
             continue
         if "fold" in metric.labels:
-            segment += width * folds * (len(spec.forgetting) if "forgetting" in metric.labels else 1)
+            under = [each.name for each in spec.forgetting] if "forgetting" in metric.labels else [main]
+            segment += width * folds * sum(shown(metric.name, {"forgetting": each}) for each in under)
             continue
         named = [label for label in metric.labels if label not in {"model", "segment"}]
         for values in product(*(_values(spec, metric, label) for label in named)):
             labels = dict(zip(named, values, strict=True))
+            if not shown(metric.name, labels):
+                continue
             if is_needed(metric.name, labels, main):
                 needed += width
             elif labels.get("forgetting", main) == main:
@@ -326,11 +337,11 @@ def too_few_series(spec: MonitorsSpec) -> str | None:
 def check_series(
     spec: MonitorsSpec, segments: int = 0, folds: int = 0, *, sampled: bool = False
 ) -> CheckResult:
-    """Tell how many series the limits allow, and what would go."""
+    """Tell how many series of /metrics the limits allow, and what would go; of those that it shows at all."""
     problem = too_few_series(spec)
     if problem is not None:
         return CheckResult(problem, good=False)
-    each = model_series(spec, segments, folds, sampled=sampled)
+    each = model_series(spec, segments, folds, sampled=sampled, every=spec.all_series)
     compared = len(_comparison_values(spec)) * spec.max_comparisons if spec.comparisons else 0
     total = OF_NO_MODEL + compared + spec.max_models * each.total
     limit = f"monitors.max_series is {spec.max_series:,}"
@@ -622,11 +633,13 @@ def state_dir_status(directory: Path) -> StateDirStatus:
             )
         return StateDirStatus("begins anew")
     try:
-        require_schema(directory, written.schema)
+        require_schema(directory, written, converts=True)
     except StateRefused as error:
         raise StateRefused(f"state.directory: {error}") from error
     size = size_on_disk(directory)
     text = f"goes on from {written.identity}, {size_text(size)}"
+    if written.schema < SCHEMA:
+        text += f", and converts it from schema {written.schema} to {SCHEMA}"
     process = holder(directory)
     if process is not None:
         text += f"; in use by process {process} now" if process else "; in use now"

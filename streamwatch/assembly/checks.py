@@ -182,7 +182,8 @@ def _standby_findings(settings: Settings) -> Sequence[CheckResult]:
     ]
     if settings.kafka.dead_letter_topic is not None:
         needs.append(
-            "each replica writes invalid records to kafka.dead_letter_topic: every one is there twice"
+            "the holder alone writes invalid records to kafka.dead_letter_topic; those around a takeover may "
+            "be there twice"
         )
     what = f"standby: replicas of {name!r}, of which another takes over {seconds:g} s after one fell silent"
     return [CheckResult(what, good=True, details=tuple(needs))]

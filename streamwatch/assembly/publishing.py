@@ -12,6 +12,7 @@ from streamwatch.core.publishing.publications import SECTION, PublicationError, 
 from streamwatch.core.standby.candidacy import Candidacy, SessionSpec
 from streamwatch.daemon.publisher import Publisher, Publishing
 from streamwatch.daemon.standby import SharedPublishing, StandbyPublisher
+from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
 from streamwatch.edge.sources.kafka.election import Election, ElectionSpec, steady_seconds
 from streamwatch.edge.sources.kafka.spec import At
 from streamwatch.edge.sources.kafka.transactions import KafkaTransactions, TransactionsSpec
@@ -22,7 +23,7 @@ from streamwatch.telemetry import Telemetry
 if TYPE_CHECKING:
     from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
     from streamwatch.core.estimators.set import EstimatorSet
-    from streamwatch.core.ports import RecoveredState
+    from streamwatch.core.ports import DeadLetters, RecoveredState
     from streamwatch.daemon.alerting import Alerting
 
 
@@ -120,7 +121,14 @@ def build_publisher(settings: Settings, telemetry: Telemetry) -> Publisher | Sta
         candidacy,
         stand,
         steady_seconds,
+        dead_letters=build_dead_letters(settings, telemetry),
     )
+
+
+def build_dead_letters(settings: Settings, telemetry: Telemetry) -> DeadLetters | None:
+    """The topic for invalid records; None where there is none."""
+    topic = settings.kafka.dead_letter_topic
+    return None if topic is None else DeadLetterTopic(specs.kafka_spec(settings.kafka), topic, telemetry.emit)
 
 
 def shared_name(settings: Settings) -> str | None:

@@ -54,6 +54,8 @@ def scrape_job(settings: Settings, target: str | None = None) -> str:
             f"# The daemon shows at most {most:,} series (monitors.max_series); so many take",
             f"# about {most * MEMORY_BYTES / 1e6:,.0f} MB of Prometheus' memory. What models need is what",
             "# streamwatch check --verbose says.",
+            "# The rules read buckets of histograms: where `global` sets convert_classic_histograms_to_nhcb",
+            "# (Prometheus 3), set it to false in this job. Prometheus 2 does not know the key.",
             block([job]),
         )
     )

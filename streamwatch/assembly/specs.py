@@ -11,6 +11,7 @@ from streamwatch.core.estimators.registers.prediction_clock.spec import Predicti
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
+from streamwatch.core.events import CARRIED
 from streamwatch.core.join.cold.overflow import OverflowSpec
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
@@ -90,11 +91,13 @@ def segment_names(settings: Settings) -> frozenset[str]:
 
 def labels_sampled(settings: Settings) -> bool:
     """Tell whether predictions of any topic may carry the probability with which their label is asked for."""
-    return any(
-        mapping.label_probability is not None
-        for topic in settings.topics.predictions
-        for mapping in topic.all_mappings
-    )
+    return names_place(settings, "label_probability")
+
+
+def names_place(settings: Settings, field: str) -> bool:
+    """Tell whether the mapping of any topic of predictions names a place for a field that is optional."""
+    mappings = (mapping for topic in settings.topics.predictions for mapping in topic.all_mappings)
+    return any(getattr(mapping, field) is not None for mapping in mappings)
 
 
 def prediction_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
@@ -248,7 +251,7 @@ def join_spec(settings: Settings) -> JoinSpec:
         comparisons=comparison_specs(settings.monitors.comparisons),
         prediction_registers=prediction_registers(settings),
         conflicts=join.conflicts,
-        labels_sampled=labels_sampled(settings),
+        carried=tuple(each.name for each in CARRIED if names_place(settings, each.fields[0])),
     )
 
 

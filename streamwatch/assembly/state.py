@@ -16,7 +16,13 @@ from streamwatch.assembly.alerts import (
     watched_fleet,
 )
 from streamwatch.assembly.changes import StartPlan, plan_of, require_no_refusal, require_no_state
-from streamwatch.assembly.publishing import publication_log, publishing_of, shared_name, transactions_spec
+from streamwatch.assembly.publishing import (
+    build_dead_letters,
+    publication_log,
+    publishing_of,
+    shared_name,
+    transactions_spec,
+)
 from streamwatch.assembly.results import require_source
 from streamwatch.assembly.topics import formats_by_topic
 from streamwatch.core.alerting.outbox import check_entries
@@ -58,7 +64,6 @@ from streamwatch.edge.decoders.formats import KINDS
 from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.keys import bytes_of_keys, digest_bytes
 from streamwatch.edge.process import return_freed_memory
-from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
 from streamwatch.edge.sources.kafka.record_batches import warm_up_batches
 from streamwatch.edge.stores.kind import damage_named
 from streamwatch.edge.stores.space import FreeSpace
@@ -91,7 +96,7 @@ def consume_loop_spec(  # noqa: PLR0913  # parts that tests bring of their own
     """Functions by which the daemon's reading loop opens and commits state; `discard` as `state_opening`."""
     state = settings.state
     commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
-    dead_letters = build_dead_letters(settings, telemetry)
+    dead_letters = None if settings.standby.enabled else build_dead_letters(settings, telemetry)
     opening = state_opening(
         settings, topics, telemetry, deliveries, clocks, dead_letters, publisher, discard=discard
     )
@@ -102,6 +107,7 @@ def consume_loop_spec(  # noqa: PLR0913  # parts that tests bring of their own
         dead_letters=dead_letters,
         schemas=schemas,
         max_hold_back_seconds=settings.time.max_hold_back / 1_000,
+        return_memory=return_freed_memory,
     )
     if not specs.store_kind(settings).durable:
         return loop
@@ -129,12 +135,6 @@ def backups_spec(settings: Settings) -> BackupsSpec | None:
         )
     seconds = None if section.interval is None else section.interval / 1_000
     return BackupsSpec(section.directory, seconds, section.keep, section.command)
-
-
-def build_dead_letters(settings: Settings, telemetry: Telemetry) -> DeadLetters | None:
-    """The topic for invalid records; None where there is none."""
-    topic = settings.kafka.dead_letter_topic
-    return None if topic is None else DeadLetterTopic(specs.kafka_spec(settings.kafka), topic, telemetry.emit)
 
 
 def state_opening(  # noqa: PLR0913  # parts that tests bring of their own
@@ -191,10 +191,17 @@ def state_opening(  # noqa: PLR0913  # parts that tests bring of their own
             progress = restored_progress(saved.sections.get(MERGE), topics)
             clock.not_before(max(progress.running_ms.values(), default=0) - merge.max_future_ms)
             merge_clocks = Clocks(clock, lambda: int(host.monotonic() * 1_000))
-            rejected = RejectedRecords(dead_letters)
             publications = (
                 None if publisher is None else publication_log(settings, store.identity, saved, monitors)
             )
+            if (
+                publications is not None
+                and isinstance(publisher, StandbyPublisher)
+                and publisher.writes_invalid
+            ):
+                rejected = RejectedRecords(keeper=publications.keep_invalid(lambda: progress.clock_ms))
+            else:
+                rejected = RejectedRecords(dead_letters)
             processor = BatchProcessor(
                 checkpoint,
                 store,

@@ -25,7 +25,7 @@ Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE…",
-        help="Recordings: JSON lines, CSV or the output of kcat -J, optionally gzipped; - for stdin.",
+        help="Recordings: JSON lines, CSV, the output of kcat -J, optionally gzipped; Parquet; - for stdin.",
     ),
 ]
 Topic = Annotated[
@@ -48,7 +48,7 @@ Unit = Annotated[
     typer.Option("--timestamp-unit", help="Unit of timestamps. Default: the unit in the mappings."),
 ]
 LayoutName = Annotated[
-    Literal["jsonl", "csv", "kcat"] | None,
+    Literal["jsonl", "csv", "kcat", "parquet"] | None,
     typer.Option("--format", help="Format of the files. Default: detected."),
 ]
 
@@ -60,7 +60,7 @@ def recorded_spec(
     model: str | None,
     columns: str | None,
     unit: Literal["ms", "s", "us", "ns", "iso8601"] | None,
-    layout: Literal["jsonl", "csv", "kcat"] | None,
+    layout: Literal["jsonl", "csv", "kcat", "parquet"] | None,
 ) -> ReplaySpec:
     """Say how recordings are replayed, with the settings' topics, join, time and monitors.
 

@@ -1,4 +1,4 @@
-"""`streamwatch state`: show, verify, export, back up, import and reset a state directory."""
+"""`streamwatch state`: show, verify, export, back up, import, reset and backfill a state directory."""
 
 # ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
 
@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
@@ -13,6 +14,7 @@ import typer
 
 from streamwatch.cli.compile import telling_of_compiling
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
+from streamwatch.cli.recordings import LayoutName
 
 if TYPE_CHECKING:
     from streamwatch.admin.state_verify import Check
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 Report: TypeAlias = Callable[[int, int], None]
 
 app = typer.Typer(
-    help="Inspect, verify, back up, export, import and reset a state directory.",
+    help="Inspect, verify, back up, export, import, reset and backfill a state directory.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -267,6 +269,111 @@ def reset(
             typer.echo("nothing was changed: add --yes to do it")
 
 
+@app.command("backfill")
+def backfill(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TOPIC=FILES…",
+            help="A topic of the settings, and a file, a directory or a pattern; read in the order of names.",
+        ),
+    ],
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+    *,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            "--until",
+            metavar="TIME",
+            help="Record time at which the files end and Kafka begins, such as 2026-11-01T00:00:00Z. "
+            "Default: a millisecond after the newest record in the files.",
+        ),
+    ] = None,
+    layout: LayoutName = None,
+) -> None:
+    r"""Make a new state from months of recorded predictions and labels.
+
+    From Parquet files (install the extra `parquet`), up to where the topics
+    begin:
+
+        streamwatch state backfill 'predictions=archive/predictions/*.parquet' \
+            'labels=archive/labels/*.parquet' --until 2026-11-01T00:00:00Z
+
+    The mappings of the topics find the fields: a row's columns are the fields of
+    a record's value. All of a topic's files are one partition, in the order of
+    their names, so they have to be in the order of time. The record time is the
+    timestamp that the mapping finds. The numbers are those of a daemon that reads
+    such a log. It reads topics with files from --until on, the others from
+    kafka.start_from. The state directory must not exist yet, or be empty; an
+    interrupted backfill leaves none.
+
+    Exit codes: 0 on success, 2 if a file cannot be read or settings must be
+    changed.
+    """
+    settings = read_settings(config, overrides, _NO_BROKER)
+
+    from streamwatch.assembly.backfill import backfill as fill
+    from streamwatch.history.recordings.file import RecordingError
+    from streamwatch.settings import SettingsError
+
+    until_ms = None if until is None else _moment(until)
+    try:
+        with _refusing(), telling_of_compiling(), _progress("reading records") as report:
+            done = fill(
+                settings,
+                _files_by_topic(files),
+                until_ms=until_ms,
+                layout=layout,
+                show=lambda records: report(records, 0),
+            )
+    except (RecordingError, SettingsError) as error:
+        refuse(str(error))
+    read = ", ".join(f"{records:,} records of {topic}" for topic, records in done.records.items())
+    since = datetime.fromtimestamp(done.until_ms / 1_000, UTC).isoformat(timespec="milliseconds")
+    typer.echo(f"{done.directory} has {read}; the daemon goes on with records from {since} on")
+    for reason, count in done.bad.reasons.items():
+        typer.echo(f"{count:,} lines were left out: {reason}", err=True)
+
+
+def _pattern_of(path: Path) -> str:
+    """Leave out the root of a pattern."""
+    return str(path.relative_to(path.anchor))
+
+
+def _moment(text: str) -> int:
+    """Read a time, in milliseconds since the epoch."""
+    from streamwatch.edge.sources.kafka.spec import At, parse_start
+
+    try:
+        moment = parse_start(text)
+    except ValueError:
+        moment = None
+    if not isinstance(moment, At):
+        refuse(f"--until: expected a time such as 2026-11-01T00:00:00Z, got {text!r}")
+    return moment.timestamp_ms
+
+
+def _files_by_topic(arguments: list[str]) -> dict[str, list[Path]]:
+    """Read `predictions=archive/*.parquet`; files of a topic are sorted by name within each argument."""
+    found: dict[str, list[Path]] = {}
+    for argument in arguments:
+        topic, equals, named = argument.partition("=")
+        if not (topic and equals and named):
+            refuse(f"expected TOPIC=FILES such as predictions=archive/*.parquet, got {argument!r}")
+        path = Path(named)
+        if path.is_dir():
+            several = sorted(each for each in path.iterdir() if each.is_file())
+        else:
+            several = [path] if path.exists() else sorted(Path(path.anchor).glob(_pattern_of(path)))
+        if not several:
+            refuse(f"{topic}: expected files at {named}, found none")
+        found.setdefault(topic, []).extend(several)
+    return found
+
+
+_NO_BROKER: Final = {"kafka": {"bootstrap_servers": "unused:9092"}}
+"""Settings that a backfill does not use."""
 _NOWHERE: Final = {
     "kafka": {"bootstrap_servers": "unused:9092"},
     "topics": {"predictions": "unused-predictions", "labels": "unused-labels"},

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
 from struct import Struct
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -388,6 +389,84 @@ def is_sampling(numbers: NDArray[Any]) -> bool:
         return False
     probability, told = wide & _PROBABILITY, wide >> _SHIFT
     return bool(((probability <= _ONE) & ((probability > 0) | (told == 0))).all())
+
+
+# Numbers that go with a prediction, from its record to its outcome.
+#
+# What is declared here is a column of everything on that way: rows and side columns of the join, outcomes,
+# their journal, predictions as they are accepted, what buckets send one another. It is stored with all others
+# of its kind, so that another one is a new schema of the store.
+
+
+class CarriedNumber(NamedTuple):
+    """Number that stands for some fields of a prediction, which its outcome has, too.
+
+    It is an int32 of at least 0, and 0 where a prediction has none of the fields.
+    """
+
+    name: str
+    """Name of its side column in the store."""
+    fields: tuple[str, ...]
+    """Fields of `Prediction`, `Outcome` and a topic's mapping: the last ones of the first two, in the order
+    of `CARRIED`. Predictions have the number only where a mapping names a place for the first of them."""
+    encode: Callable[..., int]
+    """Gives the number of the fields' values."""
+    decode: tuple[Callable[[int], Any], ...]
+    """For each field, gives its value by the number."""
+    is_valid: Callable[[NDArray[Any]], bool]
+    """Tells of stored numbers, shape (n,), whether all stand for something."""
+    meaning: str
+    """What it is, for messages: "expected …"."""
+
+
+SAMPLING: Final = 0
+"""Place of `sampling_of` in columns of carried numbers."""
+CARRIED: Final = (
+    CarriedNumber(
+        "sampling",
+        ("label_probability", "label_requested"),
+        sampling_of,
+        (probability_of, requested_of),
+        is_sampling,
+        "probabilities with which labels are asked for",
+    ),
+)
+"""Numbers by their place in a column `carried`, which is int32 of shape (n, len(CARRIED)) everywhere."""
+CARRIED_FIELDS: Final = tuple(field for each in CARRIED for field in each.fields)
+"""Fields that carried numbers stand for, in order."""
+
+
+def carried_by(event: object) -> tuple[int, ...]:
+    """Numbers that go with an event, or outcome, which has `CARRIED_FIELDS`."""
+    return tuple(each.encode(*[getattr(event, name) for name in each.fields]) for each in CARRIED)
+
+
+def carried_fields(carried: Sequence[int]) -> list[Any]:
+    """Values of `CARRIED_FIELDS` that the numbers of one event stand for."""
+    return [decode(each) for number, each in zip(CARRIED, carried, strict=True) for decode in number.decode]
+
+
+def carried_by_all(events: Sequence[object]) -> NDArray[np.int32]:
+    """Numbers that go with events, as `carried_by` gives them: shape (n, len(CARRIED))."""
+    found = np.zeros((len(events), len(CARRIED)), np.int32)
+    for place, number in enumerate(CARRIED):
+        columns = [[getattr(event, name) for event in events] for name in number.fields]
+        if columns[0].count(None) < len(events):
+            found[:, place] = list(map(number.encode, *columns))
+    return found
+
+
+def carried_values(carried: NDArray[np.int32]) -> list[Iterable[Any]]:
+    """Values of `CARRIED_FIELDS`, n of each: the last arguments of `Prediction` and `Outcome`."""
+    found: list[Iterable[Any]] = []
+    for place, number in enumerate(CARRIED):
+        column = carried[:, place]
+        numbers: list[int] | None = column.tolist() if column.any() else None
+        found += [
+            repeat(None, len(carried)) if numbers is None else map(decode, numbers)
+            for decode in number.decode
+        ]
+    return found
 
 
 # Values of segments of one prediction as one text, so that a number can stand for all of them.

@@ -9,7 +9,7 @@ from typing import Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Outcome, PairedAnswer, probability_of, requested_of, segments_of
+from streamwatch.core.events import CARRIED, Outcome, PairedAnswer, carried_values, segments_of
 from streamwatch.core.records import taken
 from streamwatch.core.scores import NO_LISTS, ScoreLists
 
@@ -29,7 +29,7 @@ OUTCOME: Final = np.dtype(
         ("assumed", np.int32),
         ("last_class", np.int32),
         ("made", np.uint32),
-        ("sampling", np.int32),
+        ("carried", np.int32, (len(CARRIED),)),
     ],
     align=True,
 )
@@ -39,8 +39,8 @@ OUTCOME: Final = np.dtype(
 and, beside them, its segments; `SEGMENTS_FROM` plus the number of its segments if it has segments and no
 scores; or -1 with neither.
 `last_class` is 1 + the number of the class that was predicted last, beside `predicted_class`, the first
-(`join.conflicts: both`); 0 if the prediction was never revised. `sampling` is the number of
-`core.label_sampling`, 0 without a probability.
+(`join.conflicts: both`); 0 if the prediction was never revised. `carried` are the numbers of
+`core.events.CARRIED`.
 """
 
 Pairs = NDArray[np.int32]
@@ -170,7 +170,7 @@ class OutcomeBatch(Sequence[Outcome]):
             records["made"].tolist(),
             records["resolved_ms"].tolist(),
             records["waited_ms"].tolist(),
-            *_sampling(records["sampling"]),
+            *carried_values(records["carried"]),
         )
 
     def _answers(self, pairs: Pairs) -> Iterator[tuple[PairedAnswer, ...] | None]:
@@ -194,14 +194,6 @@ class OutcomeBatch(Sequence[Outcome]):
                 return self._with(self.records[index], None)
             return self.only(np.arange(len(self.records))[index])
         return next(iter(self.only(np.array([index]))))
-
-
-def _sampling(column: NDArray[np.int32]) -> tuple[Iterable[float | None], Iterable[bool | None]]:
-    """Probabilities with which labels were asked for, and whether they were."""
-    if not column.any():
-        return repeat(None), repeat(None)
-    numbers: list[int] = column.tolist()
-    return map(probability_of, numbers), map(requested_of, numbers)
 
 
 def pairs_at(pairs: Pairs, chosen: NDArray[np.bool_ | np.int64], outcomes: int) -> Pairs:

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import (
+    CARRIED,
+    SAMPLING,
     Decoded,
     Event,
     EventGroup,
@@ -25,8 +27,7 @@ from streamwatch.core.events import (
     Label,
     Prediction,
     Skipped,
-    probability_of,
-    requested_of,
+    carried_values,
     segments_of,
 )
 from streamwatch.core.jit import entry
@@ -501,7 +502,7 @@ class RecordBatch:
         return map(self.topics.__getitem__, column.tolist()) if self.topics else repeat("")
 
     def _predictions(self, rows: NDArray[np.void]) -> Iterable[Prediction]:
-        scores, sampling = self._scores(rows["object"])
+        scores, carried = self._scores(rows["object"])
         return map(
             Prediction,
             self._keys(rows),
@@ -512,22 +513,24 @@ class RecordBatch:
             scores,
             self._segments(rows["segments"]),
             self._topics(rows["topic"]),
-            map(probability_of, sampling),
-            map(requested_of, sampling),
+            *carried_values(carried),
         )
 
-    def _scores(self, column: NDArray[np.int32]) -> tuple[Iterable[dict[str, float] | None], Sequence[int]]:
-        """Scores of predictions, and numbers of how their labels are sampled."""
+    def _scores(
+        self, column: NDArray[np.int32]
+    ) -> tuple[Iterable[dict[str, float] | None], NDArray[np.int32]]:
+        """Scores of predictions, and the numbers that go with them."""
+        carried = np.zeros((len(column), len(CARRIED)), np.int32)
         scored = np.flatnonzero(column >= 0) if len(self.scores) else ()
         if not len(scored):
-            return repeat(None, len(column)), [0] * len(column)
-        found, sampling = np.full(len(column), None), np.zeros(len(column), np.int32)
+            return repeat(None, len(column)), carried
+        found = np.full(len(column), None)
         numbers = column[scored]
         found[scored] = [
             each or None for each in self.scores.by_class(numbers, self.vocabulary.classes.names)
         ]
-        sampling[scored] = self.scores.beside[numbers]
-        return found.tolist(), sampling.tolist()
+        carried[scored, SAMPLING] = self.scores.beside[numbers]
+        return found.tolist(), carried
 
     def _segments(self, column: NDArray[np.uint16]) -> Iterable[dict[str, str] | None]:
         if not column.any():

@@ -310,8 +310,8 @@ class JoinSpec:
     """Comparisons between models, whose outcomes of one id are paired."""
     prediction_registers: tuple[RegisterSpec, ...] = ()
     """Registers of predictions as they arrive, at most one of each kind (`core.predictions`)."""
-    labels_sampled: bool = False
-    """Whether predictions may tell with which probability their label is asked for."""
+    carried: tuple[str, ...] = ()
+    """Names of the numbers that predictions may carry to their outcomes (`core.events.CARRIED`)."""
     conflicts: Conflicts = "first"
     """Which prediction counts if a model predicts an id again, with another class, before its label comes;
     with both, the first counts and the last class is kept beside it."""

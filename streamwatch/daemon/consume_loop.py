@@ -257,6 +257,8 @@ class Backlog:
             self._telemetry.emit(CatchUpCompleted(records, round(self._monotonic() - self._began, 3)))
 
 
+MEMORY_SECONDS = 10.0
+"""Seconds between two times that freed memory is given back to the system."""
 LEAVE_SECONDS = 1.0
 """Seconds a stop waits, beyond the last commit, for a thread that still uses the store."""
 
@@ -285,6 +287,8 @@ class ConsumeLoopSpec:
     """Monotonic clock in seconds."""
     backups: Backups | None = None
     """Copies of the state that is open; None where there are none to be made."""
+    return_memory: Callable[[], object] = lambda: None
+    """Gives freed memory back to the system; called when a backlog is over, and every ten seconds."""
 
 
 class ConsumeLoop:
@@ -323,6 +327,7 @@ class ConsumeLoop:
         self._opened = opened
         self._backlog = Backlog(status, telemetry, spec.monotonic)
         self._low = False
+        self._memory_due = spec.monotonic() + MEMORY_SECONDS
         self._started = False
         self._commits: Commits | None = None
         self._polls = Polls(source, spec.schemas, spec.max_hold_back_seconds, spec.monotonic, status.polls)
@@ -460,6 +465,7 @@ class ConsumeLoop:
         await processor.receive(poll, connected=decodable.at_once and self._source.up and not self._low)
         alarms = await self._evaluate(commits, stop)
         self._source.pause(self._held_back(poll) | self._polls.left_behind)
+        was_passed = self._backlog.passed
         self._backlog.look(processor, self.holder.records)
         if processor.maintenance is not None and not processor.has_ready:
             processor.maintenance.schedule_next()
@@ -467,7 +473,15 @@ class ConsumeLoop:
         self._status.shown = self._status.shown or processor.is_empty
         if self._spec.backups is not None:
             self._spec.backups.look(self.holder.opened.store)
+        self._return_memory(caught_up=not was_passed and self._backlog.passed)
         await yield_to_loop()
+
+    def _return_memory(self, *, caught_up: bool) -> None:
+        """Give freed memory back when it is time: between two rounds a tenth of a backlog is free."""
+        now = self._spec.monotonic()
+        if caught_up or now >= self._memory_due:
+            self._memory_due = now + MEMORY_SECONDS
+            self._spec.return_memory()
 
     async def _evaluate(self, commits: Commits, stop: asyncio.Event) -> int:
         """Evaluate what was released, with commits in between; return the number of alarms raised."""

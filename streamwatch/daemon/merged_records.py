@@ -19,6 +19,7 @@ from streamwatch.core.merge.merge import held_families
 from streamwatch.core.merge.released import expanded_in_turns
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import DeadLetters, Decoder, Explains, Poll, Record
+from streamwatch.core.publishing.kept_records import RecordKeeper
 from streamwatch.core.records import OFFSET, FetchedRecords, RecordBatch
 from streamwatch.daemon.status import Clocks
 from streamwatch.daemon.turns import ROOM, in_turns, room_after
@@ -101,26 +102,39 @@ class RejectedRecords:
     Parameters
     ----------
     dead_letters
-        Given every invalid record when its turn has come; None keeps nothing.
+        Given every invalid record when its turn has come.
+    keeper
+        Given them instead where several replicas read the same: the commit has them, and one replica writes
+        them afterwards. With neither, nothing is kept.
     """
 
-    def __init__(self, dead_letters: DeadLetters | None = None) -> None:
+    def __init__(self, dead_letters: DeadLetters | None = None, keeper: RecordKeeper | None = None) -> None:
         self._dead_letters = dead_letters
+        self._keeper = keeper
+        self._keeps = dead_letters is not None or keeper is not None
         self._records: dict[tuple[str, int, int], Record] = {}
 
     def keep(self, records: Sequence[Record], batch: RecordBatch) -> None:
         """Keep those of the records decoded to a batch that are invalid, or hold events that are."""
-        if self._dead_letters is not None and batch.objects:
+        if self._keeps and batch.objects:
             for place, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
                 if type(event) is Invalid:
                     self._records[event.topic, event.partition, event.offset] = records[place]
 
     def release(self, event: Invalid) -> None:
         """Hand over the record of an event whose turn has come; once, whatever number of them is invalid."""
-        if self._dead_letters is not None:
-            record = self._records.pop((event.topic, event.partition, event.offset), None)
-            if record is not None:
-                self._dead_letters.put(record, event.reason)
+        record = self._records.pop((event.topic, event.partition, event.offset), None)
+        if record is None:
+            return
+        if self._keeper is not None:
+            self._keeper.keep(record, event.reason, event.record_ms)
+        elif self._dead_letters is not None:
+            self._dead_letters.put(record, event.reason)
+
+    @property
+    def filled(self) -> float:
+        """Share of what a commit may hold of invalid records that was released since the last one."""
+        return 0.0 if self._keeper is None else self._keeper.filled
 
     @property
     def problem(self) -> str | None:

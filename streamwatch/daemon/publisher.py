@@ -140,6 +140,11 @@ class Publisher:
         return self._queue.take_written()
 
     @property
+    def writes_invalid(self) -> bool:
+        """Tell whether publications are to have invalid records: never, they are written before commits."""
+        return False
+
+    @property
     def waiting_bytes(self) -> int:
         """Bytes that wait."""
         return self._queue.size_bytes

@@ -11,6 +11,8 @@ has what the others need: the last numbers, digests up to them, and the holder's
 - A notification is told only after a transaction has its decision: the next holder knows it by the same id.
   It knows that it was delivered with a later transaction; in between it is told again.
 - What was decided and not written is forgotten by whoever loses its place, and decided by the next.
+- Invalid records are part of publications, too. The holder writes them to their topic just before the
+  transaction whose ledger has their place: those between the two are written again by the next holder.
 
 Whether it may speak is told by `Candidacy`; whether it may write, by brokers.
 """
@@ -29,8 +31,10 @@ from streamwatch.core.events import Alarm
 from streamwatch.core.join.durable.packed import PackedError
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.series import Family
+from streamwatch.core.ports import DeadLetters
 from streamwatch.core.publishing.decisions import Decisions, parts_digest, to_parts
 from streamwatch.core.publishing.digests import Digests
+from streamwatch.core.publishing.kept_records import BEGINNING
 from streamwatch.core.publishing.publications import (
     SECTION,
     Ledger,
@@ -190,9 +194,11 @@ class StandbyPublisher:
         Seconds that never go back, be the process stopped.
     most_bytes
         Bytes that may wait.
+    dead_letters
+        Topic of invalid records, which the holder writes; None where there is none.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one for each thing it works with
         self,
         transactions: SharedTransactions,
         names: str,
@@ -200,9 +206,14 @@ class StandbyPublisher:
         candidacy: Candidacy,
         election: Callable[[Callable[[], None]], Election],
         clock: Callable[[], float],
+        *,
         most_bytes: int = MOST_BYTES,
+        dead_letters: DeadLetters | None = None,
     ) -> None:
         self._transactions = transactions
+        self._dead_letters = dead_letters
+        self._sent = BEGINNING
+        """Place up to which this process has written the invalid records, be the ledger behind."""
         self._names = names
         self._emit = emit
         self._clock = clock
@@ -250,6 +261,7 @@ class StandbyPublisher:
         self._outcomes_compared.restart(log.outcomes, log.digests.outcomes)
         self._events_compared.restart(log.events, log.digests.events)
         self._queue.restart(map(decoded, waiting.values()))
+        self._sent = BEGINNING
         self._is_read = False
         self.candidacy.close()
         self._queue.wake()
@@ -297,12 +309,19 @@ class StandbyPublisher:
         if self.candidacy.divergence is not None:
             return f"this replica is no standby any more: {self.candidacy.divergence}"
         reason = self._attempts.error or self._election.problem
+        if reason is None and self._dead_letters is not None:
+            reason = self._dead_letters.problem
         return None if reason is None else f"{self._queue.records} records wait for {self._names}: {reason}"
 
     @property
     def tenure(self) -> int | None:
         """Number of the tenure in which this replica decides and writes; None while it does not."""
         return self._tenures if self.candidacy.is_open else None
+
+    @property
+    def writes_invalid(self) -> bool:
+        """Tell whether publications are to have invalid records, as there is a topic for them."""
+        return self._dead_letters is not None
 
     @property
     def reached(self) -> tuple[int, int]:
@@ -344,6 +363,7 @@ class StandbyPublisher:
             single("publishing_failures_total", float(self._attempts.failed)),
             *self._queue.families(),
             single("publishing_up", float(self._attempts.error is None and self._is_read)),
+            *(() if self._dead_letters is None else self._dead_letters.families()),
         ]
 
     # What it does by itself.
@@ -364,6 +384,8 @@ class StandbyPublisher:
             raise several.exceptions[0] from None
         finally:
             await self._transactions.leave()
+            if self._dead_letters is not None:
+                await self._dead_letters.stop()
 
     async def _stand(self) -> None:
         """Be a candidate from when everything was read, until something is found to differ.
@@ -475,7 +497,8 @@ class StandbyPublisher:
         begun: Decisions | None = None
         if self._decisions is None:  # nobody has decided anything: all replicas go on from this state
             begun = state.alerting.decided(0, 0, state.log.verdicts)
-        await self._write([], replace_ledger(ledger, commit=0, writer=self._writer), begun)
+        place = ledger.invalid or BEGINNING if self.writes_invalid else None
+        await self._write([], replace_ledger(ledger, commit=0, writer=self._writer, invalid=place), begun)
         decisions = self._decisions
         if decisions is None or not self._is_elected(state, term):
             await self._transactions.close()
@@ -505,11 +528,24 @@ class StandbyPublisher:
             await self._queue.change()
             return
         decided = [each.decisions for each in chosen if each.decisions is not None]
+        await self._write_invalid([each.after(ledger) for each in chosen])
         await self._write(chosen, ledger.with_shared(chosen, self._writer), decided[-1] if decided else None)
         self._queue.drop(chosen)
         for publication in chosen:
             if (tell := self._tells.pop(publication.commit, None)) is not None:
                 tell()
+
+    async def _write_invalid(self, chosen: Sequence[Publication]) -> None:
+        """Write invalid records to their topic; what brokers do not take is counted, and holds up nothing."""
+        if self._dead_letters is None:
+            return
+        for record in (record for each in chosen for record in each.invalid):
+            if record.place > self._sent:
+                self._dead_letters.put(record, record.reason)
+                if self._dead_letters.is_full:
+                    await self._dead_letters.flush()
+        await self._dead_letters.flush()
+        self._sent = max([self._sent, *(each.reached for each in chosen if each.reached is not None)])
 
     async def _write(self, chosen: Sequence[Publication], after: Ledger, decisions: Decisions | None) -> None:
         ledger, state = self._ledger, self._state

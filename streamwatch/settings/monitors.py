@@ -550,9 +550,9 @@ class MonitorsSection(Section):
     """Series in /metrics: standard (what rules, dashboards and most questions need) or all (measures under
     every forgetting, every opponent, every measure by class). The API always has all."""
     max_series: Annotated[int, Bounded("max_series", least=100)] = 200_000
-    """Maximum number of time series in /metrics, enough for 500 models of 20 classes (20 MB a scrape). Beyond
-    it, the least needed series of each model are left out, rare classes first (`series_dropped`); what rules
-    and dashboards read stays."""
+    """Maximum number of time series in /metrics, enough for 1,000 models of 20 classes, or 500 with `series:
+    all`; a scrape of so many has 20 MB. Beyond it, the least needed series of each model are left out, rare
+    classes first (`series_dropped`); what rules and dashboards read stays."""
 
     @field_validator("comparisons")
     @classmethod

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, cast
 
+import msgspec
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
@@ -35,8 +36,10 @@ SCHEMA: Final = (
     "bucket int, batch long, end_ms long, origin int, part int, kind string, name string, body binary"
 )
 """Schema of the rows into each stage. A row with a `kind` is a result for the sink, any other a piece."""
-RESULT_SCHEMA: Final = "batch long, kind string, name string, body binary"
-"""Schema of the rows into the sink."""
+RESULT_SCHEMA: Final = "batch long, results binary"
+"""Schema of the rows into the sink: each has many results, as a batch has one of every model."""
+_RESULTS_BYTES: Final = 4_000_000
+"""Bytes from which on further results are in another row."""
 
 
 class Row(NamedTuple):
@@ -55,12 +58,40 @@ class Row(NamedTuple):
 
 
 class ResultRow(NamedTuple):
-    """A row of `RESULT_SCHEMA`."""
+    """A result on its way to the sink."""
 
     batch: int
     kind: str
     name: str
     body: bytes
+
+
+class PackedResults(NamedTuple):
+    """A row of `RESULT_SCHEMA`."""
+
+    batch: int
+    results: bytes
+
+    def unpacked(self) -> list[ResultRow]:
+        """Give the results of the row, in order."""
+        return [ResultRow(self.batch, *result) for result in _RESULTS.decode(self.results)]
+
+
+_RESULTS: Final = msgspec.msgpack.Decoder(list[tuple[str, str, bytes]])
+
+
+def packed_results(batch: int, results: Iterable[tuple[str, str, bytes]]) -> Iterator[PackedResults]:
+    """Pack results (kind, name and body) of a batch into rows of some megabytes, in order."""
+    some: list[tuple[str, str, bytes]] = []
+    size = 0
+    for result in results:
+        some.append(result)
+        size += len(result[2])
+        if size >= _RESULTS_BYTES:
+            yield PackedResults(batch, msgspec.msgpack.encode(some))
+            some, size = [], 0
+    if some:
+        yield PackedResults(batch, msgspec.msgpack.encode(some))
 
 
 @dataclass(slots=True)
@@ -217,11 +248,11 @@ def rows_onward(next_keys: Sequence[int], number: int, came: Arrived, fed: FeedR
     return rows
 
 
-def rows_of_results(came: Arrived, fed: FeedResult) -> Iterable[ResultRow]:
+def rows_of_results(came: Arrived, fed: FeedResult) -> Iterator[PackedResults]:
     """Rows to the sink: results of the stage before, then those of this one."""
-    own = [ResultRow(came.batch, kind, name, body) for kind, name, body in fed.results]
-    return [*came.results, *own]
+    before = [(result.kind, result.name, result.body) for result in came.results]
+    return packed_results(came.batch, [*before, *fed.results])
 
 
-def _of_spark(row: Row | ResultRow) -> SparkRow:
+def _of_spark(row: Row | PackedResults) -> SparkRow:
     return SparkRow(**row._asdict())

@@ -16,7 +16,7 @@ from streamwatch.core.buckets.results import MARK, BatchMark, ResultRecord, mark
 from streamwatch.edge.sources.kafka.checking import list_topics
 from streamwatch.edge.sources.kafka.client import connection_options
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.spark.processors import ResultRow
+from streamwatch.spark.processors import PackedResults, ResultRow
 from streamwatch.telemetry import BatchWritten, InternalEvent
 
 if TYPE_CHECKING:
@@ -59,8 +59,9 @@ class ResultsSink:
         """Write the results of a batch; Spark counts it as done once this returns."""
         del batch_id  # ours is in the rows: Spark's begins anew with another checkpoint
         table: Any = frame.toArrow()
-        columns: list[list[Any]] = [table.column(name).to_pylist() for name in ResultRow._fields]
-        self.write([ResultRow(*row) for row in zip(*columns, strict=True)])
+        columns: list[list[Any]] = [table.column(name).to_pylist() for name in PackedResults._fields]
+        packed = [PackedResults(*row) for row in zip(*columns, strict=True)]
+        self.write([result for row in packed for result in row.unpacked()])
 
     def write(self, rows: Sequence[ResultRow]) -> None:
         """Write results in one transaction, the mark last; nothing where there are none."""

@@ -13,13 +13,14 @@ from streamwatch.admin.capacity import (
     model_series,
     too_few_series,
 )
+from streamwatch.core.metrics.selection import StandardSeries
 from streamwatch.core.metrics.series_budget import lines_of
 from streamwatch.core.metrics.table import is_needed
 from streamwatch.core.specs import ComparisonSpec, MonitorsSpec
 from tests.core.estimators.estimated import drifting, folded
 from tests.layouts import DEFAULT
 
-FIVE_HUNDRED = MonitorsSpec(max_models=500, max_classes=20)
+FIVE_HUNDRED = MonitorsSpec(max_models=500, max_classes=20, all_series=True)
 
 
 @pytest.mark.slow
@@ -54,6 +55,25 @@ def test_the_default_limit_has_room_for_five_hundred_models_of_twenty_classes_wi
     assert result.what == f"series: at most {total:,}; monitors.max_series is 200,000"
 
 
+def test_of_the_standard_series_a_scrape_shows_no_more_than_are_counted() -> None:
+    spec = replace(DEFAULT, max_models=1, max_classes=2)
+    monitors, _ = folded(drifting(1, 3_000, models=("m",), classes=("x", "y")), spec)
+    shown = StandardSeries([each.name for each in spec.forgetting]).chosen(monitors.families())
+    lines = sum(lines_of(family) for family in shown)
+    each = model_series(spec, every=False)
+    assert each.total - 60 <= lines <= each.total  # the join adds some
+    assert each.total < 0.6 * model_series(spec).total
+    assert each.forgetting == 0
+
+
+def test_the_default_limit_has_room_for_a_thousand_models_with_the_standard_series() -> None:
+    thousand = replace(FIVE_HUNDRED, max_models=1_000)
+    assert "if every limit is reached at once" in check_series(thousand).what
+    standard = check_series(replace(thousand, all_series=False))
+    total = OF_NO_MODEL + 1_000 * model_series(thousand, every=False).total
+    assert standard.what == f"series: at most {total:,}; monitors.max_series is 200,000"
+
+
 def test_the_default_limits_have_room_for_what_rules_and_dashboards_read() -> None:
     assert least_series(MonitorsSpec()) <= MonitorsSpec().max_series
     assert too_few_series(MonitorsSpec()) is None
@@ -77,7 +97,7 @@ def test_series_of_sampled_labels_are_counted_where_labels_are_sampled() -> None
 
 def test_what_would_go_is_said_in_the_order_in_which_it_does() -> None:
     each = model_series(MonitorsSpec())
-    tight = MonitorsSpec(max_series=200_000)
+    tight = MonitorsSpec(max_series=200_000, all_series=True)
     result = check_series(tight)
     assert result.good
     assert "if every limit is reached at once" in result.what

@@ -7,7 +7,7 @@ from collections import Counter
 from streamwatch.admin.state_contents import state_pasts
 from streamwatch.core.estimators.past import merged
 from tests.core.join.join_stream import label, predict
-from tests.edge.stores.rocksdb.test_join_values import Life
+from tests.edge.stores.rocksdb.joins import Life
 
 STEP_MS = 7_000
 

@@ -13,8 +13,7 @@ from streamwatch.edge.web.server import HttpServer
 from tests.browser.chromium import DESKTOP, PHONE
 from tests.browser.conftest import Opened
 from tests.browser.test_status_page import MODELS, until_observed
-from tests.edge.web.http_faces import FakeHealth, Model, alarm, report_of, serving
-from tests.ports import free_port
+from tests.edge.web.http_faces import FakeHealth, Model, alarm, report_of
 
 pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="session")]
 
@@ -261,24 +260,3 @@ async def test_nothing_is_claimed_of_kafka_and_state_before_the_state_is_open(
     health.reasons = ["Kafka cannot be reached"]
     await expect(page.locator("#health")).to_contain_text("unreachable")
     await expect(page.locator("#chips")).to_contain_text("state in memory only")
-
-
-async def test_a_daemon_that_does_not_answer_is_not_shown_as_ready(
-    opened: Opened, complaints: list[str]
-) -> None:
-    async with serving(listen=f"127.0.0.1:{free_port()}") as first:
-        listen = first.url.removeprefix("http://")
-        first.publish(report_of({"m": Model()}))
-        page = await opened(first.url)
-        await expect(page.locator("#chips")).to_contain_text("ready")
-    await expect(page.get_by_role("alert")).to_contain_text("The connection was lost")
-    await expect(page.locator("#chips li")).to_have_text(["no answer"])
-    await expect(page.locator("#health dd").first).to_have_text("no answer")
-    await expect(page).to_have_title("No connection · streamwatch")
-    async with serving(listen=listen) as second:
-        second.publish(report_of({"m": Model()}, 5))
-        await expect(page.locator("#chips")).to_contain_text("ready")
-        await expect(page).to_have_title("streamwatch")
-        await page.close()
-    assert all("ERR_" in complaint for complaint in complaints)
-    complaints.clear()

@@ -207,7 +207,7 @@ async def test_before_the_first_labels_the_page_says_what_it_waits_for(
     await expect(page.locator("#rows tr")).to_have_count(1)
 
 
-async def test_a_lost_connection_is_told_and_comes_back_by_itself(
+async def test_a_lost_connection_is_told_not_shown_as_ready_and_comes_back_by_itself(
     opened: Opened, complaints: list[str]
 ) -> None:
     async with serving(listen=f"127.0.0.1:{free_port()}") as first:
@@ -215,13 +215,19 @@ async def test_a_lost_connection_is_told_and_comes_back_by_itself(
         first.publish(report_of({"m": Model()}))
         page = await opened(first.url)
         await expect(page.locator("#rows tr")).to_have_count(1)
+        await expect(page.locator("#chips")).to_contain_text("ready")
     await expect(page.get_by_role("alert")).to_contain_text("The connection was lost")
+    await expect(page.locator("#chips li")).to_have_text(["no answer"])
+    await expect(page.locator("#health dd").first).to_have_text("no answer")
+    await expect(page).to_have_title("No connection · streamwatch")
     await expect(page.locator("#connection")).to_have_text("reconnecting…")
     async with serving(listen=listen) as second:
         second.publish(report_of({"m": Model(), "n": Model()}, 5))
         await expect(page.locator("#rows tr")).to_have_count(2)
         await expect(page.get_by_role("alert")).to_be_hidden()
         await expect(page.locator("#connection")).to_contain_text("live")
+        await expect(page.locator("#chips")).to_contain_text("ready")
+        await expect(page).to_have_title("streamwatch")
         await page.close()
     assert all("ERR_" in complaint for complaint in complaints)
     complaints.clear()

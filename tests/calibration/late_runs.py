@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.registers.late_labels.accuracy import (
     estimates_of,
-    late_accuracy,
     latest_change,
     wilson,
 )
@@ -107,7 +106,7 @@ def figures_of(scene: Scene, runs: int, seed: int = 0) -> Figures:
         predicted, known, hit = outcomes_of(scene, seed * 100_000 + run)
         ring.observe(np.full(len(hit), run, np.int32), hit, known, known - predicted)
         last[run] = hit[-LAST_LABELS:].mean()
-    late = late_accuracy(ring.view(np.arange(runs)), GEOMETRY)
+    late = estimates_of(ring, np.arange(runs)).late
     lower, upper = wilson(last, np.full(runs, float(LAST_LABELS)))
     found = late.corrected
     inside = (found.lower <= scene.target) & (scene.target <= found.upper)
@@ -154,7 +153,7 @@ def window_figures_of(
         predicted, known, hit = predicted[order], known[order], hit[is_in][order]
         ring.observe(np.full(len(hit), run, np.int32), hit, known, known - predicted)
         last[run] = hit[-LAST_LABELS:].mean()
-    late = late_accuracy(ring.view(np.arange(runs)), geometry)
+    late = estimates_of(ring, np.arange(runs)).late
     settled = late.settled
     return WindowFigures(
         float(np.isnan(late.corrected.value).mean()),

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from streamwatch.cli import app
 from tests.core.join.join_stream import label, predict
-from tests.edge.stores.rocksdb.test_join_values import Life
+from tests.edge.stores.rocksdb.joins import Life
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ MAY_BE_EMPTY = {
         ("Row", field): "an event on its way between buckets, empty where it has none"
         for field in ("id", "model", "name", "scores", "segments")
     },
+    ("KeptRecord", "headers"): "a header that a producer has named so: records are kept as they were",
     ("streamwatch.core.join.cold.contents._DECODER", ""): "the text of segments, empty without any",
 }
 """Fields by type whose text may be empty, and why."""

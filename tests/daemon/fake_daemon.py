@@ -224,6 +224,7 @@ def fake_daemon(
     rejected: RejectedRecords | None = None,
     monotonic: Callable[[], float] = time.monotonic,
     max_hold_back_seconds: float = 600.0,
+    return_memory: Callable[[], object] = lambda: None,
 ) -> FakeDaemon:
     log = io.StringIO()
     telemetry = Telemetry(stream=log)
@@ -248,6 +249,7 @@ def fake_daemon(
         schemas=schemas,
         max_hold_back_seconds=max_hold_back_seconds,
         monotonic=monotonic,
+        return_memory=return_memory,
     )
     daemon = Daemon(source, reading, server, status, telemetry, warm_up)
     return FakeDaemon(source, server, status, processor, daemon, log, checkpoint)

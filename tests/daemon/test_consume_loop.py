@@ -297,3 +297,19 @@ async def test_in_memory_what_a_poll_found_of_the_logs_is_shown_by_cause_with_th
     assert families["process_start_time_seconds"] == {(): NOW_MS / 1_000}
     h.daemon.stop()
     await running
+
+
+async def test_freed_memory_is_given_back_once_a_backlog_is_over_and_then_every_ten_seconds() -> None:
+    now, returned = [0.0], list[float]()
+    h = fake_daemon(
+        poll(prediction(0)), monotonic=lambda: now[0], return_memory=lambda: returned.append(now[0])
+    )
+    running = asyncio.create_task(h.daemon.run())
+    await until(lambda: len(returned) == 1)
+    assert returned == [0.0], "the backlog of the start is over"
+    for now[0] in (9.9, 10.0, 15.0, 20.0):
+        before = h.source.told
+        await until(lambda before=before: h.source.told > before + 2)
+    h.daemon.stop()
+    await running
+    assert returned == [0.0, 10.0, 20.0]

@@ -14,7 +14,9 @@ import pytest
 
 from streamwatch.core.alerting.notification import IncidentAlarm, Notification
 from streamwatch.core.events import Alarm
+from streamwatch.core.metrics.series import Family
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.ports import Record
 from streamwatch.core.publishing.decisions import Decisions, from_parts
 from streamwatch.core.publishing.digests import Digests
 from streamwatch.core.publishing.publications import Ledger, Publication, PublicationLog
@@ -26,11 +28,14 @@ from streamwatch.daemon.publisher import Publisher
 from streamwatch.daemon.standby import SharedPublishing, StandbyPublisher
 from streamwatch.telemetry import InternalEvent, StandbyDiverged, StandbyTookOver
 from tests.daemon.fake_transactions import Broker, FakeTransactions
+from tests.edge.decoders.records import FakeRecord
 from tests.tiers import examples
 
 SESSION = SessionSpec(6.0, 1.0, 1.0)
 ALARM_EVERY = 7
 """One outcome in so many raises an alarm."""
+INVALID_EVERY = 5
+"""After one outcome in so many there are invalid records, two of one millisecond."""
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +49,34 @@ class SharedBroker(Broker):
     """Topics, and the decisions beside the ledger."""
 
     parts: list[bytes] = field(default_factory=list)
+    letters: list[tuple[int, int]] = field(default_factory=list)
+    """Offset of each invalid record in its topic, and number of the replica that wrote it."""
+
+
+@dataclass
+class LetterTopic:
+    """Implements `DeadLetters`."""
+
+    written: list[tuple[int, int]]
+    number: int
+    is_full: bool = False
+    problem: str | None = None
+    waiting: list[int] = field(default_factory=list)
+
+    def put(self, record: Record, reason: str) -> None:
+        assert (record.value, reason) == (b"{broken %d" % record.offset, "invalid_json")
+        self.waiting.append(record.offset)
+
+    async def flush(self) -> None:
+        await asyncio.sleep(0)
+        self.written += [(each, self.number) for each in self.waiting]
+        self.waiting.clear()
+
+    async def stop(self) -> None:
+        self.waiting.clear()
+
+    def families(self) -> Sequence[Family]:
+        return ()
 
 
 class FakeShared(FakeTransactions):
@@ -168,6 +201,7 @@ class Replica:
         self._kept: dict[int, bytes] = {}
         self._commits = self._evaluated = self._durable = 0
         self.now = 0.0
+        self.number = 0
 
     @property
     def commits(self) -> int:
@@ -195,6 +229,7 @@ class Replica:
             self.candidacy,
             lambda _: FakeElection(),
             lambda: self.now,
+            dead_letters=LetterTopic(self._broker.letters, self.number),
         )
         self.publisher.caught_up = lambda: True
         self.alerting = FakeAlerting(self.told, self.publisher.speaks)
@@ -208,6 +243,7 @@ class Replica:
             section=self._section,
             deployment=self._deployment,
         )
+        self.keeper = self.log.keep_invalid(lambda: clock_ms(self._evaluated))
         self.state = SharedPublishing(self.log, self.publisher, self.alerting, dict(self._kept))
         self.state.begin()
         self._evaluated = self._durable
@@ -228,6 +264,9 @@ class Replica:
             records["event_ms"] = numbers + seed
             self.log.take(OutcomeBatch(records, ["m"], ["a"]), batch_of([], np.zeros(0, np.int64)))
             self._evaluated += len(records)
+            for number in numbers[numbers % INVALID_EVERY == 0].tolist():
+                for offset in (2 * number, 2 * number + 1):
+                    self.keeper.keep(invalid_record(offset), "invalid_json", clock_ms(number))
             found = numbers[numbers % ALARM_EVERY == 0].tolist()
             alarms += [Alarm("m", "adwin", n // ALARM_EVERY, n, n, 1.0, 1.0, 0.0, 1.0, 1.0) for n in found]
         outgoing = self.state.decide(self.alerting, alarms, [], in_backlog=False, behind=False)
@@ -251,10 +290,26 @@ class Replica:
         self.publisher._queue.wake()
 
 
+def clock_ms(number: int) -> int:
+    """The clock at an outcome; several in a row have the same."""
+    return 1_000 + number // 12
+
+
+def invalid_record(offset: int) -> FakeRecord:
+    return FakeRecord(b"{broken %d" % offset, offset=offset)
+
+
+def invalid_offsets(reached: int) -> list[int]:
+    """Offsets of the invalid records among so many outcomes."""
+    numbers = range(INVALID_EVERY, reached + 1, INVALID_EVERY)
+    return [offset for number in numbers for offset in (2 * number, 2 * number + 1)]
+
+
 @asynccontextmanager
 async def replicas(broker: SharedBroker, seed: int = 0, number: int = 2) -> AsyncIterator[list[Replica]]:
     made = [Replica(broker, random.Random(seed + n)) for n in range(number)]
-    for each in made:
+    for place, each in enumerate(made):
+        each.number = place
         each.begin()
     try:
         yield made
@@ -306,6 +361,67 @@ async def test_the_next_holder_writes_what_is_missing_and_tells_what_was_not_tol
         [took_over] = [each for each in second.events if isinstance(each, StandbyTookOver)]
         assert took_over.published_outcome == 10
         first.begin()
+
+
+async def test_invalid_records_are_written_by_the_holder_alone_and_the_rest_by_the_next() -> None:
+    broker = SharedBroker()
+    async with replicas(broker) as (first, second):
+        first.win()
+        await until(first.publisher.speaks)
+        for reached in range(1, 43):
+            first.commit(reached)
+            if reached % 4 == 0:
+                second.commit(reached + 3)
+            await turns(10)
+        await until(lambda: broker.ledger is not None and broker.ledger.outcome == 42)
+        assert broker.letters == [(offset, 0) for offset in invalid_offsets(42)]
+        second.commit(66)
+        await until(lambda: first.publisher._queue.records == 0)
+        await first.kill()
+        await second.kill()  # what it keeps is in its state
+        second.begin()
+        second.win()
+        await until(lambda: broker.ledger is not None and broker.ledger.outcome == 66)
+        written = len(invalid_offsets(42))
+        assert broker.letters[written:] == [(offset, 1) for offset in invalid_offsets(66)[written:]]
+        first.begin()
+        first.commit(66)
+        await until(lambda: first.publisher._queue.records == 0)
+        assert len(broker.letters) == len(invalid_offsets(66))
+
+
+async def test_a_holder_that_fails_after_the_topic_has_invalid_records_writes_them_once() -> None:
+    broker = SharedBroker()
+    async with replicas(broker) as (first, second):
+        first.win()
+        await until(first.publisher.speaks)
+        broker.fails.append("commit")
+        first.commit(20)
+        await until(lambda: len(broker.outcomes) == 20)
+        assert [offset for offset, _ in broker.letters] == invalid_offsets(20)
+        second.commit(20)
+        await until(lambda: second.publisher._queue.records == 0)
+
+
+async def test_a_follower_keeps_nothing_where_the_holder_writes_down_no_place() -> None:
+    broker = SharedBroker()
+    async with replicas(broker) as (old, new):
+        old.publisher._dead_letters = None  # as of a version that writes them before its commits
+        old.log._keeper = None
+        old.win()
+        await until(old.publisher.speaks)
+        old.commit(20)
+        await until(lambda: len(broker.outcomes) == 20)
+        assert broker.ledger is not None
+        assert broker.ledger.invalid is None
+        new.commit(20)
+        await until(lambda: new.publisher._queue.records == 0)
+        new.commit(30)
+        await old.kill()
+        new.win()
+        await until(lambda: len(broker.outcomes) == 30)
+        assert [offset for offset, _ in broker.letters] == invalid_offsets(30)[len(invalid_offsets(20)) :]
+        old.begin()
 
 
 async def test_nothing_is_told_before_the_ledger_has_it() -> None:
@@ -468,6 +584,7 @@ async def test_whoever_holds_and_whatever_fails_nothing_is_lost_or_written_twice
         assert not [
             each for replica in all_of_them for each in replica.events if isinstance(each, StandbyDiverged)
         ]
+        assert {offset for offset, _ in broker.letters} == set(invalid_offsets(reached))
         ledger = broker.ledger
         assert ledger is not None
         assert ledger.digests is not None

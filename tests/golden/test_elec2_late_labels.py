@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators.registers.late_labels.accuracy import estimates_of, late_accuracy
+from streamwatch.core.estimators.registers.late_labels.accuracy import estimates_of
 from streamwatch.core.estimators.registers.late_labels.observe import geometry_of
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
@@ -33,7 +33,7 @@ def test_corrected_accuracy_is_nearer_to_hindsight_than_what_is_seen(model) -> N
         at = upto
         rows = np.zeros(len(part), np.int32)
         ring.observe(rows, elec2.hit[part], elec2.known_ms[part], elec2.delay_ms[part])
-        late = late_accuracy(ring.view(np.zeros(1, np.int64)), GEOMETRY)
+        late = estimates_of(ring, np.zeros(1, np.int64)).late
         recent = (elec2.predicted_ms > now - HORIZON_MS // 2) & (elec2.predicted_ms <= now)
         truth = elec2.hit[recent].mean()
         corrected.append(late.corrected.value[0] - truth)

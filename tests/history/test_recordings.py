@@ -6,6 +6,8 @@ import gzip
 import io
 import json
 import tracemalloc
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -279,3 +281,58 @@ def test_a_line_means_what_the_same_record_means_on_a_topic(side, fields, target
         assert isinstance(ours, Invalid)
     else:
         assert ours == theirs
+
+
+def test_rows_of_parquet_are_values_of_records(tmp_path: Path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "outcomes.parquet"
+    at = datetime(2026, 11, 1, 12, tzinfo=UTC)
+    rows = {
+        "id": ["1", "2"],
+        "prediction": pa.array(["a", None]),
+        "score": [0.5, 1.0],
+        "nested": [{"model": "m", "none": None}, {"model": "n", "none": None}],
+        "timestamp": pa.array([at, at + timedelta(milliseconds=1)], pa.timestamp("us", "UTC")),
+        "naive": pa.array([datetime(2026, 11, 1, 12)] * 2, pa.timestamp("ms")),  # noqa: DTZ001
+    }
+    pq.write_table(pa.table(rows), file)
+    with Recording(file) as recording:
+        values = [json.loads(record.value or b"") for record in recording.records()]
+    at_ms = 1_793_534_400_000
+    first = {"id": "1", "prediction": "a", "score": 0.5, "nested": {"model": "m"}}
+    second = {"id": "2", "score": 1.0, "nested": {"model": "n"}}
+    assert values == [
+        {**first, "timestamp": at_ms, "naive": at_ms},
+        {**second, "timestamp": at_ms + 1, "naive": at_ms},
+    ]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"id,model\n1,m\n"])
+def test_what_is_no_parquet_is_refused_by_name(tmp_path: Path, content: bytes):
+    pytest.importorskip("pyarrow")
+    file = tmp_path / "outcomes.parquet"
+    file.write_bytes(content)
+    with (
+        Recording(file) as recording,
+        pytest.raises(RecordingError, match=r"outcomes\.parquet cannot be read"),
+    ):
+        list(recording.records())
+
+
+def test_a_replay_of_parquet_has_the_numbers_of_the_same_lines(tmp_path: Path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = [
+        {
+            "id": str(n),
+            "model": "m",
+            "prediction": "ab"[n % 3 % 2],
+            "label": "ab"[n % 2],
+            "timestamp": 1_000 + n,
+        }
+        for n in range(200)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = [replay(ReplaySpec([tmp_path / f"rows.{kind}"])) for kind in ("parquet", "jsonl")]
+    assert found[0].outcomes == found[1].outcomes == len(rows)
+    assert found[0].families == found[1].families

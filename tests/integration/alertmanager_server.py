@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,14 +42,20 @@ class AlertmanagerServer:
 
 @contextlib.asynccontextmanager
 async def alertmanager(
-    program: str, receiver: str, directory: Path, policy: Path | None = None
+    program: str,
+    receiver: str,
+    directory: Path,
+    policy: Path | None = None,
+    *,
+    group_wait: str = "0s",
+    group_interval: str = "1s",
 ) -> AsyncIterator[AlertmanagerServer]:
     """Start it with one webhook receiver for everything, wait until it answers, end it.
 
-    `policy` is a configuration whose routes and inhibitions hold, without their waits.
+    `policy` is a configuration whose routes and inhibitions hold, without its waits.
     """
     config = directory / "alertmanager.yml"
-    _configure(config, receiver, policy)
+    _configure(config, receiver, policy, {"group_wait": group_wait, "group_interval": group_interval})
     port = free_port()
     with (directory / "alertmanager.log").open("wb") as log:
         server = await asyncio.create_subprocess_exec(
@@ -71,7 +77,7 @@ async def alertmanager(
         await asyncio.wait_for(server.wait(), DEADLINE_SECONDS)
 
 
-def _configure(config: Path, receiver: str, policy: Path | None) -> None:
+def _configure(config: Path, receiver: str, policy: Path | None, waits: Mapping[str, str]) -> None:
     """Each receiver of the policy posts to a path of its name."""
     document: dict[str, Any] = {
         "route": {"receiver": "people", "group_by": ["..."]},
@@ -80,7 +86,7 @@ def _configure(config: Path, receiver: str, policy: Path | None) -> None:
     if policy is not None:
         document = yaml.safe_load(policy.read_text(encoding="utf-8"))
     for route in (document["route"], *document["route"].get("routes", ())):
-        route |= {"group_wait": "0s", "group_interval": "1s"}
+        route.update(waits)
     for each in document["receivers"]:
         each["webhook_configs"] = [{"url": f"{receiver}/{each['name']}", "send_resolved": True}]
     config.write_text(yaml.safe_dump(document))

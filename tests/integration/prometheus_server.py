@@ -49,10 +49,12 @@ async def prometheus(
     rule_files: Sequence[Path] = (),
     alertmanager: str | None = None,
     scrape_seconds: int = 1,
+    evaluation_seconds: int = 1,
 ) -> AsyncIterator[Prometheus]:
     """Start it on a free port, wait until it answers, end it; `alertmanager` is who it tells of alerts.
 
-    It scrapes every `scrape_seconds`, and gives up a scrape after as long.
+    It scrapes every `scrape_seconds`, gives up a scrape after as long, and evaluates rules every
+    `evaluation_seconds`.
     """
     told = [{"static_configs": [{"targets": [alertmanager]}]}] if alertmanager else []
     settings = {
@@ -60,7 +62,7 @@ async def prometheus(
         "global": {
             "scrape_interval": f"{scrape_seconds}s",
             "scrape_timeout": f"{scrape_seconds}s",
-            "evaluation_interval": "1s",
+            "evaluation_interval": f"{evaluation_seconds}s",
         },
         "rule_files": [str(file) for file in rule_files],
         "scrape_configs": [{"job_name": "streamwatch", "static_configs": [{"targets": [target]}]}],

@@ -35,7 +35,9 @@ PER_SECOND = 80
 class Stream:
     """Predictions of two models and their labels, written until it is stopped."""
 
-    def __init__(self, servers: str, topics: Mapping[str, str], seed: int) -> None:
+    def __init__(
+        self, servers: str, topics: Mapping[str, str], seed: int, invalid_every: int | None = None
+    ) -> None:
         self._producer = Producer(
             {"bootstrap.servers": servers, "linger.ms": 5, "enable.idempotence": True}  # each record once
         )
@@ -43,6 +45,9 @@ class Stream:
         self._chance = random.Random(seed)
         self._stop = asyncio.Event()
         self.records = 0
+        self.invalid: list[bytes] = []
+        """Invalid records, one after so many predictions of each model."""
+        self._invalid_every = invalid_every
 
     async def write(self) -> None:
         began, number = time.monotonic(), 0
@@ -55,6 +60,9 @@ class Stream:
                 guesses = {"good": truth if is_good else "b", "poor": self._chance.choice("abc")}
                 for model, guess in guesses.items():
                     self._send("predictions", {"id": name, "model": model, "prediction": guess})
+                if self._invalid_every is not None and number % self._invalid_every == 0:
+                    self.invalid.append(b"{broken %d" % number)
+                    self._produce(self._chance.choice(("predictions", "labels")), self.invalid[-1])
                 waiting.append((now + self._chance.choice((0.05, 0.2, 0.6)), name, truth))
                 number += 1
             for each in [each for each in waiting if each[0] <= now]:
@@ -68,9 +76,12 @@ class Stream:
         self._stop.set()
 
     def _send(self, side: str, document: Mapping[str, str]) -> None:
+        self._produce(side, json.dumps(document).encode())
+
+    def _produce(self, side: str, value: bytes) -> None:
         self.records += 1
         partition = self._chance.randrange(PARTITIONS)
-        self._producer.produce(self._topics[side], json.dumps(document), partition=partition)
+        self._producer.produce(self._topics[side], value, partition=partition)
 
 
 class Replica:
@@ -168,7 +179,9 @@ class Replicas:
         results: Topics,
         people: Receiver,
         servers: Sequence[str],
+        *,
         session: str = "6s",
+        more: Sequence[str] = (),
     ) -> None:
         self._broker = broker
         self.topics = topics
@@ -191,7 +204,7 @@ class Replicas:
             "log.format=json",
         ]
         self.settings = settings
-        shared = [*settings, *results.settings()]
+        shared = [*settings, *results.settings(), *more]
         self.all = [
             Replica(folder / f"replica-{number}", [*shared, f"kafka.bootstrap_servers={each}"])
             for number, each in enumerate(servers)
@@ -199,13 +212,21 @@ class Replicas:
 
     @classmethod
     async def on(
-        cls, broker: Broker, folder: Path, people: Receiver, servers: Sequence[str], session: str = "6s"
+        cls,
+        broker: Broker,
+        folder: Path,
+        people: Receiver,
+        servers: Sequence[str],
+        session: str = "6s",
+        more: Sequence[str] = (),
     ) -> Replicas:
         topics = {
             side: await create_topic(broker, fresh(side), PARTITIONS, message_timestamp_type="LogAppendTime")
             for side in ("predictions", "labels")
         }
-        return cls(broker, folder, topics, await Topics.on(broker), people, servers, session)
+        return cls(
+            broker, folder, topics, await Topics.on(broker), people, servers, session=session, more=more
+        )
 
     async def holder(self, other_than: Replica | None = None, seconds: float = 120.0) -> Replica:
         """Wait until one of them is the holder."""

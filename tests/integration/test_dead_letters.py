@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from streamwatch.admin.kafka_check import check_kafka
@@ -21,7 +21,7 @@ from tests.integration.conftest import Broker
 from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.running import child, daemon, value
 from tests.integration.topic_changes import change_topic
-from tests.integration.topics import create_topic, fresh
+from tests.integration.topics import create_topic, every_record, fresh
 from tests.integration.watched import summed, until
 
 LARGE = 200_000
@@ -36,17 +36,6 @@ def write(broker: Broker, topics: Mapping[str, str], good: int, bad: int, large:
     for i, content in enumerate(values):
         producer.produce(topics["predictions"], content, key=b"k%d" % i, headers=[("trace", b"t%d" % i)])
     assert producer.flush(60) == 0
-
-
-def everything(broker: Broker, topic: str) -> list[Any]:
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "look"})
-    place = TopicPartition(topic, 0, 0)
-    consumer.assign([place])
-    found: list[Any] = []
-    while len(found) < consumer.get_watermark_offsets(place)[1]:
-        found += consumer.consume(1_000, 1.0)
-    consumer.close()
-    return found
 
 
 async def made(broker: Broker, **configs: str) -> tuple[dict[str, str], str]:
@@ -64,8 +53,10 @@ async def test_invalid_records_arrive_as_they_were_with_their_place_and_reason(k
     }
     async with daemon(document) as running:
         await running.until(lambda s: value(s, "dead_letters_written_total") == 50)
-    originals = {record.offset(): record for record in everything(kafka, topics["predictions"])}
-    letters = everything(kafka, dead)
+    originals = {
+        record.offset(): record for record in every_record(kafka.bootstrap_servers, topics["predictions"])
+    }
+    letters = every_record(kafka.bootstrap_servers, dead)
     assert len(letters) == 50
     for letter in letters:
         headers = dict(letter.headers())
@@ -92,10 +83,12 @@ async def test_what_the_broker_refuses_arrives_as_a_stub_and_the_rest_as_it_was(
         )
     assert value(samples, "dead_letter_stubs_total", reason="too_large") == 3
     assert value(samples, "dead_letters_written_total") == 53
-    found = everything(kafka, dead)
+    found = every_record(kafka.bootstrap_servers, dead)
     stubs = [each for each in found if dict(each.headers()).get("streamwatch.stub") == b"too_large"]
     assert (len(found), len(stubs)) == (53, 3)
-    originals = {record.offset(): record for record in everything(kafka, topics["predictions"])}
+    originals = {
+        record.offset(): record for record in every_record(kafka.bootstrap_servers, topics["predictions"])
+    }
     for stub in stubs:
         assert stub.value() == b""
         assert len(originals[int(dict(stub.headers())["streamwatch.offset"])].value()) > LARGE
@@ -120,7 +113,7 @@ async def test_a_record_that_was_read_without_its_content_is_a_stub_and_delays_n
             ),
             seconds=20.0,
         )
-    [stub] = [each for each in everything(kafka, dead) if not each.value()]
+    [stub] = [each for each in every_record(kafka.bootstrap_servers, dead) if not each.value()]
     headers = dict(stub.headers())
     assert headers["streamwatch.reason"] == b"record_too_large"
     assert headers["streamwatch.stub"] == b"no_content"
@@ -169,7 +162,7 @@ async def test_a_topic_below_its_replicas_makes_the_daemon_unready_and_loses_not
         samples = await running.until(lambda s: value(s, "ready") == 1, seconds=30.0)
         assert value(samples, "dead_letters_written_total") == 5
         assert value(samples, "predictions_accepted_total") == 20
-    assert len({each.value() for each in everything(kafka, dead)}) == 5
+    assert len({each.value() for each in every_record(kafka.bootstrap_servers, dead)}) == 5
 
 
 @pytest.mark.timeout(600)
@@ -253,7 +246,7 @@ async def test_letters_arrive_at_least_once_however_often_the_daemon_is_killed(
     with child(tmp_path, *options) as running:
         samples = await until(running.url(), lambda s: summed(s, "records_evaluated_total") == 2_500)
     assert summed(samples, "records_invalid_total") == 500
-    values = [letter.value() for letter in everything(kafka, dead)]
+    values = [letter.value() for letter in every_record(kafka.bootstrap_servers, dead)]
     assert set(values) == {b"{broken %d" % i for i in range(500)}
 
 
@@ -265,4 +258,4 @@ async def test_check_says_that_the_topic_may_be_written_and_writes_nothing(kafka
     )
     assert last.good
     assert dead in str(last)
-    assert everything(kafka, dead) == []
+    assert every_record(kafka.bootstrap_servers, dead) == []

@@ -47,9 +47,9 @@ def monitored() -> list[Family]:
     return monitors.families()
 
 
-def five_hundred() -> list[Family]:
-    """500 models of 20 classes, which the default limit has room for."""
-    models, classes = 500, 20
+def fleet(models: int) -> list[Family]:
+    """So many models of 20 classes, for 500 of which the default limit has room with all their series."""
+    classes = 20
     monitors = EstimatorSet(MonitorsSpec(max_models=models, max_classes=classes))
     monitors.fold(
         [
@@ -59,6 +59,14 @@ def five_hundred() -> list[Family]:
         ]
     )
     return monitors.families()
+
+
+def five_hundred() -> list[Family]:
+    return fleet(500)
+
+
+def a_thousand() -> list[Family]:
+    return fleet(1_000)
 
 
 def everything() -> list[Family]:
@@ -85,7 +93,7 @@ async def scrape(families: list[Family]) -> bytes:
 
 
 @pytest.mark.real("promtool")
-@pytest.mark.parametrize("made", [realistic, everything, five_hundred])
+@pytest.mark.parametrize("made", [realistic, everything, five_hundred, a_thousand])
 async def test_promtool_finds_nothing_to_object_to(
     real_component: Callable[[str], str], made: Callable[[], list[Family]]
 ) -> None:

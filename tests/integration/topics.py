@@ -6,9 +6,11 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from confluent_kafka import Consumer, TopicPartition
 
 from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec
@@ -78,3 +80,15 @@ async def reading(
         yield source
     finally:
         await source.stop()
+
+
+def every_record(servers: str, topic: str) -> list[Any]:
+    """The records of a topic with one partition, as the client gives them."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "look"})
+    place = TopicPartition(topic, 0, 0)
+    consumer.assign([place])
+    found: list[Any] = []
+    while len(found) < consumer.get_watermark_offsets(place)[1]:
+        found += consumer.consume(1_000, 1.0)
+    consumer.close()
+    return found

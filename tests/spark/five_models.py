@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
+from typing import Any
 
 from confluent_kafka import Producer
 
@@ -43,7 +44,11 @@ def events_of(chance: Random, began_ms: int, numbers: Sequence[int], step_ms: in
 
 
 def write(
-    broker: Broker, topics: dict[str, str], partitions: int, events: Sequence[Event], chance: Random
+    broker: Broker,
+    topics: dict[str, str],
+    partitions: int,
+    events: Sequence[tuple[int, str, Mapping[str, Any]]],
+    chance: Random,
 ) -> None:
     """Write events into partitions drawn by chance."""
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 5})

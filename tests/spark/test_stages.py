@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import TwsTester
 
-from streamwatch.spark.processors import KEPT, Row, Stage, StageSpec
+from streamwatch.spark.processors import KEPT, PackedResults, ResultRow, Row, Stage, StageSpec, packed_results
 from tests.spark.counting import CountingIds, CountingModels
 
 IDS = StageSpec("ids", (12, 6), CountingIds, (3, 5), 100)
@@ -37,6 +37,10 @@ def pieces_for(out, bucket):
     return [bytes(row.body).decode() for row in out if row.bucket == bucket and row.kind is None]
 
 
+def results_of(out):
+    return [each for row in out for each in PackedResults(row.batch, bytes(row.results)).unpacked()]
+
+
 def test_a_stage_hands_pieces_to_the_keys_of_the_next_and_results_along():
     out = TwsTester(Stage(IDS)).test(12, rows(12, 7, ["a bb", "ccc"]))
     assert pieces_for(out, 3) == ["bb"]
@@ -57,7 +61,10 @@ def test_results_of_the_source_ride_along_to_the_sink():
     middle = TwsTester(Stage(IDS)).test(12, [*rows(12, 4, ["a"]), mark])
     onward = [row for row in middle if row.bucket == 3]
     last = TwsTester(Stage(MODELS)).test(3, onward)
-    assert [(r.batch, r.kind, r.name) for r in last][:2] == [(4, "batch", ""), (4, "totals", "ids/0")]
+    assert [(r.batch, r.kind, r.name) for r in results_of(last)][:2] == [
+        (4, "batch", ""),
+        (4, "totals", "ids/0"),
+    ]
 
 
 @pytest.mark.parametrize("worker", ["the same worker", "another worker"])
@@ -70,7 +77,7 @@ def test_buckets_go_on_from_the_state_of_spark(worker):
         if worker == "another worker":
             KEPT.objects.clear()
         out = tester.test(3, rows(3, batch, words))
-        said = {r.name: msgspec.msgpack.decode(bytes(r.body)) for r in out}
+        said = {r.name: msgspec.msgpack.decode(r.body) for r in results_of(out)}
         assert said == {word: counted[word] for word in set(words)}
 
 
@@ -87,10 +94,18 @@ def test_an_attempt_that_fails_leaves_no_trace():
     for name, state in maps.items():
         tester.handle.map_states[name].state = state
     out = tester.test(3, rows(3, 2, ["a", "lost"]))
-    said = {r.name: msgspec.msgpack.decode(bytes(r.body)) for r in out}
+    said = {r.name: msgspec.msgpack.decode(r.body) for r in results_of(out)}
     assert said == {"a": 2, "lost": 1}
 
 
 def test_rows_of_two_batches_are_refused():
     with pytest.raises(ValueError, match="of one batch"):
         TwsTester(Stage(MODELS)).test(3, [*rows(3, 1, ["a"]), *rows(3, 2, ["b"])])
+
+
+@pytest.mark.parametrize(("megabytes", "rows"), [([], 0), ([0, 0], 1), ([5], 1), ([5, 0, 3, 3, 1], 3)])
+def test_results_are_packed_into_rows_of_some_megabytes_and_come_out_as_they_were(megabytes, rows):
+    results = [("model", f"m{number}", b"x" * size * 1_000_000) for number, size in enumerate(megabytes)]
+    packed = list(packed_results(7, results))
+    assert len(packed) == rows
+    assert [each for row in packed for each in row.unpacked()] == [ResultRow(7, *each) for each in results]

@@ -379,7 +379,7 @@ class ColumnIdBucket:
     ) -> list[tuple[int, bytes]]:
         buckets, routes = range(self._spec.model_buckets), self._routes
         join = self._spec.join
-        beside = join.conflicts == "both" or join.labels_sampled
+        beside = join.conflicts == "both" or bool(join.carried)
         complete = self._ordered or beside or (join.folds and join.folds_share_stream)
         outcomes = OutcomeParts(self.join.outcomes, self.join.ranks, complete=complete)
         ticks = _ticks(moments_of_partitions, before_ms)

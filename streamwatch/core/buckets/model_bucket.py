@@ -234,6 +234,8 @@ class ColumnSequence:
         self.models = JoinModels(_ANY, 2 * join.horizon_ms)
         self.labels = ColumnHistories()
         """Histories of the models' labels."""
+        self._names = NumberedNames()
+        """Numbers of models in all batches: while they stay, estimators find rows and classes by number."""
         self.made = MadeCounts()
         """Numbers of predictions that the models made."""
         self.streams = ColumnFoldStreams()
@@ -265,6 +267,8 @@ class ColumnSequence:
         self.alarms, self.touched, self.paired = [], set(), False
         self.labels.release_names()
         self.order.release_names()
+        if self._names.crowded:
+            self._names.release_all_but(())
         self._clear()
         placed = [each for part in parts if len((each := part.outcomes.unpacked()).outcomes)]
         windows = np.concatenate([part.unpacked_windows() for part in parts])
@@ -305,7 +309,7 @@ class ColumnSequence:
 
     def _together(self, parts: Sequence[PlacedOutcomes]) -> OutcomeBatch:
         """Join all outcomes under common numbers; classes get those of the histories."""
-        models: dict[str, int] = {}
+        models = self._names
         segments: dict[str, int] = {}
         scores: list[ScoreLists] = []
         base = 0
@@ -316,8 +320,7 @@ class ColumnSequence:
             records["predicted_class"] = classes[records["predicted_class"]]
             revised = np.flatnonzero(records["last_class"])
             records["last_class"][revised] = classes[records["last_class"][revised] - 1] + 1
-            model_numbers = [models.setdefault(name, len(models)) for name in outcomes.models]
-            numbers_here = np.array(model_numbers, np.int32)
+            numbers_here = np.array([models[name] for name in outcomes.models], np.int32)
             records["model"] = numbers_here[records["model"]]
             if outcomes.pairs is not None:
                 outcomes.pairs[:, 1] = numbers_here[outcomes.pairs[:, 1]]
@@ -333,7 +336,7 @@ class ColumnSequence:
             scores.append(replace(own, classes=classes[own.classes], beside=numbers[own.beside]))
         records = joined([part.outcomes.records for part in parts])
         pairs = joined_pairs([part.outcomes for part in parts])
-        named = list(models), self.labels.names
+        named = models.names, self.labels.names
         return OutcomeBatch(records, *named, joined_lists(scores), list(segments), pairs)
 
     def continue_activity(self, activity: Activity) -> None:
@@ -567,7 +570,7 @@ def state_of(bucket: ColumnModelBucket) -> list[bytes]:
         sequence.models.state(),
         sequence.agreement.state(),
         sequence.labels.state(bucket.reached_ms - sequence.kept_ms),
-        sequence.made.by_model,
+        dict(sorted(sequence.made.by_model.items())),
         sequence.streams.state(),
         sequence.order.state(),
         sequence.held_assumed,

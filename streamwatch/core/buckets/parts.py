@@ -14,9 +14,10 @@ from streamwatch.core.buckets.contract import DUE, RECORD, Activity, InvalidOfMo
 from streamwatch.core.buckets.id_join import RESOLUTION, PlacedOutcomes
 from streamwatch.core.buckets.made import PLACE_COLUMNS, PackedPredictions
 from streamwatch.core.buckets.pieces import NameNumbers
-from streamwatch.core.events import Name, is_sampling
+from streamwatch.core.events import CARRIED, Name
 from streamwatch.core.join.durable.packed import (
     PackedError,
+    carried_in,
     pack_columns,
     pack_scores,
     unpack_columns,
@@ -44,11 +45,12 @@ _OF_OUTCOMES: Final = (
 )
 _PLACES: Final = len(_OF_OUTCOMES) + 1
 _MORE: Final = _PLACES + len(RESOLUTION) + len(PLACE_COLUMNS)
-_COUNT: Final = _MORE + 5
+_LAST_CLASS: Final = _MORE + 3
+_COUNT: Final = _LAST_CLASS + 1 + len(CARRIED)
 """Columns: `_OF_OUTCOMES`, segments, places, time of the prediction, halves of the digest, last class and
-sampling.
+the numbers of `core.events.CARRIED`.
 
-The last five, from `_MORE` on, are left out where settings need none of them.
+The last ones, from `_MORE` on, are left out where settings need none of them.
 """
 WINDOW: Final = ("time_ms", "kind", *PLACE_COLUMNS, "own_ms")
 """Columns of windows: time and kind of the resolution, the rest of its place, time of the prediction."""
@@ -90,12 +92,10 @@ class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
         records["waited_ms"] = places[0] - places[len(RESOLUTION)]
         own_ms = np.zeros(len(records), np.int64)
         if len(columns) > _MORE:
-            own_ms, low, high, last, sampling = (column.astype(np.int64) for column in columns[_MORE:])
+            own_ms, low, high, last, *carried = (column.astype(np.int64) for column in columns[_MORE:])
             records["low"], records["high"] = low.view(np.uint64), high.view(np.uint64)
             self._set_last_classes(records, last)
-            if not is_sampling(sampling):
-                raise PackedError("expected probabilities with which labels are asked for, got others")
-            records["sampling"] = sampling
+            records["carried"] = carried_in(carried)
         outcomes = OutcomeBatch(
             records,
             self.models,
@@ -275,6 +275,6 @@ class OutcomeParts:
             found[:, _MORE] = placed.own_ms
             found[:, _MORE + 1] = records["low"].view(np.int64)
             found[:, _MORE + 2] = records["high"].view(np.int64)
-            found[:, _MORE + 3] = self._classes.of(records["last_class"] - 1, outcomes.classes) + 1
-            found[:, _MORE + 4] = records["sampling"]
+            found[:, _LAST_CLASS] = self._classes.of(records["last_class"] - 1, outcomes.classes) + 1
+            found[:, _LAST_CLASS + 1 :] = records["carried"]
         return found

@@ -10,7 +10,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Event, Invalid, Label, Name, NullRecord, Partition, Prediction, WrongFold
+from streamwatch.core.events import (
+    CARRIED,
+    Event,
+    Invalid,
+    Label,
+    Name,
+    NullRecord,
+    Partition,
+    Prediction,
+    WrongFold,
+    carried_by,
+    carried_fields,
+)
 from streamwatch.core.join.durable.packed import PackedError, pack_columns, unpack_columns
 from streamwatch.core.records import OBJECT, Records, taken
 
@@ -41,8 +53,8 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     scores: dict[str, float] | None = None
     segments: dict[str, str] | None = None
     withdraws: bool = False
-    label_probability: float | None = None
-    label_requested: bool | None = None
+    carried: tuple[int, ...] = (0,) * len(CARRIED)
+    """Numbers of `core.events.CARRIED`."""
 
     def event_at(self, partition: Partition, record_ms: int) -> Event:
         """Build the event, with `record_ms` as its record time."""
@@ -56,8 +68,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
                 self.scores,
                 self.segments,
                 partition.topic,
-                self.label_probability,
-                self.label_requested,
+                *carried_fields(self.carried),
             )
         if self.kind == LABEL:
             return Label(self.id or "", self.name, record_ms, self.model, self.timestamp_ms, partition.topic)
@@ -82,8 +93,7 @@ def row_of(found: Event, time_ms: int, offset: int, event: int) -> Row | None:
             found.timestamp_ms,
             found.scores,
             found.segments,
-            label_probability=found.label_probability,
-            label_requested=found.label_requested,
+            carried=carried_by(found),
         )
     if isinstance(found, Label):
         return Row(time_ms, offset, event, LABEL, found.id, found.model, found.true_class, found.timestamp_ms)

@@ -153,9 +153,7 @@ class _Others:
 
     def _row_values(self, event: Event, row: Row, offset: int, number: int) -> tuple[int, ...]:
         own_ms = -1 if row.timestamp_ms is None else row.timestamp_ms
-        is_prediction = (
-            isinstance(event, Prediction) and event.scores is None and event.label_probability is None
-        )
+        is_prediction = isinstance(event, Prediction) and event.scores is None and not any(row.carried)
         if (is_prediction or isinstance(event, Label)) and (row.timestamp_ms is None or own_ms >= 0):
             model = -1 if row.model is None else self._models[row.model]
             values = -1 if not row.segments else self._segments[segments_text(row.segments)]

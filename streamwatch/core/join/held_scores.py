@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.events import SAMPLING
 from streamwatch.core.jit import entry, hot, prefetch, without_refcount
 from streamwatch.core.join.layout import ROW, lazy_zeros
 from streamwatch.core.outcomes import SEGMENTS_FROM
@@ -93,7 +94,7 @@ def hold_rows(cells, free, totals, ends, classes, values, beside, of_classes, re
         int32: numbers of classes in the join by number in the records; -1 if not known yet.
     records, rows
         Records `core.records.ROW` and `join.layout.ROW`, (n,). `scores` of a row with scores, which has the
-        number of the segments, and `sampling` are written.
+        number of the segments, and `carried` are written.
     start
         Record at which to start or continue.
     """
@@ -109,7 +110,7 @@ def hold_rows(cells, free, totals, ends, classes, values, beside, of_classes, re
             if of_classes[classes[k]] < 0:
                 return r
         row = rows[r]
-        row.sampling = beside[number]
+        row.carried[SAMPLING] = beside[number]
         if stop == first:
             continue
         block = block_of(cells, free, t, stop - first, max(row.scores - SEGMENTS_FROM, -1))

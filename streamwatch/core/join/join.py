@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Event
+from streamwatch.core.events import CARRIED, Event
 from streamwatch.core.join.activity import (
     place_model,
     release_names,
@@ -47,7 +47,6 @@ from streamwatch.core.join.layout import (
     PARTNER,
     PARTNERS,
     PREDICTIONS,
-    SAMPLING,
     SETTLED_NOTED,
     STREAM,
     TIMING,
@@ -61,6 +60,7 @@ from streamwatch.core.join.layout import (
     allocate_places,
     allocate_side,
     allocate_slots,
+    column_of,
     one_record,
     side_columns,
 )
@@ -157,9 +157,9 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
         folds=spec.folds,
         shares_stream=spec.folds and spec.folds_share_stream,
         conflicts=_CONFLICTS[spec.conflicts],
-        last_class=columns.index(LAST_CLASS) if LAST_CLASS in columns else -1,
-        sampling=columns.index(SAMPLING) if SAMPLING in columns else -1,
+        last_class=column_of(LAST_CLASS, columns),
     )
+    limits["carried"] = [column_of(each.name, columns) for each in CARRIED]
     return Arrays(
         allocate_entries(_FIRST_ENTRIES),
         allocate_side(_FIRST_ENTRIES, len(columns)),

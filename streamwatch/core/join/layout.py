@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.events import CARRIED
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, Pairs
 from streamwatch.core.records import MOST_TOPICS
@@ -107,15 +108,14 @@ ROW: Final = np.dtype(
         ("scores", np.int32),
         ("side", np.int16),
         ("topic", np.int16),
-        ("sampling", np.int32),
-        ("unused", np.int32),
+        ("carried", np.int32, (len(CARRIED),)),
     ],
     align=True,
 )
 """Event in the form the loop takes; names are numbers.
 
--1 stands for None, `NO_TIME` for no time, topic 0 for an unknown topic. `sampling`: number of
-`core.label_sampling` of a prediction, 0 without one.
+-1 stands for None, `NO_TIME` for no time, topic 0 for an unknown topic. `carried`: numbers of
+`core.events.CARRIED` of a prediction.
 """
 
 PREDICTIONS, EARLY_LABELS, RETAINED_LABELS = range(3)
@@ -292,14 +292,14 @@ LIMITS: Final = np.dtype(
         ("shares_stream", np.int64),
         ("conflicts", np.int64),
         ("last_class", np.int64),
-        ("sampling", np.int64),
+        ("carried", np.int64, (len(CARRIED),)),
     ]
 )
 """`JoinSpec`; `assume` is the number of the class, -1 without one; `start_ms` is `NO_TIME` without one.
 
 `compares` is 1 if models are compared; `folds` if models may predict in folds; `shares_stream` if the
 previous label of a fold's outcome is that of its model. `conflicts` is one of `FIRST`, `LAST` and `BOTH`;
-`last_class` and `sampling` are the numbers of these side columns, -1 without them.
+`last_class` and `carried` are the numbers of these side columns, -1 without them.
 
 `numbered` is 1 if labels of a model may be matched elsewhere, so that this join does not know the last one.
 Then `label_at_prediction` holds the number of the prediction among all accepted ones, modulo 2³¹, and
@@ -426,8 +426,6 @@ def one_record(layout: np.dtype[Any], **values: int) -> Records:
 LAST_CLASS: Final = "last_class"
 """1 + number of the class that was predicted last, beside the first (`join.conflicts: both`); 0 if never
 revised."""
-SAMPLING: Final = "sampling"
-"""Number of `core.label_sampling`: with which probability the label is asked for, and whether it was."""
 OF_CLASSES: Final = (LAST_CLASS,)
 """Columns whose values are 1 + number of a class."""
 REPLACES_CLASS: Final = "replaces_class"
@@ -441,8 +439,13 @@ Side = NDArray[np.int32]
 
 def side_columns(spec: JoinSpec) -> tuple[str, ...]:
     """Names of the columns that these settings use, in order."""
-    wanted = {LAST_CLASS: spec.conflicts == "both", SAMPLING: spec.labels_sampled}
-    return tuple(name for name, is_wanted in wanted.items() if is_wanted)
+    revised = (LAST_CLASS,) if spec.conflicts == "both" else ()
+    return (*revised, *(each.name for each in CARRIED if each.name in spec.carried))
+
+
+def column_of(name: str, columns: tuple[str, ...]) -> int:
+    """Number of a side column; -1 if it is not used."""
+    return columns.index(name) if name in columns else -1
 
 
 def renamed(stored: tuple[str, ...], spec: JoinSpec) -> tuple[str, ...]:

@@ -160,8 +160,9 @@ def write_outcome(t, x, true_class, event_ms, delay_ms, assumed, clock_ms):
     o.assumed = assumed
     last_class = t.limits[0].last_class
     o.last_class = t.side[x, last_class] if last_class >= 0 else 0
-    sampling = t.limits[0].sampling
-    o.sampling = t.side[x, sampling] if sampling >= 0 else 0
+    columns = t.limits[0].carried
+    for k in range(len(columns)):
+        o.carried[k] = t.side[x, columns[k]] if columns[k] >= 0 else 0
     if t.timing.shape[0] > 0:
         times = t.timing[totals.outcomes]
         times.prediction_ms = own_time(e.record_ms, e.timestamp_ms)

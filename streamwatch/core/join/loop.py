@@ -252,7 +252,8 @@ def put_accepted(rows, scores, start, stop, predicted):
         p.score = scores[r] if scores.shape[0] > 0 else float("nan")
         p.model = row.model
         p["class"] = row["class"]
-        p.sampling = row.sampling
+        for k in range(len(row.carried)):
+            p.carried[k] = row.carried[k]
         written += 1
     return written
 

@@ -16,7 +16,7 @@ from streamwatch.core.events import (
     Prediction,
     Skipped,
     WrongFold,
-    sampling_of,
+    carried_by_all,
     segments_of,
 )
 from streamwatch.core.jit import entry
@@ -95,10 +95,7 @@ class RowBuilder:
         rows["model"][chosen] = [models[event.model] for event in predictions]
         rows["class"][chosen] = [classes[event.predicted_class] for event in predictions]
         rows["topic"][chosen] = [self._names.topics[event.topic] for event in predictions]
-        sampled = [event.label_probability for event in predictions]
-        if sampled.count(None) < len(sampled):
-            requested = [event.label_requested for event in predictions]
-            rows["sampling"][chosen] = list(map(sampling_of, sampled, requested))
+        rows["carried"][chosen] = carried_by_all(predictions)
         scores = [event.scores for event in predictions]
         segments = [event.segments for event in predictions]
         if scores.count(None) == segments.count(None) == len(scores):
@@ -175,7 +172,8 @@ def number_rows(
         row.record_ms = record.record_ms
         row.side = NOTHING
         row.topic = 0
-        row.sampling = 0
+        for k in range(len(row.carried)):
+            row.carried[k] = 0
         if record.side > LABEL_RECORD:
             continue
         model = record.model
@@ -290,7 +288,8 @@ class RecordNumbering:
     def hold_scores(self, rows: Records, records: RecordBatch) -> None:
         """Hold the scores of predictions in columns; their `rows` get numbers in place of segments'.
 
-        Their labels' sampling is written to the rows, too. `rows` must be those made of `records` last.
+        The numbers that go with them are written to the rows, too. `rows` must be those made of `records`
+        last.
         """
         if not len(records.scores):
             return

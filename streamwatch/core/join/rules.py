@@ -160,6 +160,15 @@ def note_prediction(a, row):
     a.last_event_ms = max(a.last_event_ms, min(own_time(row.record_ms, row.timestamp_ms), row.record_ms))
 
 
+@hot
+def carry(t, x, row):
+    """Keep the numbers that go with a prediction in the side columns of its entry."""
+    columns = t.limits[0].carried
+    for k in range(len(columns)):
+        if columns[k] >= 0:
+            t.side[x, columns[k]] = row.carried[k]
+
+
 @inner
 def repeat(t, row, own):
     """Process a further prediction of an id and model.
@@ -196,8 +205,7 @@ def repeat(t, row, own):
         e.true_or_scores = row.scores
         e.timestamp_ms = own_time(row.record_ms, row.timestamp_ms)
         e.label_at_prediction = a.last_label
-        if limits.sampling >= 0:
-            t.side[own, limits.sampling] = row.sampling
+        carry(t, own, row)
     note_change(t, own)
 
 
@@ -221,8 +229,7 @@ def accept(t, shift, row, i, early, bare, last):
     e.label_at_prediction = a.last_label
     for column in range(t.side.shape[1]):
         t.side[x, column] = 0
-    if t.limits[0].sampling >= 0:
-        t.side[x, t.limits[0].sampling] = row.sampling
+    carry(t, x, row)
     if t.limits[0].numbered:
         e.label_at_prediction = counters.predictions_accepted & NUMBER_BITS
     first = first_of(t.slots[i])

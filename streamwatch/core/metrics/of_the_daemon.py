@@ -86,7 +86,10 @@ DAEMON: Final = (
     counter("publishing_events_total", "Events written to events.topic since the start."),
     counter("publishing_transactions_total", "Transactions committed since the start."),
     counter("publishing_failures_total", "Transactions that failed since the start, and are written again."),
-    gauge("publishing_waiting_records", "Outcomes and events in the state that are not in their topics yet."),
+    gauge(
+        "publishing_waiting_records",
+        "Outcomes and events in the state that are not in their topics yet, and invalid records of replicas.",
+    ),
     gauge("publishing_waiting_bytes", "Bytes of these."),
     counter(
         "publishing_delayed_commits_total",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, islice
 from math import isnan
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ class Histogram:
 
 Sample: TypeAlias = tuple[tuple[str, ...], float | Histogram]
 """(label values, value)."""
+Made = TypeVar("Made")
 
 
 class Column(NamedTuple):
@@ -59,7 +61,45 @@ class HistogramColumn(NamedTuple):
     """Sum of observations of each, (m,)."""
 
 
-class Columns(Sequence[Sample]):
+class MadeSamples(Sequence[Made]):
+    """Samples that are made while they are iterated over; `_count` is their number."""
+
+    _count = 0
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another sequence has the same samples in the same order."""
+        return isinstance(other, Sequence) and list(self) == list(cast("Sequence[object]", other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        """Count the defined values."""
+        return self._count
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Made]:
+        """Make the samples."""
+
+    @overload
+    def __getitem__(self, index: int) -> Made: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Made]: ...
+    def __getitem__(self, index: int | slice) -> Made | list[Made]:
+        """Make samples by position; linear in the position, of a slice in their number."""
+        if isinstance(index, slice):
+            return list(self)[index]
+        at = index + self._count if index < 0 else index
+        for sample in islice(self, max(at, 0), None):
+            if at >= 0:
+                return sample
+            break
+        raise IndexError(f"expected a position below {self._count}, got {index}")
+
+
+class Columns(MadeSamples[Sample]):
     """Samples of a metric in columns, and lists of those that are in none; in the order of addition.
 
     Undefined values (NaN) give no sample. Samples are made while they are iterated over: a report of hundreds
@@ -88,19 +128,6 @@ class Columns(Sequence[Sample]):
             self.parts.append(list(samples))
             self._count += len(samples)
 
-    def __repr__(self) -> str:
-        return repr(list(self))
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether another sequence has the same samples in the same order."""
-        return isinstance(other, Sequence) and list(self) == list(cast("Sequence[object]", other))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __len__(self) -> int:
-        """Count the defined values."""
-        return self._count
-
     def __iter__(self) -> Iterator[Sample]:
         """Make the samples."""
         for part in self.parts:
@@ -114,14 +141,6 @@ class Columns(Sequence[Sample]):
                     yield key, Histogram(tuple(counts), total)
             else:
                 yield from part
-
-    @overload
-    def __getitem__(self, index: int) -> Sample: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Sample]: ...
-    def __getitem__(self, index: int | slice) -> Sample | list[Sample]:
-        """Make samples by position; linear in their number."""
-        return list(self)[index]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +219,7 @@ class ClassNames:
         return at
 
 
-class ClassSamples(Sequence[ClassSample]):
+class ClassSamples(MadeSamples[ClassSample]):
     """Samples of a metric with the labels class, forgetting and model, under one forgetting.
 
     Undefined values (NaN) give no sample.
@@ -285,35 +304,7 @@ class ClassSamples(Sequence[ClassSample]):
             ):
                 yield (name, self.forgetting, model), value
 
-    def __repr__(self) -> str:
-        return repr(list(self))
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether another sequence has the same samples in the same order."""
-        return isinstance(other, Sequence) and list(self) == list(cast("Sequence[object]", other))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __len__(self) -> int:
-        """Count the defined values."""
-        return self._count
-
     def __iter__(self) -> Iterator[ClassSample]:
         """Make the samples of all models."""
         for model in self._values:
             yield from self.of_model(model)
-
-    @overload
-    def __getitem__(self, index: int) -> ClassSample: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[ClassSample]: ...
-    def __getitem__(self, index: int | slice) -> ClassSample | list[ClassSample]:
-        """Make samples by position; linear in the position."""
-        if isinstance(index, slice):
-            return list(self)[index]
-        at = index + self._count if index < 0 else index
-        for sample in islice(self, max(at, 0), None):
-            if at >= 0:
-                return sample
-            break
-        raise IndexError(f"expected a position below {self._count}, got {index}")

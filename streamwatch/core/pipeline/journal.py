@@ -18,10 +18,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name, Outcome, is_sampling, segments_of
+from streamwatch.core.events import CARRIED, Name, Outcome, segments_of
 from streamwatch.core.join.durable.packed import (
     Column,
     PackedError,
+    carried_in,
     pack_columns,
     pack_scores,
     reading,
@@ -38,9 +39,8 @@ from streamwatch.core.scores import NO_LISTS, ScoreLists, joined_lists
 #
 # 0xC1, length of the names 1, 4 bytes; msgpack never begins so names msgpack: models, classes,
 # `resolved_ms` of the first outcome, `made` of each model's first outcome, texts of segments, packed
-# columns of pairs, whether labels were sampled, packed scores; the last four only if there are any columns
-# `packed.pack_columns`; those of segments, of probabilities of labels and of last classes only if there are
-# any
+# columns of pairs, whether numbers are carried, packed scores; the last four only if there are any columns
+# `packed.pack_columns`; those of segments, of carried numbers and of last classes only if there are any
 #
 # Clocks and counts are stored as differences that are small as a rule: `made` from the model's outcome
 # before, `resolved_ms` from the outcome before, `event_ms` from `resolved_ms`. Of `waited_ms` there is how
@@ -61,7 +61,7 @@ _DIFFERENCES: Final = 4
 """Number of columns of differences, after `_COLUMNS`."""
 _DIFFERING: Final = ("event_ms", "resolved_ms", "waited_ms", "made")
 """Fields of which differences are written …"""
-_SELDOM: Final = ("sampling", "last_class")
+_SELDOM: Final = ("carried", "last_class")
 """… and fields that are written only if there is anything in them."""
 _CLASSES: Final = ("true_class", "predicted_class", "label_at_prediction")
 _ENCODER = msgspec.msgpack.Encoder()
@@ -79,7 +79,7 @@ class _Names(msgspec.Struct, array_like=True, omit_defaults=True):
     made: list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]]
     segments: list[Name] = []
     pairs: bytes = b""
-    sampled: bool = False
+    carries: bool = False
     scores: bytes = b""
 
 
@@ -112,9 +112,9 @@ def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
     pairs = _packed_pairs(batches, models, classes)
     resolved_ms, first_ms = found["resolved_ms"], int(found["resolved_ms"][0])
     named = [models.names, classes.names, first_ms, made.tolist()]
-    sampled = bool(found["sampling"].any())
+    carries = bool(found["carried"].any())
     packed = pack_scores(np.concatenate(scored), joined_lists(scores))
-    further = [segments.names, pairs, sampled, packed]
+    further = [segments.names, pairs, carries, packed]
     while further and not further[-1]:
         further.pop()
     named += further
@@ -129,8 +129,8 @@ def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
     ]
     if segments.names:
         columns.append(of_segments)
-    if sampled:
-        columns.append(found["sampling"])
+    if carries:
+        columns.extend(found["carried"].T)
     if found["last_class"].any():
         columns.append(found["last_class"])
     return _HEAD.pack(_MARK, len(names)) + names + pack_columns(columns)
@@ -154,11 +154,12 @@ def read(value: bytes) -> OutcomeBatch | list[Outcome]:
     models, classes, segments = named.models, named.classes, named.segments
     for text in segments:
         segments_of(text)  # refused here, not where somebody looks
-    always = len(_COLUMNS) + _DIFFERENCES + bool(segments) + named.sampled
+    carried = len(CARRIED) if named.carries else 0
+    always = len(_COLUMNS) + _DIFFERENCES + bool(segments) + carried
     revised = len(value) > start + 1 and value[start + 1] == always + 1
     columns = unpack_columns(value[start:], always + revised)
     last_class = columns.pop() if revised else None
-    sampling = columns.pop() if named.sampled else None
+    columns, numbers = columns[: len(columns) - carried], columns[len(columns) - carried :]
     of_segments = columns.pop() if segments else None
     records = np.zeros(len(columns[0]), OUTCOME)
     for name, column in zip(_COLUMNS, columns, strict=False):
@@ -179,8 +180,8 @@ def read(value: bytes) -> OutcomeBatch | list[Outcome]:
         if not _within(of_segments, -1, len(segments)):
             raise PackedError(f"expected numbers of {len(segments)} segments, got {of_segments.max()}")
         records["scores"] = np.where(of_segments < 0, -1, of_segments + SEGMENTS_FROM)
-    if sampling is not None:
-        records["sampling"] = _sampling(sampling)
+    if numbers:
+        records["carried"] = carried_in(numbers)
     if last_class is not None:
         records["last_class"] = _last_classes(last_class, len(classes))
     pairs = _unpacked_pairs(named, len(records)) if named.pairs else None
@@ -198,13 +199,6 @@ def _unpacked_scores(named: _Names, records: Records) -> ScoreLists:
     beside = np.maximum(records["scores"][scored] - SEGMENTS_FROM, -1)
     records["scores"][scored] = np.arange(len(scored))
     return replace(scores, beside=beside)
-
-
-def _sampling(column: Column) -> Column:
-    """Numbers of `core.label_sampling`; raises PackedError if one stands for nothing."""
-    if not is_sampling(column):
-        raise PackedError("expected probabilities with which labels are asked for, got others")
-    return column
 
 
 def _last_classes(column: Column, classes: int) -> Column:

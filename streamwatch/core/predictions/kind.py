@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name, Outcome, Prediction, sampling_of
+from streamwatch.core.events import CARRIED, Name, Outcome, Prediction, carried_by_all
 from streamwatch.core.jit import entry
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.scores import ScoreLists
@@ -27,15 +27,14 @@ PREDICTED: Final = np.dtype(
         ("score", np.float64),
         ("model", np.int32),
         ("class", np.int32),
-        ("sampling", np.int32),
+        ("carried", np.int32, (len(CARRIED),)),
     ],
     align=True,
 )
-"""Prediction: record time, own time, score, model, class, sampling of its label.
+"""Prediction: record time, own time, score, model, class, numbers that go with it.
 
 `event_ms`: its own time, or that of the record if it has none. `score`: score of the predicted class, NaN
-without one. `model`, `class`: numbers of the names. `sampling`: number of `core.label_sampling`, 0 without a
-probability.
+without one. `model`, `class`: numbers of the names. `carried`: numbers of `core.events.CARRIED`.
 """
 
 
@@ -66,7 +65,7 @@ def batch_of(events: Sequence[Prediction]) -> PredictionBatch:
     records["event_ms"] = [
         event.record_ms if event.timestamp_ms is None else event.timestamp_ms for event in events
     ]
-    records["sampling"] = [sampling_of(event.label_probability, event.label_requested) for event in events]
+    records["carried"] = carried_by_all(events)
     return PredictionBatch(records, list(models), list(classes))
 
 

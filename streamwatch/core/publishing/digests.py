@@ -63,7 +63,8 @@ def outcome_terms(kept: KeptOutcomes, first: int) -> NDArray[np.uint64]:
         *(classes[records[name]] for name in ("true_class", "predicted_class", "label_at_prediction")),
         classes[records["last_class"] - 1],
         _hashes(kept.segments)[segments],
-        *(records[name].astype(np.uint64) for name in (*_NUMBERS, "sampling")),
+        *(records[name].astype(np.uint64) for name in _NUMBERS),
+        *records["carried"].astype(np.uint64).T,
     ]
     with np.errstate(over="ignore"):
         found = (np.arange(first, first + len(records), dtype=np.uint64)) * _GOLDEN

@@ -11,6 +11,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from streamwatch.core.events import (
+    SAMPLING,
     Label,
     Prediction,
     fold_of,
@@ -140,7 +141,7 @@ class OutcomeLines:
             ClassTexts(classes[0][1], *[numbers for numbers, _ in classes]),
             keys,
             NumberedTexts(of_values, values),
-            _sampling(records["sampling"]),
+            _sampling(records["carried"][:, SAMPLING]),
             self._pieces,
         ).written(first)
 

@@ -22,6 +22,7 @@ from streamwatch.core.publishing.decisions import Decisions
 from streamwatch.core.publishing.digests import Digests, added, event_term, outcomes_sum
 from streamwatch.core.publishing.documents import SCHEMA_VERSION, EventDocument
 from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
+from streamwatch.core.publishing.kept_records import BEGINNING, KeptRecord, Place, RecordKeeper
 from streamwatch.core.publishing.line_writer import Written
 from streamwatch.core.publishing.outcome_lines import IdTexts, OutcomeLines, keys_of
 from streamwatch.core.records import RecordBatch
@@ -74,6 +75,10 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
     """Digests up to its last outcome and event."""
     decisions: Decisions | None = None
     """What the holder of several replicas has decided up to it; None where it decided nothing new."""
+    invalid: list[KeptRecord] = []
+    """Invalid records of several replicas, which the holder writes."""
+    reached: Place | None = None
+    """Place up to which it has all invalid records; None where replicas keep none."""
 
     @property
     def count(self) -> int:
@@ -94,16 +99,23 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
     def size_bytes(self) -> int:
         """Bytes of what is kept of its records."""
         outcomes = sum(kept.size_bytes for kept in self.outcomes)
-        return outcomes + sum(len(event.value) for event in self.events)
+        events = sum(len(event.value) for event in self.events)
+        return outcomes + events + sum(each.size_bytes for each in self.invalid)
 
     @property
     def records(self) -> int:
         """Number of its records."""
-        return self.count + len(self.events)
+        return self.count + len(self.events) + len(self.invalid)
 
     def is_written(self, ledger: Ledger) -> bool:
-        """Tell whether topics have its outcomes and numbered events by a ledger of the same life."""
-        return self.last_outcome <= ledger.outcome and self.last_event <= ledger.event
+        """Tell whether topics have its outcomes, numbered events and invalid records.
+
+        By a ledger of the same life. A holder that has no place of invalid records in it writes none, or all
+        of them before its commits.
+        """
+        has_numbers = self.last_outcome <= ledger.outcome and self.last_event <= ledger.event
+        place = ledger.invalid
+        return has_numbers and (not self.invalid or place is None or self.invalid[-1].place <= place)
 
     @property
     def decides(self) -> bool:
@@ -150,7 +162,9 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
         """
         known = min(max(ledger.outcome - self.outcomes_before, 0), self.count)
         kept = [each for each in self.events if each.number is None or each.number > ledger.event]
-        if not known and len(kept) == len(self.events):
+        place = BEGINNING if ledger.invalid is None else ledger.invalid
+        invalid = [each for each in self.invalid if each.place > place]
+        if not known and len(kept) == len(self.events) and len(invalid) == len(self.invalid):
             return self
         outcomes, left = list[KeptOutcomes](), known
         for each in self.outcomes:
@@ -163,6 +177,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
             events_before=max(self.events_before, min(ledger.event, self.last_event)),
             outcomes=outcomes,
             events=kept,
+            invalid=invalid,
         )
 
 
@@ -209,6 +224,8 @@ class Ledger(msgspec.Struct, frozen=True):
     """Number of records beside this one in which their holder has left its decisions."""
     decisions_digest: int = 0
     """Digest of these (`decisions.parts_digest`): without it, other decisions alone make no other record."""
+    invalid: Place | None = None
+    """Place up to which invalid records are in their topic; None where that is not written down."""
 
     @classmethod
     def begun(cls, life: str, writer: str) -> Ledger:
@@ -242,7 +259,8 @@ class Ledger(msgspec.Struct, frozen=True):
             if each.last_event >= after.event:
                 digests = Digests(digests.outcomes, own.events)
                 after = replace_ledger(after, event=each.last_event)
-            after = replace_ledger(after, digests=digests)
+            place = after.invalid if each.reached is None else max(each.reached, after.invalid or BEGINNING)
+            after = replace_ledger(after, digests=digests, invalid=place)
         return after
 
     def encode(self) -> bytes:
@@ -283,6 +301,7 @@ class _Numbers(msgspec.Struct, frozen=True, omit_defaults=True):
     digests: Digests = Digests()
     alarms: list[tuple[int, Alarm]] = []
     gone: list[tuple[int, Name]] = []
+    invalid: Place = BEGINNING
 
 
 _NUMBERS = msgspec.msgpack.Decoder(_Numbers)
@@ -344,6 +363,8 @@ class PublicationLog:
         self._verdicts = {(a, b): verdict for a, b, verdict in numbers.comparisons}
         self._retired, self._digests = numbers.retired, numbers.digests
         self._alarms, self._gone = list(numbers.alarms), list(numbers.gone)
+        self._invalid = numbers.invalid
+        self._keeper: RecordKeeper | None = None
         self._begin_commit()
         self._stretch: RecordBatch | None = None
         self._ids: IdTexts | None = None
@@ -353,6 +374,14 @@ class PublicationLog:
         self._digests_before = self._digests
         self._kept: list[KeptOutcomes] = []
         self._noted: list[Event] = []
+
+    def keep_invalid(self, clock_ms: Callable[[], int]) -> RecordKeeper:
+        """Have publications hold invalid records, which the keeper is given from now on.
+
+        `clock_ms` returns the clock at the last record evaluated.
+        """
+        self._keeper = RecordKeeper(self._invalid, clock_ms)
+        return self._keeper
 
     @property
     def outcomes(self) -> int:
@@ -450,8 +479,11 @@ class PublicationLog:
         if self._with_events and decides:
             events += [_event(each) for each in self._changed_comparisons(commit)]
             events += [_event(notification_document(each, self.life)) for each in notifications]
-        publication = None
-        if self._kept or events:
+        publication, invalid = None, list[KeptRecord]()
+        if self._keeper is not None:
+            invalid = self._keeper.take()
+            self._invalid = self._keeper.reached
+        if self._kept or events or invalid:
             publication = Publication(
                 commit,
                 self._outcomes_before,
@@ -461,6 +493,8 @@ class PublicationLog:
                 self.life,
                 self._digests_before if self._is_shared else None,
                 self._digests if self._is_shared else None,
+                invalid=invalid,
+                reached=self._reached,
             )
         self._begin_commit()
         return publication
@@ -468,8 +502,20 @@ class PublicationLog:
     def nothing(self, commit: int) -> Publication:
         """Make a publication without outcomes and events, for decisions; after `close` gave none."""
         return Publication(
-            commit, self._outcomes, self._events, [], [], self.life, self._digests, self._digests
+            commit,
+            self._outcomes,
+            self._events,
+            [],
+            [],
+            self.life,
+            self._digests,
+            self._digests,
+            reached=self._reached,
         )
+
+    @property
+    def _reached(self) -> Place | None:
+        return None if self._keeper is None else self._invalid
 
     def section(self) -> bytes:
         """Encode the numbers reached, after `close`."""
@@ -483,6 +529,7 @@ class PublicationLog:
                 self._digests,
                 self._alarms,
                 self._gone,
+                self._invalid,
             )
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
+from streamwatch.core.events import CARRIED_FIELDS
 from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.mapping import (
     FieldLocation,
@@ -33,7 +34,7 @@ SHOWN: Final = 8
 LONGEST: Final = 40
 """Characters of a name that are shown."""
 _PARTS: Final = ("missing_", "invalid_")
-_SLOTS: Final = ("id", "model", "timestamp", "scores", "fold", "label_probability", "label_requested")
+_SLOTS: Final = ("id", "model", "timestamp", "scores", "fold", *CARRIED_FIELDS)
 _OF_CLASSES: Final = frozenset({"class", "score", "class_scores", "prediction", "label"})
 
 

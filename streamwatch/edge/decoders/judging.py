@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 from streamwatch.core.events import (
+    CARRIED_FIELDS,
     Event,
     Invalid,
     Label,
@@ -40,14 +41,13 @@ from streamwatch.edge.decoders.fields import (
     probability,
     timestamp_ms,
 )
-from streamwatch.edge.decoders.mapping import ScoreArray, TimestampUnit, TopicMapping
+from streamwatch.edge.decoders.mapping import ScoreArray, TimestampUnit, TopicMapping, carried_numbers
 from streamwatch.edge.decoders.paths import Row
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
 PREDICTION_SLOTS: Final = ("id", "model", "prediction", "timestamp", "scores", "fold")
 LABEL_SLOTS: Final = ("id", "model", "label", "timestamp")
-SAMPLING_SLOTS: Final = ("label_probability", "label_requested")
 """Fields of a mapping in the order of a row."""
 SLOTS: Final[Mapping[Side, Sequence[str]]] = MappingProxyType(
     {
@@ -66,13 +66,11 @@ class _Beside(NamedTuple):
     """What a prediction carries beside its class."""
 
     segments: dict[str, str] | None
-    label_probability: float | None
-    label_requested: bool | None
+    carried: Sequence[Any]
+    """Values of `core.events.CARRIED_FIELDS`."""
 
 
-_Asked: TypeAlias = tuple[float | None, bool | None]
-_NOT_SAMPLED: Final[_Asked] = (None, None)
-_NOTHING: Final = _Beside(None, *_NOT_SAMPLED)
+_NOTHING: Final = _Beside(None, [None] * len(CARRIED_FIELDS))
 
 
 class Judge:
@@ -105,7 +103,8 @@ class Judge:
         self._predicted = class_rule(mapping.prediction, self.classes)
         self._true = class_rule(mapping.label, self.classes)
         self._segments = tuple(mapping.segments)
-        self._min_probability = None if mapping.label_probability is None else mapping.min_label_probability
+        self._mapping = mapping
+        self._carried = [(each.fields, _CARRIED[each.name]) for each in carried_numbers(mapping)]
         self._score_classes = mapping.scores.classes if isinstance(mapping.scores, ScoreArray) else None
 
     def take_tied(self) -> int:
@@ -113,7 +112,7 @@ class Judge:
         return self._predicted.take_tied() if isinstance(self._predicted, ByLargest) else 0
 
     def prediction(self, row: Row, record: Record, record_ms: int) -> Event:
-        """Judge the contents of `PREDICTION_SLOTS`, of `SAMPLING_SLOTS` if mapped, and of the segments."""
+        """Judge the contents of `PREDICTION_SLOTS`, `carried_slots` of the mapping, and segments."""
         id_, model, shown, stamp, scores, fold, *parts = row
         name = predicted_class = ""
         id_, reason = judged(id_, "missing_id", "invalid_id")
@@ -142,8 +141,8 @@ class Judge:
                 return WrongFold(record_ms)
             name = fold_name(name, number)
         key = self.key(id_)
-        asked = beside.label_probability, beside.label_requested
-        return Prediction(key, name, predicted_class, record_ms, stamp, scores, beside.segments, "", *asked)
+        segments, carried = beside
+        return Prediction(key, name, predicted_class, record_ms, stamp, scores, segments, "", *carried)
 
     def label(self, row: Row, record: Record, record_ms: int) -> Event:
         """Judge the contents of `LABEL_SLOTS`."""
@@ -188,10 +187,9 @@ class Judge:
 
     def _beside(self, parts: Sequence[Any]) -> tuple[_Beside, str]:
         """What a prediction carries beside its class; or the reason against it."""
-        asked, reason = _NOT_SAMPLED, ""
-        if self._min_probability is not None:
-            probability_, requested, *parts = parts
-            asked, reason = _sampling_of(probability_, requested, self._min_probability)
+        carried, reason = _NOTHING.carried, ""
+        if self._carried:
+            carried, reason, parts = self._carried_by(parts)
         segments: dict[str, str] = {}
         for name, raw in zip(self._segments, parts, strict=True):
             if raw is None:
@@ -201,7 +199,17 @@ class Judge:
                 reason = reason or "invalid_segment"
                 break
             segments[name] = value
-        return _Beside(segments or None, *asked), reason
+        return _Beside(segments or None, carried), reason
+
+    def _carried_by(self, parts: Sequence[Any]) -> tuple[Sequence[Any], str, Sequence[Any]]:
+        """Values of `CARRIED_FIELDS`, the first reason against them, and the contents that are left."""
+        values: dict[str, Any] = dict.fromkeys(CARRIED_FIELDS)
+        first = ""
+        for fields, judge in self._carried:
+            found, reason = judge(parts[: len(fields)], self._mapping)
+            values |= zip(fields, found, strict=True)
+            first, parts = first or reason, parts[len(fields) :]
+        return list(values.values()), first, parts
 
     def scores(self, raw: Any) -> dict[str, float] | None:
         """Probabilities by class; classes that are aliases of one another add up."""
@@ -219,17 +227,29 @@ class Judge:
         return scores
 
 
-def _sampling_of(probability_: Any, requested: Any, least: float) -> tuple[_Asked, str]:
+_Asked: TypeAlias = tuple[float | None, bool | None]
+_NOT_SAMPLED: Final[_Asked] = (None, None)
+
+
+def _sampling_of(contents: Sequence[Any], mapping: TopicMapping) -> tuple[_Asked, str]:
     """With which probability the label is asked for, and whether it was; or the reason against them."""
+    probability_, requested = contents
     if probability_ is None:
         return _NOT_SAMPLED, ""
     number = number_of(probability_)
-    if number is None or not least <= number <= 1:
+    if number is None or not mapping.min_label_probability <= number <= 1:
         return _NOT_SAMPLED, "invalid_label_probability"
     asked = None if requested is None else _TRUTH.get(canonical_text(requested) or "")
     if requested is not None and asked is None:
         return _NOT_SAMPLED, "invalid_label_requested"
     return (as_float32(number), asked), ""
+
+
+_CARRIED: Final[Mapping[str, Callable[[Sequence[Any], TopicMapping], tuple[Sequence[Any], str]]]] = (
+    MappingProxyType({"sampling": _sampling_of})
+)
+"""For each of `core.events.CARRIED`, what makes values of its fields of their contents in a record, or the
+reason against them."""
 
 
 # Judges many records at once, field by field, as long as all of them are what nearly every record is.

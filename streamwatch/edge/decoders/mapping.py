@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
+from streamwatch.core.events import CARRIED, CARRIED_FIELDS, CarriedNumber
+
 # The notation of places: `value.a.b`, `value.a[].b`, `value.a.*`, `value`, `key`, `key.a`, `header:x`,
 # `topic`, `=text`.
 #
@@ -493,9 +495,19 @@ def all_places(mapping: TopicMapping) -> list[Places]:
 
 SLOTS: Final = (
     *("id", "model", "prediction", "label", "timestamp", "scores", "fold"),
-    *("label_probability", "label_requested"),
+    *CARRIED_FIELDS,
 )
 """Fields of a mapping that name a place."""
+
+
+def carried_numbers(mapping: TopicMapping) -> list[CarriedNumber]:
+    """Numbers that predictions may carry: those for whose first field the mapping names a place."""
+    return [each for each in CARRIED if getattr(mapping, each.fields[0]) is not None]
+
+
+def carried_slots(mapping: TopicMapping) -> list[str]:
+    """Fields of a mapping that stand for carried numbers, in order."""
+    return [field for each in carried_numbers(mapping) for field in each.fields]
 
 
 def places_of(mapping: TopicMapping, slot: str) -> Places | None:

@@ -21,7 +21,7 @@ from streamwatch.edge.decoders.envelopes import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.explaining import explained
 from streamwatch.edge.decoders.field_locations import joined_text, located, located_joined, text_outside
 from streamwatch.edge.decoders.fields import canonical_text
-from streamwatch.edge.decoders.judging import LABEL_SLOTS, PREDICTION_SLOTS, SAMPLING_SLOTS, Judge
+from streamwatch.edge.decoders.judging import LABEL_SLOTS, PREDICTION_SLOTS, Judge
 from streamwatch.edge.decoders.mapping import (
     AnyLocation,
     Constant,
@@ -39,6 +39,8 @@ from streamwatch.edge.decoders.mapping import (
     Step,
     TopicMapping,
     all_places,
+    carried_numbers,
+    carried_slots,
     is_each,
     notation,
     parse_places,
@@ -189,9 +191,8 @@ class MappedPart:
             slot: located_joined(slot, places_of(mapping, slot)) for slot in self._slots
         }
         if self._is_prediction:
-            if mapping.label_probability is not None:
-                slots = SAMPLING_SLOTS
-                locations |= {slot: located_joined(slot, places_of(mapping, slot)) for slot in slots}
+            slots = carried_slots(mapping)
+            locations |= {slot: located_joined(slot, places_of(mapping, slot)) for slot in slots}
             places = mapping.segments.items()
             locations |= {f"segments.{name}": located("segments", place) for name, place in places}
         # A part is a place by itself: of a slot its only one, or one of several.
@@ -384,7 +385,7 @@ def needs_trees(mapping: TopicMapping) -> bool:
     """Tell whether a mapping asks for more than one field by name for each of its own."""
     made = (mapping.id, mapping.model, mapping.prediction, mapping.label, mapping.scores)
     plain = all(place is None or isinstance(place, str) for place in made)
-    beside = bool(mapping.segments) or mapping.label_probability is not None or bool(mapping.when)
+    beside = bool(mapping.segments) or bool(carried_numbers(mapping)) or bool(mapping.when)
     return not plain or beside or mapping.optional or any(map(_is_deep, all_places(mapping)))
 
 

@@ -15,6 +15,7 @@ from streamwatch.edge.decoders.mapping import (
     Constant,
     InValue,
     TopicMapping,
+    carried_numbers,
     parse_field_location,
 )
 from streamwatch.edge.decoders.scanner.plan import UNITS, ContentTree, fields_of
@@ -134,9 +135,13 @@ def _plain_mapping(topic: RecordedTopic) -> TopicMapping | None:
     if spec.envelope is not None or spec.texts:
         return None
     mapping = topic.mappings[0].mapping
-    if mapping.label_probability is not None:
-        return None
-    if mapping.segments or mapping.kind is not None or mapping.when or mapping.optional:
+    if (
+        mapping.segments
+        or carried_numbers(mapping)
+        or mapping.kind is not None
+        or mapping.when
+        or mapping.optional
+    ):
         return None
     return mapping
 

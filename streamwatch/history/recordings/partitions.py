@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import (
+    CARRIED_FIELDS,
     Decoded,
     Event,
     EventGroup,
@@ -89,8 +90,7 @@ def placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) 
             delay_ms,
             scores=prediction.scores,
             segments=prediction.segments,
-            label_probability=prediction.label_probability,
-            label_requested=prediction.label_requested,
+            **{name: getattr(prediction, name) for name in CARRIED_FIELDS},
             id=prediction.id,
         )
     for each in each_of(event):

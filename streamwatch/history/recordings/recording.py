@@ -1,7 +1,7 @@
-"""Reads recorded records: one JSON object per line, CSV with a header, or lines as `kcat -J` writes them.
+"""Reads recorded records: a JSON object per line, CSV with a header, lines as `kcat -J` writes them, Parquet.
 
-A JSON line is a record's value; what a CSV row becomes: `csv_rows`. Of kcat's lines topic, partition, offset,
-time, key and headers are those of the record. Blank lines are skipped.
+A JSON line is a record's value; what a row of a CSV or Parquet file becomes: `lines`, `parquet`. Of kcat's
+lines topic, partition, offset, time, key and headers are those of the record. Blank lines are skipped.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from streamwatch.history.recordings.lines import (
     kcat_record,
     sample_of,
 )
+from streamwatch.history.recordings.parquet import parquet_values
 
-Layout: TypeAlias = Literal["jsonl", "csv", "kcat"]
+Layout: TypeAlias = Literal["jsonl", "csv", "kcat", "parquet"]
 
 
 class Recording:
@@ -37,7 +38,7 @@ class Recording:
     source
         A path, or `-` for standard input.
     layout
-        `jsonl`, `csv` or `kcat`; None looks at the name, then at the first characters.
+        `jsonl`, `csv`, `kcat` or `parquet`; None looks at the name, then at the first characters.
     columns
         What a CSV header is expected to name.
 
@@ -69,13 +70,21 @@ class Recording:
 
     def records(self) -> Iterator[LineRecord | BadLine]:
         """Records of the lines, in order."""
-        rows = self._csv_rows() if self._layout == "csv" else self._json_rows()
+        rows = self._rows()
         try:
             for row in rows:
                 self.lines += 1
                 yield row
         except (OSError, EOFError) as error:
             raise self.file.breaks_off(self._number, error) from error
+
+    def _rows(self) -> Iterator[LineRecord | BadLine]:
+        if self._layout == "parquet":
+            for value in parquet_values(self.name):
+                self._number += 1
+                yield LineRecord(self._number, value, offset=self._number)
+            return
+        yield from self._csv_rows() if self._layout == "csv" else self._json_rows()
 
     def csv_header(self) -> list[str] | None:
         """Read the header of a CSV file by itself; None, and nothing read, where that is not plain to do."""
@@ -202,8 +211,10 @@ def _without_mark(line: bytes) -> bytes:
 
 def _layout_of(file: RecordedFile) -> Layout:
     """Layout by the file's name, or else by its first character."""
-    first = file.first_character()
     suffix = Path(file.name.removesuffix(".gz")).suffix.lower()
+    if suffix == ".parquet":
+        return "parquet"
+    first = file.first_character()
     if suffix == ".csv":
         return "csv"
     if suffix in {".jsonl", ".ndjson", ".json"}:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import as_float32, sampling_of
+from streamwatch.core.events import SAMPLING, as_float32, sampling_of
 from streamwatch.core.outcomes import OUTCOME
 from streamwatch.core.predictions.kind import PREDICTED
 from streamwatch.core.predictions.sampled_labels.state import WIDTHS
@@ -113,7 +113,8 @@ def stream_of(world: World, seed: int) -> Stream:
             codes[chosen] = sampling_of(as_float32(each), said if world.told else None)
     predictions = np.zeros(n, PREDICTED)
     predictions["record_ms"] = predictions["event_ms"] = made_ms
-    predictions["score"], predictions["class"], predictions["sampling"] = scores, answer, codes
+    predictions["score"], predictions["class"] = scores, answer
+    predictions["carried"][:, SAMPLING] = codes
     labelled = np.flatnonzero(asked & (chance.random(n) >= world.lost))
     means = np.where(wrong, world.delays[1], world.delays[0])[labelled] * WIDTH_MS
     waited = np.minimum(chance.exponential(1.0, len(labelled)) * means, HORIZON_MS).astype(np.int64)
@@ -124,7 +125,7 @@ def stream_of(world: World, seed: int) -> Stream:
     last = np.where(before >= 0, truth[labelled][before], -1)
     outcomes = np.zeros(len(labelled), OUTCOME)
     outcomes["true_class"], outcomes["predicted_class"] = truth[labelled], answer[labelled]
-    outcomes["label_at_prediction"], outcomes["sampling"] = last[labelled], codes[labelled]
+    outcomes["label_at_prediction"], outcomes["carried"][:, SAMPLING] = last[labelled], codes[labelled]
     outcomes["resolved_ms"], outcomes["waited_ms"] = resolved, waited
     outcomes["scores"] = np.arange(len(labelled))
     right = 1.0 - error

@@ -42,7 +42,7 @@ def a_join(chance):
         retain_unmatched=chance.random() < 0.8,
         max_models=24,
         conflicts=chance.choice(["first", "both"]),
-        labels_sampled=chance.random() < 0.5,
+        carried=("sampling",) if chance.random() < 0.5 else (),
     )
 
 

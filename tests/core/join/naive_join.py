@@ -73,7 +73,7 @@ class NaiveJoin:
         outcome = Outcome(model, true_class, answer, label_ms, delay, assumed, scores, known, pairs, segments)
         outcome = replace(outcome, made=self.made[model] % 2**32, resolved_ms=resolved_ms)
         outcome = replace(outcome, waited_ms=resolved_ms - prediction["at"])
-        if self.spec.labels_sampled:
+        if self.spec.carried:
             asked, requested = prediction["sampled"]
             outcome = replace(outcome, label_probability=asked, label_requested=requested)
         if prediction.get("last"):

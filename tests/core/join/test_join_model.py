@@ -41,7 +41,7 @@ def a_spec(chance):
         retain_unmatched=chance.random() < 0.8,
         max_models=chance.choice([1, 2, 3, 3]),
         comparisons=(comparisons := chance.choice(COMPARISONS)),
-        labels_sampled=len(comparisons) != 1,  # without a draw
+        carried=("sampling",) if len(comparisons) != 1 else (),  # without a draw
     )
 
 

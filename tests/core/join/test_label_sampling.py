@@ -17,7 +17,7 @@ from tests.core.join.durable_streams import DurableJoined
 from tests.core.join.join_stream import label, predict
 
 HALF, RARE = 0.5, as_float32(0.05)
-SPEC = JoinSpec(labels_sampled=True)
+SPEC = JoinSpec(carried=("sampling",))
 
 
 def in_memory(spec):
@@ -68,9 +68,9 @@ def test_they_are_those_of_the_prediction_after_commits_and_restarts(made):
 def test_without_the_setting_none_is_kept_and_what_was_dropped_does_not_come_back(made):
     columns = made(SPEC)
     columns.feed(PREDICTIONS)
-    go_on(columns, labels_sampled=False)
+    go_on(columns, carried=())
     columns.feed([label("a", at=10), predict("e", at=11, label_probability=HALF)])
-    go_on(columns, labels_sampled=True)
+    go_on(columns, carried=("sampling",))
     columns.feed([predict("f", at=12, label_probability=HALF), *labels(5_000)[1:], label("e", at=5_001)])
     columns.feed([label("f", at=5_002)])
     assert sampled(columns) == [(None, None)] * 5 + [(HALF, None)]
@@ -104,5 +104,5 @@ def test_numbers_that_stand_for_nothing_are_refused():
     columns.pipeline.join.arrays.side[0, 0] = 1 << 29
     columns.commit()
     assert any(parts_of(key)[0] == SIDE for key, _ in columns.shelf.items())
-    with pytest.raises(PackedError, match="probabilities of labels"):
+    with pytest.raises(PackedError, match="probabilities with which labels"):
         columns.shelf.restored(Pipeline(SPEC, columns.monitors, digest_bytes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.events import sampling_of
+from streamwatch.core.events import carried_by
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.scores import lists_of
 
@@ -21,7 +21,7 @@ def batch_of(outcomes):
         record["event_ms"], record["delay_ms"] = outcome.event_ms, outcome.delay_ms
         record["made"], record["resolved_ms"] = outcome.made, outcome.resolved_ms
         record["waited_ms"] = outcome.waited_ms
-        record["sampling"] = sampling_of(outcome.label_probability, outcome.label_requested)
+        record["carried"] = carried_by(outcome)
         record["assumed"], record["scores"] = outcome.assumed, -1
         if outcome.scores is not None:
             record["scores"] = len(scores)

@@ -43,10 +43,12 @@ class Listing:
         self.models: dict[str, _Model] = {}
 
     def observe(self, predictions: PredictionBatch) -> None:
-        for record_ms, event_ms, score, model, named, sampling in predictions.records.tolist():
+        for record_ms, event_ms, score, model, named, carried in predictions.records.tolist():
             kept = self.models.setdefault(predictions.models[model], _Model())
             known = None if math.isnan(score) else score
-            kept.predictions.append((record_ms, event_ms, known, predictions.classes[named], sampling))
+            kept.predictions.append(
+                (record_ms, event_ms, known, predictions.classes[named], *map(int, carried))
+            )
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes:

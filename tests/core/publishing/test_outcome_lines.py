@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import xxhash
 
-from streamwatch.core.events import Label, Outcome, Prediction, sampling_of, segments_text
+from streamwatch.core.events import SAMPLING, Label, Outcome, Prediction, sampling_of, segments_text
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.publishing.documents import OutcomeDocument
 from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
@@ -42,7 +42,7 @@ def outcomes() -> OutcomeBatch:
     records["resolved_ms"], records["waited_ms"] = (11, 21, 31, 41), (1, 6, 8, 41)
     records["assumed"], records["last_class"] = (0, 0, 0, 1), (0, 1, 0, 3)
     records["scores"] = (-1, SEGMENTS_FROM, SEGMENTS_FROM + 1, -1)
-    records["sampling"] = [
+    records["carried"][:, SAMPLING] = [
         sampling_of(p, r) for p, r in ((None, None), (0.25, True), (1.0, None), (0.5, False))
     ]
     return OutcomeBatch(records, MODELS, CLASSES, segments=SEGMENTS)

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import is_sampling
+from streamwatch.core.events import CARRIED
 from streamwatch.core.jit import entry
 from streamwatch.core.join.cold.overflow import OutsideCounts, Overflow
 from streamwatch.core.join.counters import EARLY, PENDING, RESOLVED, RETAINED, UNMATCHED
@@ -57,7 +57,6 @@ from streamwatch.core.join.layout import (
     PREDICTIONS,
     REPLACES_CLASS,
     RETAINED_LABELS,
-    SAMPLING,
     UNUSED,
     Arrays,
     allocate_entries,
@@ -257,8 +256,9 @@ class DurableEntries:
                 raise PackedError(f"expected values of predictions in side column {name}, got some of others")
             if name in OF_CLASSES and not has_names(self._names.classes, values - 1):
                 raise PackedError(f"expected numbers of classes in side column {name}, got others")
-            if name == SAMPLING and not is_sampling(values):
-                raise PackedError(f"expected probabilities of labels in side column {name}, got others")
+            number = next((each for each in CARRIED if each.name == name), None)
+            if number is not None and not number.is_valid(values):
+                raise PackedError(f"expected {number.meaning} in side column {name}, got others")
             if now in self._columns:
                 side[: len(entries), self._columns.index(now)] = values
                 continue

@@ -14,13 +14,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import is_sampling
+from streamwatch.core.events import CARRIED
 from streamwatch.core.join.durable.entry_logs import Changes
 from streamwatch.core.join.durable.packed import (
     HELD,
     HELD_PAIRS,
     HELD_SCORES,
     PackedError,
+    carried_in,
     has_names,
     key_of,
     pack_columns,
@@ -206,13 +207,13 @@ def _packed(rows: HeldRows, segments: NDArray[np.int64]) -> bytes:
         rows.opened_ms - resolved_ms,
         rows.sequence,
     )
-    last, sampling = (outcomes[name].astype(np.int64) for name in ("last_class", "sampling"))
-    some = (last, sampling) if sampling.any() else (last,) if last.any() else ()
+    last, carried = outcomes["last_class"].astype(np.int64), outcomes["carried"].astype(np.int64)
+    some = (last, *carried.T) if carried.any() else (last,) if last.any() else ()
     return pack_columns((outcomes["low"], outcomes["high"], *numbers, *more, *some))
 
 
 def _unpacked(value: bytes, number: int) -> HeldRows:
-    further = max(0, min(2, value[1] - _COLUMNS)) if len(value) > 1 else 0
+    further = max(0, min(1 + len(CARRIED), value[1] - _COLUMNS)) if len(value) > 1 else 0
     low, high, *columns = unpack_columns(value, _COLUMNS + further)
     if low.dtype != np.uint64 or high.dtype != np.uint64 or any(c.dtype != np.int64 for c in columns):
         raise PackedError("expected two columns of digests and then small numbers of held outcomes")
@@ -233,9 +234,7 @@ def _unpacked(value: bytes, number: int) -> HeldRows:
             raise PackedError(f"expected classes predicted last of held outcomes, got {last[0].min()}")
         outcomes["last_class"] = last[0]
     if further > 1:
-        if not is_sampling(last[1]):
-            raise PackedError("expected probabilities of labels of held outcomes, got others")
-        outcomes["sampling"] = last[1]
+        outcomes["carried"] = carried_in(last[1:])
     if len(segments) and not (int(segments.min()) >= -1 and int(segments.max()) < SEGMENTS_FROM):
         raise PackedError(f"expected numbers of segments of held outcomes, got {segments.max()}")
     outcomes["scores"] = np.where(segments >= 0, segments + SEGMENTS_FROM, -1)

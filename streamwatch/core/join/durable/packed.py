@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.events import CARRIED
 from streamwatch.core.join.cold.overflow import OutsideCounts, Overflow
 from streamwatch.core.join.counters import EARLY, OVER_LIMIT, PENDING, RESOLVED, RETAINED, UNMATCHED
 from streamwatch.core.join.durable.totals import JoinTotals
@@ -57,6 +58,14 @@ def reading(what: str) -> Generator[None]:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError, PackedError) as error:
         raise PackedError(f"{what} cannot be read: {error}") from error
+
+
+def carried_in(columns: Sequence[Column]) -> NDArray[np.int64]:
+    """Join stored columns of `core.events.CARRIED`, (n,) each; raises PackedError for an invalid number."""
+    for number, column in zip(CARRIED, columns, strict=True):
+        if not number.is_valid(column):
+            raise PackedError(f"expected {number.meaning}, got others")
+    return np.stack([column.astype(np.int64) for column in columns], axis=1)
 
 
 class WaitingRows(NamedTuple):

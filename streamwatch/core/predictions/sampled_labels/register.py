@@ -12,7 +12,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name, Outcome, fold_of, probabilities_of, requests_of, sampling_of
+from streamwatch.core.events import (
+    SAMPLING,
+    Name,
+    Outcome,
+    carried_by_all,
+    fold_of,
+    probabilities_of,
+    requests_of,
+)
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
@@ -82,7 +90,7 @@ class SampledLabels:
     def observe(self, predictions: PredictionBatch) -> None:
         """Count predictions, in order."""
         records = predictions.records
-        sampling = records["sampling"]
+        sampling = records["carried"][:, SAMPLING]
         if not self._watched and not sampling.any():
             return
         sampled = set(np.unique(records["model"][sampling != 0]).tolist())
@@ -98,7 +106,7 @@ class SampledLabels:
         if not self._watched or not len(outcomes):
             return
         batch = outcomes if isinstance(outcomes, OutcomeBatch) else _in_columns(outcomes)
-        chosen = (batch.records["sampling"] != 0) & (batch.records["assumed"] == 0)
+        chosen = (batch.records["carried"][:, SAMPLING] != 0) & (batch.records["assumed"] == 0)
         if not chosen.any():
             return
         records = batch.records[chosen]
@@ -114,7 +122,7 @@ class SampledLabels:
         answers = np.select(
             [known < 0, known == predicted, known == records["true_class"]], [-1, 1, 2], 0
         ).astype(np.int8)
-        sampling = records["sampling"]
+        sampling = records["carried"][:, SAMPLING]
         learn(
             self._models,
             places[records["model"]],
@@ -319,7 +327,7 @@ def _in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
     ]
     for name in ("resolved_ms", "waited_ms", "assumed"):
         records[name] = [getattr(each, name) for each in outcomes]
-    records["sampling"] = [sampling_of(each.label_probability, each.label_requested) for each in outcomes]
+    records["carried"] = carried_by_all(outcomes)
     scored = [place for place, each in enumerate(outcomes) if each.scores]
     given = [outcomes[place].scores or {} for place in scored]
     numbered = [{classes.setdefault(name, len(classes)): each[name] for name in each} for each in given]

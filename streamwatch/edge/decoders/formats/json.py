@@ -19,8 +19,8 @@ from streamwatch.edge.decoders.field_locations import (
 )
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions, tree_decoder
-from streamwatch.edge.decoders.judging import PIECE, SAMPLING_SLOTS, SLOTS, UNDECODED, Columns, Judge
-from streamwatch.edge.decoders.mapping import TopicMapping, threshold_of
+from streamwatch.edge.decoders.judging import PIECE, SLOTS, UNDECODED, Columns, Judge
+from streamwatch.edge.decoders.mapping import TopicMapping, carried_slots, threshold_of
 from streamwatch.edge.decoders.paths import Row
 from streamwatch.edge.decoders.scanner.plan import SEGMENT_SLOT, THRESHOLDS
 from streamwatch.edge.decoders.trees import TreeDecoder, UnreadableValue, sided
@@ -61,8 +61,7 @@ class ScannedTrees:
             if slot in locations and (place := threshold_of(mapping, slot)) is not None:
                 locations[own] = located("threshold", place)
         if spec.side != "label":
-            if mapping.label_probability is not None:
-                locations |= slot_locations(mapping, SAMPLING_SLOTS)
+            locations |= slot_locations(mapping, carried_slots(mapping))
             for name, place in mapping.segments.items():
                 locations[SEGMENT_SLOT + name] = located("segments", place)
         self._trees = trees

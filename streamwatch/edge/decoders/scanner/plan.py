@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.events import CARRIED
 from streamwatch.core.jit import hot, without_refcount
 from streamwatch.core.records import LABEL, PADDING, PREDICTION
 from streamwatch.edge.decoders.fields import is_name
@@ -262,6 +263,8 @@ UNITS: Final[Mapping[TimestampUnit, int]] = {
 MAX_FIELDS: Final = 62
 THRESHOLDS: Final[Mapping[str, str]] = {side: f"{side}_threshold" for side in ("prediction", "label")}
 """Slots of the thresholds of scores, by the slot of the class."""
+_UNREAD: Final = tuple(field for each in CARRIED if each.name != "sampling" for field in each.fields)
+"""Fields of carried numbers that are not read here: records with one are left to others."""
 SEGMENT_SLOT: Final = "segments."
 """Slots of segments begin so, and end with the segment's name."""
 _SIDES: Final = {"prediction": PREDICTION, "label": LABEL, "both": -1}
@@ -505,7 +508,7 @@ def plan_of(  # noqa: C901, PLR0911, PLR0912, PLR0913 - a reason each; what each
     if gives_scores and of_array != rules.of_scores:
         return None
     fold = leaves.get("fold", -1) if reads_folds else -1
-    unread = ("scores",) if reads_folds else ("scores", "fold")
+    unread = ("scores", *_UNREAD) if reads_folds else ("scores", "fold", *_UNREAD)
     refused = [leaves[slot] for slot in unread if slot in leaves]
     fields, outside = fields_of(tree, scored), tree.outside
     if fields is None or "id" not in joined or _in_elements(locations.get("kind")):

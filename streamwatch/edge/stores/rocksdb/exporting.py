@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from streamwatch.edge.stores.kind import StateFailed, StateNewer, StateRefused
+from streamwatch.edge.stores.rocksdb.conversions import is_convertible
 from streamwatch.edge.stores.rocksdb.database import FAMILIES, MEBIBYTE, SCHEMA, Database
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 from streamwatch.edge.stores.rocksdb.opening import Format, strangers_in, write_format
@@ -175,7 +176,7 @@ def _first(frames: Iterator[tuple[bytes, bytes]]) -> Head:
             f"the export has schema {head.schema}, this program knows up to {SCHEMA}: "
             "import it with the version that wrote it, or a newer one"
         )
-    if head.schema < SCHEMA:
+    if head.schema < SCHEMA and not is_convertible(head.schema, SCHEMA):
         raise StateRefused(
             f"the export has schema {head.schema}, this program reads {SCHEMA} and nothing older: import it "
             "with the version that wrote it"

@@ -161,7 +161,7 @@ class Inspection:
 
     def __init__(self, directory: Path, *, closed: bool = False, whole_log: bool = False) -> None:
         written = format_of(directory)
-        require_schema(directory, written.schema)
+        require_schema(directory, written)
         self.directory = directory
         self.schema = written.schema
         self._written = written

@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 
 from streamwatch.edge.stores.kind import StateDamaged, StateGone, StateInUse, StateNewer, StateRefused
+from streamwatch.edge.stores.rocksdb.conversions import convert, is_convertible
 from streamwatch.edge.stores.rocksdb.database import (
     IDENTITY_KEY,
     SCHEMA,
@@ -38,29 +39,49 @@ _NO_STRANGERS: Final = ("lost+found", CONFIG, "LOG")
 """Of a volume, and what is written before RocksDB begins: a start that failed in between left it alone."""
 
 
-class Format(msgspec.Struct, frozen=True):
+class Format(msgspec.Struct, frozen=True, omit_defaults=True):
     """Contents of `format.json`."""
 
     schema: int
     identity: str
+    converted_from: int | None = None
+    """Schema from which the state is being converted to this one; None where all of it is of this one."""
 
 
-def require_schema(directory: Path, schema: int) -> None:
+def require_schema(directory: Path, written: Format, *, converts: bool = False) -> None:
     """Refuse a state of another schema than this program's.
+
+    Parameters
+    ----------
+    directory
+        Of the state.
+    written
+        What its `format.json` says.
+    converts
+        Whether the caller converts it, or only tells what a daemon would do.
 
     Raises
     ------
     StateRefused
-        If it is older or newer.
+        If it is newer; or older and cannot be converted, or is not by the caller.
     """
+    schema = written.schema
     if schema > SCHEMA:
         raise StateNewer(
             f"the state in {directory} has schema {schema}, this program knows up to {SCHEMA}: "
             "run the version that wrote it, or a newer one; nothing was changed"
         )
-    if schema < SCHEMA:
+    older = written.converted_from or schema
+    if is_convertible(older, SCHEMA):
+        if converts:
+            return
         raise StateRefused(
-            f"the state in {directory} has schema {schema}, this program reads {SCHEMA} and nothing older: "
+            f"the state in {directory} has schema {older}, this program writes {SCHEMA}: `streamwatch run` "
+            "converts it when it opens it; nothing was changed"
+        )
+    if older < SCHEMA:
+        raise StateRefused(
+            f"the state in {directory} has schema {older}, this program reads {SCHEMA} and nothing older: "
             "name another directory in `state.directory`, or move this one away, to start afresh; "
             "nothing was changed"
         )
@@ -82,7 +103,7 @@ def open_database(spec: RocksSpec) -> Database:
         written = read_format(directory)
         if written is None:
             return _make(spec)
-        require_schema(directory, written.schema)
+        require_schema(directory, written, converts=True)
         if not (directory / "CURRENT").exists():
             raise StateDamaged(
                 f"the state is damaged: {directory / 'CURRENT'} is missing; restore a backup of the "
@@ -90,7 +111,26 @@ def open_database(spec: RocksSpec) -> Database:
             )
     except OSError as error:
         raise translated(error, directory) from error
-    return _checked(_database(spec), written)
+    return _converted(_checked(_database(spec), written), written)
+
+
+def _converted(database: Database, written: Format) -> Database:
+    """Bring a state to this program's schema.
+
+    The number goes up before anything is converted: an older program refuses the state from then on.
+    """
+    older = written.converted_from or written.schema
+    if older == SCHEMA:
+        return database
+    directory = database.directory
+    with closed_on_failure(database):
+        try:
+            write_format(directory, Format(SCHEMA, written.identity, older))
+            convert(database, older, SCHEMA)
+            write_format(directory, Format(SCHEMA, written.identity))
+        except OSError as error:
+            raise translated(error, directory) from error
+    return database
 
 
 def read_format(directory: Path) -> Format | None:

@@ -17,7 +17,7 @@ from tests.core.join.join_stream import Stream
 from tests.core.predictions.sampled_labels.plain_sampled import Plain
 from tests.core.predictions.sampled_labels.test_sampled_labels import HORIZON_MS, KINDS, SPEC, a_stream
 
-JOINED = JoinSpec(horizon_ms=HORIZON_MS, labels_sampled=True, prediction_registers=(SPEC,))
+JOINED = JoinSpec(horizon_ms=HORIZON_MS, carried=("sampling",), prediction_registers=(SPEC,))
 
 
 def as_records(name: str):

@@ -2,78 +2,24 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import pytest
 
 from streamwatch.admin.state_show import overview
 from streamwatch.admin.state_verify import verified
-from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.durable.packed import DEDUP, WAITING, PackedError
-from streamwatch.core.merge import MergeProgress
-from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.pipeline import Pipeline
-from streamwatch.core.ports import CommitBatch
-from streamwatch.core.specs import JoinSpec, MonitorsSpec
-from streamwatch.daemon import MERGE, POSITIONS, SourcePositions
-from streamwatch.daemon.source_positions import encoded_progress
 from streamwatch.edge.keys import bytes_of_keys
-from streamwatch.edge.stores.rocksdb import RocksStore
 from streamwatch.edge.stores.rocksdb.database import size_on_disk
-from tests.core.join.join_stream import RecordingEstimatorSet, alive, clocked, label, predict, tick
-from tests.core.join.streams import LENGTH, Joined, a_case
-from tests.edge.stores.rocksdb.stream import digested, rocks_spec
+from tests.core.join.join_stream import RecordingEstimatorSet, alive, label, predict
+from tests.edge.stores.rocksdb.joins import JOIN, Columns, Life, a_life, outside_of_lives
+from tests.edge.stores.rocksdb.stream import digested
 from tests.tiers import by_tier
 
 STATES = by_tier(fast=3, default=25, everything=300)
-JOIN = JoinSpec(horizon_ms=900_000_000, dedup_horizon_ms=900_000_000)
-
-
-class Columns(Joined):
-    """A compiled join over a directory."""
-
-    def __init__(self, directory, spec, start_ms=None):
-        self.spec, self.directory = spec, directory
-        super().__init__(lambda monitors: Pipeline(spec, monitors, bytes_of_keys), start_ms)
-        self.store = RocksStore.open(rocks_spec(directory))
-        self._begin()
-
-    def _begin(self):
-        saved = self.store.load()
-        self.commits = saved.commits
-        if saved.commits:
-            self.pipeline.restore(saved.sections["pipeline"], saved.columns)
-
-    def commit(self):
-        self.commits += 1
-        sections = {"pipeline": self.pipeline.snapshot()}
-        self.store.commit(CommitBatch(sections, columns=self.pipeline.join.changes(self.commits)))
-        self.store.flush()
-
-    def reopen(self):
-        start_ms = self.pipeline.join.start_ms
-        self.store.close()
-        self.store = RocksStore.open(rocks_spec(self.directory))
-        self.pipeline = Pipeline(self.spec, self.monitors, bytes_of_keys)
-        self.pipeline.join.start_ms = start_ms
-        self._begin()
 
 
 def test_what_was_committed_goes_on_and_what_was_not_comes_again(tmp_path):
-    for seed in range(STATES):
-        chance = Random(seed)
-        spec, events, start_ms = a_case(chance)
-        events = digested(events)
-        one_life = Joined(lambda monitors, spec=spec: Pipeline(spec, monitors, bytes_of_keys), start_ms)
-        columns = Columns(tmp_path / str(seed), spec, start_ms)
-        for start in range(0, LENGTH, 15):
-            one_life.feed(events[start : start + 15])
-            columns.feed(events[start : start + 15])
-            columns.commit()
-            if chance.random() < 0.4:
-                columns.reopen()
-            assert columns.said() == one_life.said()
-        columns.store.close()
+    outside_of_lives(tmp_path, STATES)
 
 
 def entries_of(pipeline):
@@ -120,40 +66,6 @@ def test_a_pending_prediction_takes_at_most_40_bytes_on_disk_and_a_settled_one_2
     assert columns.store._database.figure("columns", "live-sst-files-size") < 24 * number
     columns.store.close()
     assert size_on_disk(tmp_path / "state") > 0
-
-
-class Life:
-    """A daemon's life on a directory, without Kafka."""
-
-    def __init__(self, directory):
-        self.store = RocksStore.open(rocks_spec(directory))
-        self.monitors = EstimatorSet(MonitorsSpec())
-        self.pipeline = Pipeline(JOIN, self.monitors, bytes_of_keys)
-        self.checkpoint = Checkpoint(self.pipeline, self.monitors, MonitorsSpec(), 50)
-        self.checkpoint.restore(self.store.load())
-
-    def feed(self, *events):
-        events = digested(clocked(events, self.pipeline.clock_ms))
-        self.checkpoint.take(self.pipeline.advance(events))
-
-    def commit(self):
-        progress = MergeProgress({}, {}, None, self.pipeline.clock_ms)
-        sections = {POSITIONS: SourcePositions().encode(), MERGE: encoded_progress(progress)}
-        self.store.commit(self.checkpoint.changes(sections))
-        self.store.flush()
-
-
-def a_life(directory):
-    life = Life(directory)
-    for n in range(120):
-        life.feed(predict(f"a{n}", "x", n * 1_000, "m"), predict(f"a{n}", "y", n * 1_000, "n"))
-        if n % 3 == 0:
-            life.feed(label(f"a{n}", "x", n * 1_000, "m"))
-        if n % 20 == 0:
-            life.commit()
-    life.feed(tick(200_000))
-    life.commit()
-    return life
 
 
 def test_show_counts_what_waits_of_a_state_and_for_how_long(tmp_path):

@@ -31,7 +31,7 @@ from streamwatch.core.estimators.registers.late_labels.observe import (
     Integers,
     last_boundary,
 )
-from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, RingView
+from streamwatch.core.estimators.registers.late_labels.ring import Counted, LabelRing, RingView, counted
 from streamwatch.core.events import ErrorChange
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -88,7 +88,7 @@ class LateAccuracy:
     outcomes: Integers
     """Errors and hits by bucket, (m, 64, 2)."""
     shares: Floats
-    """`shares_labelled`, (m, 2, 24)."""
+    """`Counted.shares`, (m, 2, 24)."""
 
     @property
     def bias(self) -> Floats:
@@ -96,64 +96,40 @@ class LateAccuracy:
         return self.naive - self.corrected.value
 
 
-def shares_labelled(view: RingView, geometry: Geometry) -> Floats:
-    """Share of labels that have arrived by an age, among those that arrive within the horizon, by kind.
-
-    F_z at the 24 edges of the bins, shape (m, 2, 24): F_z(horizon) = 1 and F_z(e_k-1) = F_z(e_k)(1 - r_z(k)),
-    where r_z(k) is the share of bin k among the outcomes of bins 1 … k, in the buckets whose predictions are
-    all at least e_k old; 0 if these have no outcomes.
-    """
-    age = view.now_ms[:, None] - (view.buckets + 1) * geometry.width_ms
-    whole = age[:, :, None] >= geometry.edges_ms[1:]
-    in_bin = np.einsum("mczk,mck->mzk", view.counts, whole)
-    up_to = np.einsum("mczk,mck->mzk", view.counts.cumsum(axis=3), whole)
-    hazard = np.divide(in_bin, up_to, out=np.zeros(in_bin.shape), where=up_to > 0)
-    shares = np.ones((*hazard.shape[:2], BINS + 1))
-    for k in reversed(range(BINS)):
-        shares[:, :, k] = shares[:, :, k + 1] * (1.0 - hazard[:, :, k])
-    return shares
-
-
-def late_accuracy(view: RingView, geometry: Geometry) -> LateAccuracy:
-    """Estimate the accuracies of m models."""
+def late_accuracy(view: RingView, counted: Counted, geometry: Geometry) -> LateAccuracy:
+    """Estimate the accuracies of m models, whose counts were added up."""
     edges, width = geometry.edges_ms, geometry.width_ms
-    outcomes = view.counts.sum(axis=3)
-    newest_age = view.now_ms[:, None] - (view.buckets + 1) * width
+    outcomes, labelled, newest_age = counted.outcomes, counted.shares, counted.newest_ages_ms
+    by_kind = np.ascontiguousarray(np.moveaxis(outcomes, 2, 0))  # (2, m, 64): sums over short axes are slow
     is_settled = newest_age >= geometry.horizon_ms
-    settled = _share((outcomes * is_settled[:, :, None]).sum(axis=1).astype(np.float64), None)
+    settled = _share((by_kind * is_settled).sum(axis=2).T.astype(np.float64), None)
     # All predictions of a bucket are taken to have the age of its middle; those of the last bucket were made
     # up to now.
     middle = newest_age.astype(np.float64) + width / 2.0
     middle[:, -1] = (view.now_ms - view.head * width) / 2.0
-    labelled = shares_labelled(view, geometry)
     shares = _at(labelled, edges.astype(np.float64), middle)
-    is_used = (newest_age < geometry.horizon_ms / 2.0) & (shares.min(axis=2) >= LEAST_SHARE)
-    weights = np.divide(1.0, shares, out=np.zeros(shares.shape), where=shares >= LEAST_SHARE)
-    recent = outcomes * is_used[:, :, None]
-    weighted = (recent * weights).sum(axis=1)
-    squares = (recent * weights * weights).sum(axis=(1, 2))
-    is_known = np.isfinite(settled.value) & (recent.sum(axis=(1, 2)) >= LEAST_OUTCOMES)
-    corrected = _share(np.where(is_known[:, None], weighted, 0.0), squares)
-    plain = recent.sum(axis=1)
-    naive = np.where(is_known, _ratio(plain[:, HIT], plain.sum(axis=1)), np.nan)
-    is_weighted = shares.min(axis=2) >= LEAST_SHARE
-    weights *= is_weighted[:, :, None]
-    return LateAccuracy(settled, corrected, naive, weights, outcomes, labelled)
+    is_weighted = np.minimum(shares[ERROR], shares[HIT]) >= LEAST_SHARE
+    is_used = (newest_age < geometry.horizon_ms / 2.0) & is_weighted
+    weights = np.divide(1.0, shares, out=np.zeros(shares.shape), where=is_weighted)
+    recent = by_kind * is_used
+    weighted = recent * weights
+    totals, squares = weighted.sum(axis=2).T, (weighted * weights).sum(axis=2).sum(axis=0)
+    plain = recent.sum(axis=2).T
+    all_plain = plain.sum(axis=1)
+    is_known = np.isfinite(settled.value) & (all_plain >= LEAST_OUTCOMES)
+    corrected = _share(np.where(is_known[:, None], totals, 0.0), squares)
+    naive = np.where(is_known, _ratio(plain[:, HIT], all_plain), np.nan)
+    return LateAccuracy(settled, corrected, naive, np.moveaxis(weights, 0, 2), outcomes, labelled)
 
 
 def _at(shares: Floats, edges: Floats, age: Floats) -> Floats:
-    """Interpolate the shares of both kinds linearly at ages (m, 64); returns (m, 64, 2)."""
+    """Interpolate the shares of both kinds linearly at ages (m, 64); returns (2, m, 64)."""
     within = np.clip(age, 0.0, edges[-1])
     upper = np.clip(np.searchsorted(edges, within), 1, BINS)
     part = (within - edges[upper - 1]) / (edges[upper] - edges[upper - 1])
     models = np.arange(len(shares))[:, None]
-    return np.stack(
-        [
-            shares[models, kind, upper - 1] * (1.0 - part) + shares[models, kind, upper] * part
-            for kind in (ERROR, HIT)
-        ],
-        axis=2,
-    )
+    below, above = (np.moveaxis(shares[models, :, edge], 2, 0) for edge in (upper - 1, upper))
+    return below * (1.0 - part) + above * part
 
 
 def _share(totals: Floats, squares: Floats | None) -> Share:
@@ -456,9 +432,9 @@ class Estimates(Sequence[Estimate]):
 def estimates_of(ring: LabelRing, rows: Integers) -> Estimates:
     """Estimate several rows at once."""
     view = ring.view(rows)
-    newest_age = view.now_ms[:, None] - (view.buckets + 1) * ring.geometry.width_ms
-    delays = typical_delays(view.counts, newest_age, ring.geometry)
-    return Estimates(view, late_accuracy(view, ring.geometry), delays)
+    added = counted(view, ring.geometry)
+    delays = typical_delays(added, ring.geometry)
+    return Estimates(view, late_accuracy(view, added, ring.geometry), delays)
 
 
 def _one_of(share: Share, m: int) -> OneShare:

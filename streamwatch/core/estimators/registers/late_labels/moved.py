@@ -22,7 +22,14 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.registers.late_labels.observe import BUCKETS, KINDS, Geometry, Integers
+from streamwatch.core.estimators.registers.late_labels.observe import (
+    HALF,
+    KINDS,
+    Geometry,
+    Integers,
+    mean_bins,
+)
+from streamwatch.core.estimators.registers.late_labels.ring import Counted
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -32,10 +39,8 @@ CRITICAL: Final = 5.0
 """Least |t|."""
 LEAST_CHANGE: Final = 0.05
 """Least change of the typical delay, as a part of it."""
-BLOCKS: Final = (1, 3, 7)
+BLOCKS: Final = np.array([1, 3, 7])
 """Numbers of buckets that are counted as one."""
-HALF: Final = 21
-"""Number of buckets in half a horizon."""
 
 
 class TypicalDelays(NamedTuple):
@@ -49,23 +54,13 @@ class TypicalDelays(NamedTuple):
     """Whether they differ by more than chance explains, (m, 2); False where too few are known."""
 
 
-def typical_delays(counts: Integers, newest_ages_ms: Integers, geometry: Geometry) -> TypicalDelays:
-    """Compare the delays of two neighbouring halves of a horizon.
-
-    Parameters
-    ----------
-    counts
-        Outcomes by bucket (oldest first), kind and bin of delay, (m, 64, 2, 23).
-    newest_ages_ms
-        Age of the newest prediction of each bucket, (m, 64).
-    geometry
-        Widths of buckets and bins.
-    """
-    bins = int(np.searchsorted(geometry.edges_ms[1:], geometry.horizon_ms / 2, side="right"))
+def typical_delays(counted: Counted, geometry: Geometry) -> TypicalDelays:
+    """Compare the delays of two neighbouring halves of a horizon."""
     edges = geometry.edges_ms[1:].astype(np.float64)
     step = float(np.log(edges[-1] / edges[0])) / (len(edges) - 1)
-    last = (newest_ages_ms >= geometry.edges_ms[bins]).sum(axis=1) - 1  # ages fall from bucket to bucket
-    halves = [_half(counts, last - shift, bins) for shift in (HALF, 0)]
+    whole = counted.newest_ages_ms >= geometry.edges_ms[geometry.early_bins]
+    last = whole.sum(axis=1) - 1  # ages fall from bucket to bucket
+    halves = [_half(counted.early, last - shift) for shift in (HALF, 0)]
     (mean_before, error_before, n_before), (mean_after, error_after, n_after) = halves
     change = mean_after - mean_before
     error = np.sqrt(error_before + error_after)
@@ -75,21 +70,8 @@ def typical_delays(counts: Integers, newest_ages_ms: Integers, geometry: Geometr
     return TypicalDelays(before_ms, after_ms, moved & (error > 0.0))
 
 
-def _half(counts: Integers, last: Integers, bins: int) -> tuple[Floats, Floats, Floats]:
+def _half(early: Integers, last: Integers) -> tuple[Floats, Floats, Floats]:
     """Mean number of the bin, its variance, and outcomes, of 21 buckets up to one; (m, 2) each."""
-    m = len(counts)
-    chosen = last[:, None] + np.arange(1 - HALF, 1)
-    there = chosen >= 0
-    own = counts[np.arange(m)[:, None], np.clip(chosen, 0, BUCKETS - 1), :, :bins] * there[:, :, None, None]
-    n = own.sum(axis=3).astype(np.float64)
-    total = own @ np.arange(bins, dtype=np.float64)
-    squares = own @ np.arange(bins, dtype=np.float64) ** 2
-    all_n = np.maximum(n.sum(axis=1), 1.0)
-    mean = total.sum(axis=1) / all_n
-    variance = np.maximum(squares.sum(axis=1) / all_n - mean**2, 0.0) / all_n
-    left = total - n * mean[:, None]
-    for block in BLOCKS:
-        by_block = left.reshape(m, HALF // block, block, KINDS).sum(axis=2)
-        number = HALF // block
-        variance = np.maximum(variance, (by_block**2).sum(axis=1) * number / (number - 1.0) / all_n**2)
-    return mean, variance, n.sum(axis=1)
+    mean, variance, outcomes = (np.zeros((len(last), KINDS)) for _ in range(3))
+    mean_bins(early, last, BLOCKS, mean, variance, outcomes)
+    return mean, variance, outcomes

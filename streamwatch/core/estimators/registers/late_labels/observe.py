@@ -25,6 +25,8 @@ BINS: Final = 23
 ERROR, HIT = 0, 1
 """Kinds of outcomes."""
 KINDS: Final = 2
+HALF: Final = 21
+"""Number of buckets in half a horizon."""
 _FIRST_EDGE: Final = 240
 """The first bin of delay is the horizon divided by this."""
 
@@ -49,6 +51,11 @@ class Geometry:
     edges_ms: Integers
     steps_ms: Integers
     """Edges for the binary search of a bin, (32,): inner edges at 1 … 22, padded by values never reached."""
+
+    @property
+    def early_bins(self) -> int:
+        """Number of bins of delays of at most half a horizon."""
+        return int(np.searchsorted(self.edges_ms[1:], self.horizon_ms / 2, side="right"))
 
     @property
     def longest_ms(self) -> int:
@@ -147,6 +154,88 @@ def observe(counts, buckets, newest_ms, steps_ms, width_ms, longest_ms, rows, hi
         slot = take_slot(cells, held, newest, row, bucket_of(known_ms - delay, width_ms, inverse))
         if slot >= 0:
             cells[row, slot, np.int64(hits[i]), bin_of(delay, steps)] += 1
+
+
+@entry
+def add_up(counts, last, early_bins, outcomes, early, in_bin, up_to):
+    """Add up the counts of m models, in one pass over them.
+
+    Parameters
+    ----------
+    counts
+        int32 (m, 64, 2, 23): outcomes by bucket (oldest first), kind and bin of delay.
+    last
+        int64 (m, 23): newest bucket that is added up in each bin, -1 for none.
+    early_bins
+        Number of bins that `early` is about.
+    outcomes
+        int64 (m, 64, 2), output: outcomes by bucket and kind.
+    early
+        int64 (3, m, 64, 2), output: outcomes of the first bins, and the sums of the numbers of their bins and
+        of the squares of these.
+    in_bin, up_to
+        int64 (m, 2, 23), zeros, output: outcomes in each bin, and in it or an earlier one, of the buckets up
+        to `last`.
+    """
+    for m in range(counts.shape[0]):
+        for c in range(BUCKETS):
+            for z in range(KINDS):
+                so_far = np.int64(0)
+                n = total = squares = np.int64(0)
+                for k in range(BINS):
+                    own = np.int64(counts[m, c, z, k])
+                    so_far += own
+                    if c <= last[m, k]:
+                        in_bin[m, z, k] += own
+                        up_to[m, z, k] += so_far
+                    if k < early_bins:
+                        n += own
+                        total += k * own
+                        squares += k * k * own
+                outcomes[m, c, z] = so_far
+                early[0, m, c, z] = n
+                early[1, m, c, z] = total
+                early[2, m, c, z] = squares
+
+
+@entry
+def mean_bins(early, last, block_lengths, mean, variance, outcomes):
+    """Mean number of the bin of early outcomes, and its variance, over some buckets of m models.
+
+    Parameters
+    ----------
+    early
+        As `add_up` gives it.
+    last
+        int64 (m,): last of the buckets; those before the first are left out.
+    block_lengths
+        int64: numbers of buckets in a block, divisors of 21. The variance is the largest of those between
+        blocks of each length, and of that of single outcomes.
+    mean, variance, outcomes
+        float64 (m, 2), output, by kind; `mean` and `variance` are 0 without outcomes.
+    """
+    for m in range(last.shape[0]):
+        first = last[m] - HALF + 1
+        for z in range(KINDS):
+            n = total = squares = 0.0
+            for c in range(max(first, 0), last[m] + 1):
+                n += early[0, m, c, z]
+                total += early[1, m, c, z]
+                squares += early[2, m, c, z]
+            at_least = max(n, 1.0)
+            mean[m, z] = middle = total / at_least
+            largest = max(squares / at_least - middle * middle, 0.0) / at_least
+            for length in block_lengths:
+                number = HALF // length
+                sum_of_squares = 0.0
+                for block in range(number):
+                    left = 0.0
+                    for c in range(max(first + block * length, 0), first + (block + 1) * length):
+                        left += early[1, m, c, z] - early[0, m, c, z] * middle
+                    sum_of_squares += left * left
+                largest = max(largest, sum_of_squares * number / (number - 1.0) / (at_least * at_least))
+            variance[m, z] = largest
+            outcomes[m, z] = n
 
 
 # Optimal partition of buckets into segments of constant error, at a penalty per boundary.

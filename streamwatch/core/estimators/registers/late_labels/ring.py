@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,11 @@ from streamwatch.core.estimators.registers.late_labels.observe import (
     Counts,
     Geometry,
     Integers,
+    add_up,
     observe,
 )
+
+Floats: TypeAlias = NDArray[np.float64]
 
 _SMALL: Final = 20
 """A bucket is current if the 64 buckets that end with it hold at least one in this many outcomes."""
@@ -53,14 +56,14 @@ class RingView:
     Attributes
     ----------
     counts
-        int64 (m, 64, 2, 23): by bucket (oldest first), kind and bin of delay.
+        int32 (m, 64, 2, 23): by bucket (oldest first), kind and bin of delay.
     head
         (m,): number of the last bucket; -1 without outcomes.
     now_ms
         (m,): time of the newest outcome.
     """
 
-    counts: Integers
+    counts: Counts
     head: Integers
     now_ms: Integers
 
@@ -68,6 +71,48 @@ class RingView:
     def buckets(self) -> Integers:
         """Numbers of the buckets, (m, 64)."""
         return self.head[:, None] + np.arange(1 - BUCKETS, 1)
+
+
+class Counted(NamedTuple):
+    """Counts of m models, added up.
+
+    Attributes
+    ----------
+    newest_ages_ms
+        Age of the newest prediction of each bucket, (m, 64).
+    outcomes
+        Errors and hits by bucket, (m, 64, 2).
+    early
+        Outcomes labelled within half a horizon, and the sums of the numbers of their bins of delay and of the
+        squares of these, by bucket and kind: (3, m, 64, 2).
+    shares
+        Share of labels that have arrived by an age, among those that arrive within the horizon, by kind: F_z
+        at the 24 edges of the bins, (m, 2, 24). F_z(horizon) = 1 and F_z(e_k-1) = F_z(e_k)(1 - r_z(k)), where
+        r_z(k) is the share of bin k among the outcomes of bins 1 … k, in the buckets whose predictions are
+        all at least e_k old; 0 if these have no outcomes.
+    """
+
+    newest_ages_ms: Integers
+    outcomes: Integers
+    early: Integers
+    shares: Floats
+
+
+def counted(view: RingView, geometry: Geometry) -> Counted:
+    """Add up the counts of m models."""
+    m = len(view.head)
+    ages_ms = view.now_ms[:, None] - (view.buckets + 1) * geometry.width_ms
+    # A bucket is at least e old up to number (now - e) // width - 1.
+    whole = (view.now_ms[:, None] - geometry.edges_ms[1:]) // geometry.width_ms - 1
+    last = whole - view.buckets[:, :1]
+    outcomes, early = np.empty((m, BUCKETS, KINDS), np.int64), np.empty((3, m, BUCKETS, KINDS), np.int64)
+    in_bin, up_to = (np.zeros((m, KINDS, BINS), np.int64) for _ in range(2))
+    add_up(view.counts, last, geometry.early_bins, outcomes, early, in_bin, up_to)
+    hazard = np.divide(in_bin, up_to, out=np.zeros(in_bin.shape), where=up_to > 0)
+    shares = np.ones((m, KINDS, BINS + 1))
+    for k in reversed(range(BINS)):
+        shares[:, :, k] = shares[:, :, k + 1] * (1.0 - hazard[:, :, k])
+    return Counted(ages_ms, outcomes, early, shares)
 
 
 class LabelRing:
@@ -105,19 +150,31 @@ class LabelRing:
     def view(self, rows: Integers) -> RingView:
         """Counts of some rows in the order of time."""
         buckets = self._buckets[rows]
-        counts = self._counts[rows]
-        head = _heads(buckets, counts)
+        head = self._heads(rows, buckets)
         wanted = head[:, None] + np.arange(1 - BUCKETS, 1)
         slots = wanted & (BUCKETS - 1)
-        models = np.arange(len(rows))[:, None]
-        there = buckets[models, slots] == wanted
-        ordered = np.where(there[:, :, None, None], counts[models, slots], 0).astype(np.int64)
+        ordered = self._counts[rows[:, None], slots]
+        ordered[np.take_along_axis(buckets, slots, axis=1) != wanted] = 0
         last = self._newest_ms[rows, head & (BUCKETS - 1)]
         # If no outcome's event time lies in the head bucket, the present is taken to be the start of that
         # bucket.
-        # just begun.
         now_ms = np.where(last == NONE, head * self.geometry.width_ms, last)
         return RingView(ordered, head, np.where(head == NONE, NONE, now_ms))
+
+    def _heads(self, rows: Integers, buckets: Integers) -> Integers:
+        """Latest bucket of each model whose 64 buckets hold at least a twentieth of its outcomes; (m,).
+
+        It is nearly always the latest of all; only the events' own times can lie in the far future.
+        """
+        head = buckets.max(axis=1)
+        oldest = np.where(buckets == NONE, head[:, None], buckets).min(axis=1)
+        for m in np.flatnonzero(head - oldest >= BUCKETS).tolist():
+            outcomes = self._counts[rows[m]].sum(axis=(1, 2), dtype=np.int64)
+            own = buckets[m]
+            within = (own[None, :] <= own[:, None]) & (own[None, :] > own[:, None] - BUCKETS) & (own != NONE)
+            enough = (within @ outcomes) * _SMALL >= outcomes.sum()
+            head[m] = own[enough & (own != NONE)].max(initial=NONE)
+        return head
 
     def copy_of(self, row: int) -> LabelRing:
         """Copy a row to a new ring of one model, as row 0."""
@@ -160,19 +217,3 @@ class LabelRing:
         flat[cells["cell"]] = cells["count"]
         self._buckets[row] = state.buckets
         self._newest_ms[row] = state.newest_ms
-
-
-def _heads(buckets: Integers, counts: Counts) -> Integers:
-    """Latest bucket of each model whose 64 buckets hold at least a twentieth of its outcomes; (m,).
-
-    It is nearly always the latest of all; only the events' own times can lie in the far future.
-    """
-    head = buckets.max(axis=1)
-    oldest = np.where(buckets == NONE, head[:, None], buckets).min(axis=1)
-    for m in np.flatnonzero(head - oldest >= BUCKETS).tolist():
-        outcomes = counts[m].sum(axis=(1, 2), dtype=np.int64)
-        own = buckets[m]
-        within = (own[None, :] <= own[:, None]) & (own[None, :] > own[:, None] - BUCKETS) & (own != NONE)
-        enough = (within @ outcomes) * _SMALL >= outcomes.sum()
-        head[m] = own[enough & (own != NONE)].max(initial=NONE)
-    return head

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators.registers.late_labels.accuracy import late_accuracy, shares_labelled
+from streamwatch.core.estimators.registers.late_labels.accuracy import estimates_of
 from streamwatch.core.estimators.registers.late_labels.observe import HIT, geometry_of
-from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
+from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, counted
 from tests.core.estimators.registers.late_labels.plain_late import Known, edges_of, plain_late, width_of
 from tests.tiers import by_tier
 
@@ -64,8 +64,8 @@ def test_every_accuracy_equals_the_rules_at_every_prefix(seed) -> None:
         if t % 3:
             continue
         view = ring.view(ROW)
-        late, plain = late_accuracy(view, GEOMETRY), plain_late(outcomes[:t], HORIZON_MS)
-        assert shares_labelled(view, GEOMETRY)[0, HIT] == pytest.approx(plain.shares[True], abs=1e-9)
+        late, plain = estimates_of(ring, ROW).late, plain_late(outcomes[:t], HORIZON_MS)
+        assert counted(view, GEOMETRY).shares[0, HIT] == pytest.approx(plain.shares[True], abs=1e-9)
         for found, expected in ((late.settled, plain.settled), (late.corrected, plain.corrected)):
             assert said(found) == (None if expected is None else pytest.approx(expected, abs=1e-9))
         if plain.corrected is None or plain.naive is None:
@@ -83,11 +83,11 @@ def test_models_are_estimated_side_by_side_as_alone() -> None:
     both = LabelRing(3, GEOMETRY)
     for row, outcomes in zip((2, 0), streams, strict=True):
         observe(both, outcomes, row)
-    found = late_accuracy(both.view(np.array([2, 0, 1])), GEOMETRY)
+    found = estimates_of(both, np.array([2, 0, 1])).late
     for index, outcomes in enumerate(streams):
         alone = LabelRing(1, GEOMETRY)
         observe(alone, outcomes)
-        expected = late_accuracy(alone.view(ROW), GEOMETRY)
+        expected = estimates_of(alone, ROW).late
         assert found.corrected.value[index] == expected.corrected.value[0]
         assert found.settled.lower[index] == expected.settled.lower[0]
     assert np.isnan(found.settled.value[2])
@@ -97,19 +97,19 @@ def test_models_are_estimated_side_by_side_as_alone() -> None:
 def test_nothing_is_said_before_a_horizon_has_passed_or_below_thirty_outcomes() -> None:
     ring = LabelRing(1, GEOMETRY)
     observe(ring, stream(3, 500, HORIZON_MS // 2)[:300])
-    late = late_accuracy(ring.view(ROW), GEOMETRY)
+    late = estimates_of(ring, ROW).late
     assert np.isnan(late.settled.value[0])
     assert np.isnan(late.corrected.value[0])
     few = LabelRing(1, GEOMETRY)
     observe(few, [Known(1_000 * n, 1_000 * n, n % 2 == 0) for n in range(29)])
     observe(few, [Known(HORIZON_MS + 40_000, HORIZON_MS + 40_000, hit=True)])
-    assert np.isnan(late_accuracy(few.view(ROW), GEOMETRY).settled.value[0])
+    assert np.isnan(estimates_of(few, ROW).late.settled.value[0])
 
 
 def test_without_errors_the_hits_are_all_there_is() -> None:
     outcomes = [o for o in stream(4, 900, 3 * HORIZON_MS) if o.hit]
     ring = LabelRing(1, GEOMETRY)
     observe(ring, outcomes)
-    late = late_accuracy(ring.view(ROW), GEOMETRY)
+    late = estimates_of(ring, ROW).late
     assert late.settled.value[0] == late.corrected.value[0] == 1.0
     assert late.bias[0] == 0.0

@@ -12,7 +12,7 @@ from streamwatch.core.estimators.registers.late_labels.accuracy import estimates
 from streamwatch.core.estimators.registers.late_labels.moved import typical_delays
 from streamwatch.core.estimators.registers.late_labels.observe import ERROR, HIT, geometry_of
 from streamwatch.core.estimators.registers.late_labels.register import document_of
-from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
+from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, counted
 from streamwatch.core.specs import DAY_MS
 
 GEOMETRY = geometry_of(60 * DAY_MS)
@@ -80,8 +80,7 @@ def plain(columns: Columns, *, kind: bool) -> tuple[float, float, bool]:
 def test_typical_delays_and_whether_they_moved_are_those_of_lists(later: float) -> None:
     columns = outcomes_of(3, later=later)
     view = ring_of(columns).view(np.zeros(1, np.int64))
-    newest_age = view.now_ms[:, None] - (view.buckets + 1) * GEOMETRY.width_ms
-    found = typical_delays(view.counts, newest_age, GEOMETRY)
+    found = typical_delays(counted(view, GEOMETRY), GEOMETRY)
     for kind, is_hit in ((ERROR, False), (HIT, True)):
         before, after, moved = plain(columns, kind=is_hit)
         assert found.before_ms[0, kind] == pytest.approx(before, rel=1e-9)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.estimators.registers.late_labels.accuracy import late_accuracy
+from streamwatch.core.estimators.registers.late_labels.accuracy import estimates_of
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, RingSnapshot
 from tests.core.estimators.registers.late_labels.plain_late import Known, width_of
 from tests.core.estimators.registers.late_labels.test_accuracy import (
@@ -70,7 +70,7 @@ def test_a_few_times_in_the_far_future_change_nothing_that_is_said() -> None:
     observe(wrong, [*STREAM, Known(far, far, hit=False)])
     assert wrong.view(ROW).head[0] == ring.view(ROW).head[0]
     assert wrong.view(ROW).now_ms[0] == ring.view(ROW).now_ms[0]
-    found, expected = (late_accuracy(r.view(ROW), GEOMETRY) for r in (wrong, ring))
+    found, expected = (estimates_of(r, ROW).late for r in (wrong, ring))
     assert found.corrected.value[0] == pytest.approx(expected.corrected.value[0], abs=0.01)
 
 

@@ -1,0 +1,92 @@
+"""Two replicas on Apache Kafka and a dead-letter topic: each invalid record once, and none lost by kills."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.integration.kafka_broker import KafkaBroker
+from tests.integration.replicas import Replicas, Stream
+from tests.integration.running import value
+from tests.integration.topics import create_topic, every_record, fresh
+from tests.integration.webhook_receiver import receiving
+
+EVERY = 8
+"""An invalid record after so many predictions of each model: ten a second."""
+STEADY_SECONDS = 6.0
+MOST_AGAIN = 30
+"""Invalid records of three seconds: a holder writes them, and the ledger with the next transaction."""
+log = logging.getLogger(__name__)
+
+
+async def written_by(replicas: Replicas) -> list[float]:
+    """Dead letters that each replica which runs has written since its start."""
+    found = [await each.samples() for each in replicas.all]
+    return [value(samples, "dead_letters_written_total") for samples in found if samples is not None]
+
+
+@pytest.mark.timeout(900)
+async def test_the_holder_alone_writes_dead_letters_and_the_next_one_what_is_missing(
+    killable_kafka: KafkaBroker, tmp_path: Path
+) -> None:
+    servers = killable_kafka.bootstrap_servers
+    dead = await create_topic(killable_kafka, fresh("dead"))
+
+    def letters() -> Counter[bytes]:
+        return Counter(letter.value() for letter in every_record(servers, dead))
+
+    async with receiving() as people:
+        more = [f"kafka.dead_letter_topic={dead}"]
+        replicas = await Replicas.on(killable_kafka, tmp_path, people, [servers] * 2, more=more)
+        stream = Stream(servers, replicas.topics, seed=11, invalid_every=EVERY)
+        writing = asyncio.create_task(stream.write())
+        try:
+            for each in replicas.all:
+                each.start()
+            first = await replicas.holder()
+            second = await replicas.standby()
+            await asyncio.sleep(STEADY_SECONDS)
+            steady = await asyncio.to_thread(letters)
+            assert len(steady) >= STEADY_SECONDS * 10 / 2
+            assert set(steady.values()) == {1}
+            samples = await second.samples()
+            assert samples is not None
+            assert value(samples, "dead_letters_written_total") == 0
+
+            first.end(signal.SIGKILL)
+            assert await replicas.holder() is second
+            await asyncio.sleep(STEADY_SECONDS)
+            first.start()
+            await replicas.standby()
+            await asyncio.to_thread(second.end, signal.SIGTERM)
+            await replicas.holder(other_than=second)
+            second.start()
+            await replicas.standby()
+            stream.stop()
+            await writing
+            await replicas.at_rest(stream.records)
+            found = await asyncio.to_thread(letters)
+            again = sum(found.values()) - len(found)
+            log.warning(
+                "%d dead letters, of which %d were written again by the next holder", len(found), again
+            )
+            assert set(found) == set(stream.invalid)
+            assert again <= MOST_AGAIN
+            assert 0 in await written_by(replicas)
+
+            for each in replicas.all:
+                each.end(signal.SIGKILL)
+            for each in replicas.all:
+                each.start()
+            await replicas.holder()
+            await replicas.standby()
+            assert await written_by(replicas) == [0, 0]
+            assert await asyncio.to_thread(letters) == found
+        finally:
+            writing.cancel()
+            replicas.close()
