@@ -112,10 +112,17 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
                 f"alerts.receivers[{index}].events: comparisons needs monitors.comparisons, which says which "
                 "models are compared"
             )
-        if "digest" in receiver.events and not settings.monitors.cohort_verdicts:
+        if "digest" not in receiver.events:
+            continue
+        if not settings.monitors.cohort_verdicts:
             raise SettingsError(
                 f"alerts.receivers[{index}].events: digest needs monitors.cohort_verdicts, whose evidence "
                 "decides which models are listed"
+            )
+        if settings.join.order == "prediction_time":
+            raise SettingsError(
+                f"alerts.receivers[{index}].events: digest needs join.order: resolution, as models are not "
+                "judged by cohorts in the order of predictions"
             )
     otherwise = AlarmRule("*", "*", alerts.severity, alerts.cooldown, alerts.min_outcomes)
     detectors = [*(detector.name for detector in settings.monitors.detectors), VERDICT]

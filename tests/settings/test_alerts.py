@@ -259,6 +259,18 @@ def test_digests_are_made_where_a_receiver_wants_them() -> None:
     assert alarms_spec(read("{digest: {every: 12h}}")).fleet_digest is None
 
 
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ("monitors: {cohort_verdicts: false}", r"digest needs monitors\.cohort_verdicts"),
+        ("join: {order: prediction_time}", r"digest needs join\.order: resolution"),
+    ],
+)
+def test_digests_need_verdicts_by_cohorts(others: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=rf"alerts\.receivers\[0\]\.events: {said}"):
+        alarms_spec(read(f"{{receivers: [{{{HOOK}, events: digest}}]}}\n{others}"))
+
+
 def test_a_file_of_authorities_that_holds_none_is_a_fault(folder: Path) -> None:
     (folder / "ca.pem").write_text("not PEM")
     said = complaint("{receivers: [{name: a, type: slack, url: 'https://a', ca_file: ca.pem}]}")

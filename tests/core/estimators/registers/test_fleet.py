@@ -58,7 +58,7 @@ def test_a_worse_model_gathers_evidence_that_no_claim_resets_and_a_better_one_do
 
 def watched() -> EstimatorSet:
     """Estimators of a model that is nearly always wrong, one that is right, and one that has hardly begun."""
-    spec = replace(TINY, max_models=4, registers=(CohortsSpec(16_000, by_prediction=True),))
+    spec = replace(TINY, max_models=4, registers=(CohortsSpec(16_000, outcomes=1_000),))
     estimators = EstimatorSet(spec)
     errors = {"bad": lambda i: i % 10 > 0, "good": lambda _: False, "new": lambda _: False}
     estimators.fold(
@@ -67,13 +67,14 @@ def watched() -> EstimatorSet:
                 model,
                 "ab"[i % 2],
                 "ab"[(i + errs(i)) % 2],
-                i,
-                0,
+                i * 40,
+                1_000,
                 label_at_prediction="a",
                 made=i,
                 resolved_ms=i * 40,
+                waited_ms=1_000,
             )
-            for i in range(4_000)
+            for i in range(6_000)
             for model, errs in errors.items()
             if model != "new" or i < 100
         ]
