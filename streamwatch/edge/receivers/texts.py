@@ -357,7 +357,7 @@ def fleet_title(fleet: ToldFleet) -> str:
 
 
 def fleet_sentences(fleet: ToldFleet) -> str:
-    """What the list promises, what was added and has left, what is listed: a cut text keeps the promise."""
+    """List of worse models in sentences: its promise, which a cut text keeps, then changes, then pairs."""
     promise = (
         f"List of {iso_minutes(fleet.at_ms)}, of {fleet.pairs:,} pairs of a model and an opponent; the share "
         f"is {fleet.share:.0%}: {RULE}. A model that has recovered may be listed.\n"
