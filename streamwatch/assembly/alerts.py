@@ -17,7 +17,7 @@ from streamwatch.core.alerting.model_labels import ModelLabels, ModelRule, Topic
 from streamwatch.core.alerting.notification import IncidentAlarm, Notification, ToldHint, identify
 from streamwatch.core.alerting.outbox import Delivered, Receiver
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
-from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT, AlarmRule, AlarmsSpec
+from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT, AlarmRule, AlarmsSpec, FleetDigestSpec
 from streamwatch.core.events import VERDICT, Alarm
 from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.predictions.kind import ActiveHint
@@ -59,6 +59,7 @@ def _receiver(section: ReceiverSection, index: int, external_url: str) -> HttpRe
         alarms="alarms" in section.events,
         retraining="retraining" in section.events,
         comparisons="comparisons" in section.events,
+        digest="digest" in section.events,
         ca_file=_authorities(section, path),
     )
     try:
@@ -101,7 +102,8 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
     Raises
     ------
     SettingsError
-        A rule is about no configured detector, or a receiver waits for comparisons where there are none.
+        A rule is about no configured detector, or a receiver waits for comparisons or digests where there
+        are none.
     """
     alerts = settings.alerts
     for index, receiver in enumerate(alerts.receivers):
@@ -109,6 +111,18 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
             raise SettingsError(
                 f"alerts.receivers[{index}].events: comparisons needs monitors.comparisons, which says which "
                 "models are compared"
+            )
+        if "digest" not in receiver.events:
+            continue
+        if not settings.monitors.cohort_verdicts:
+            raise SettingsError(
+                f"alerts.receivers[{index}].events: digest needs monitors.cohort_verdicts, whose evidence "
+                "decides which models are listed"
+            )
+        if settings.join.order == "prediction_time":
+            raise SettingsError(
+                f"alerts.receivers[{index}].events: digest needs join.order: resolution, as models are not "
+                "judged by cohorts in the order of predictions"
             )
     otherwise = AlarmRule("*", "*", alerts.severity, alerts.cooldown, alerts.min_outcomes)
     detectors = [*(detector.name for detector in settings.monitors.detectors), VERDICT]
@@ -142,6 +156,9 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
         digest_size=alerts.digest_size,
         incident_outcomes=alerts.incident_outcomes,
         retraining_after_ms=alerts.retraining_after,
+        fleet_digest=FleetDigestSpec(alerts.digest.every, alerts.digest_size, alerts.digest.send_empty)
+        if any("digest" in receiver.events for receiver in alerts.receivers)
+        else None,
         model_severities=tuple(
             (rule.model, rule.severity) for rule in settings.models.rules if rule.severity is not None
         ),

@@ -15,6 +15,7 @@ from streamwatch.assembly.sources import build_results_source
 from streamwatch.core.alerting.outbox import check_entries
 from streamwatch.core.buckets.contract import BucketsSpec
 from streamwatch.core.estimators.warming import warm_up
+from streamwatch.core.join.caveats import models_without_verdicts
 from streamwatch.core.join.models import joined_folds
 from streamwatch.core.pipeline.checkpoint import PIPELINE, RestoreReport
 from streamwatch.core.ports import Sink
@@ -140,6 +141,9 @@ def results_opening(
             lambda: processor.view.monitors.facts,
             _now_ms,
             saved.outbox,
+            list_worse=lambda share: processor.view.monitors.facts.worse(
+                share, models_without_verdicts(processor.view.mismatches())
+            ),
             pacing=pacing,
             fleet=watched_fleet(settings, lambda: joined_folds(processor.view.totals.models)),
         )

@@ -28,6 +28,7 @@ from streamwatch.assembly.topics import formats_by_topic
 from streamwatch.core.alerting.outbox import check_entries
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import WarmUpResult, warm_up
+from streamwatch.core.join.caveats import models_without_verdicts
 from streamwatch.core.join.cold.overflow import Overflow
 from streamwatch.core.join.models import joined_folds
 from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
@@ -235,6 +236,10 @@ def state_opening(  # noqa: PLR0913  # parts that tests bring of their own
             saved.outbox,
             hints,
             comparisons=compared.verdicts if compared and notifies_of_comparisons(settings) else None,
+            list_worse=lambda share: monitors.facts.worse(
+                share,
+                models_without_verdicts(pipeline.mismatches(), pipeline.predictions.unrepresentative()),
+            ),
             pacing=pacing,
             fleet=watched_fleet(settings, lambda: joined_folds(pipeline.join.holdings().models)),
             anew=(lambda: (build_alarm_book(settings, name), build_pacing(settings, name)))

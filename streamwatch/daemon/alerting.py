@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from streamwatch.core.alerting.book import AlarmBook, WatchedModels
 from streamwatch.core.alerting.comparisons import JudgedPair
+from streamwatch.core.alerting.fleet_digest import ListWorse
 from streamwatch.core.alerting.model_labels import ModelLabels, TopicsOfRun
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
@@ -86,6 +87,8 @@ class Alerting:
         Returns the active early hints by model; None if receivers are not notified of hints.
     comparisons
         Returns the verdicts on all challengers; None if receivers are not notified of them.
+    list_worse
+        Lists the models that are worse; needed where the book makes digests of them.
     pacing
         Decides when a notification is issued to which receiver; None: each at once.
     fleet
@@ -105,6 +108,7 @@ class Alerting:
         hints: Callable[[], Mapping[str, ActiveHint]] | None = None,
         *,
         comparisons: Callable[[], Sequence[JudgedPair]] | None = None,
+        list_worse: ListWorse | None = None,
         pacing: Pacing | None = None,
         fleet: WatchedFleet | None = None,
         anew: Callable[[], tuple[AlarmBook, Pacing]] | None = None,
@@ -116,6 +120,7 @@ class Alerting:
         self._owed = owed
         self._hints = hints
         self._comparisons = comparisons
+        self._list_worse = list_worse
         self._pacing = pacing or Pacing(PacingSpec(), (), "")
         self._anew = anew
         self._is_silent = anew is not None
@@ -215,7 +220,14 @@ class Alerting:
             notifications += book.retire(model, now_ms)
         hints = None if self._hints is None else self._hints()
         compared = None if self._comparisons is None else self._comparisons()
-        notifications += book.review(models, now_ms, behind=behind, hints=hints, comparisons=compared)
+        notifications += book.review(
+            models,
+            now_ms,
+            behind=behind,
+            hints=hints,
+            comparisons=compared,
+            list_worse=self._list_worse,
+        )
         issued, issued_to = self._issue([self.fleet.labels.stamped(each) for each in notifications], now_ms)
         records = {each.id: self._deliveries.record(each, issued_to[each.id]) for each in issued}
         outbox = {
@@ -248,8 +260,9 @@ class Alerting:
             issued[notification.id] = notification
             receivers = issued_to[notification.id] = []
             for receiver in self._deliveries.wanted(notification):
-                # One who retrains models is told of each of them.
-                if pacing.paces(receiver) and notification.kind != "retraining":
+                # One who retrains models is told of each of them; a list of worse ones is a digest by itself.
+                paced = notification.kind != "retraining" and notification.fleet is None
+                if paced and pacing.paces(receiver):
                     pacing.take(receiver, notification, now_ms)
                 else:
                     receivers.append(receiver)

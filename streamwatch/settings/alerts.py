@@ -19,7 +19,7 @@ from pydantic import (
 from streamwatch.core.alerting.notification import SEVERITIES, Severity
 from streamwatch.edge.receivers import KINDS, OwnKey, ReceiverKind
 from streamwatch.settings.sections import Count, ReadableFile, Section, split
-from streamwatch.settings.values import Bounded, Duration
+from streamwatch.settings.values import Bounded, Duration, Lasting
 
 TYPES = tuple(KINDS)
 
@@ -42,7 +42,7 @@ def one_of(*choices: str) -> BeforeValidator:
     return BeforeValidator(check, json_schema_input_type=str)
 
 
-Event: TypeAlias = Literal["alarms", "retraining", "comparisons"]
+Event: TypeAlias = Literal["alarms", "retraining", "comparisons", "digest"]
 EVENTS: tuple[Event, ...] = get_args(Event)
 
 Secret = Annotated[SecretStr, BeforeValidator(hidden, json_schema_input_type=str)]
@@ -108,7 +108,8 @@ class ReceiverSection(_OWN):
         Field(min_length=1),
     ] = ("alarms",)
     """What to send, one or several of: alarms; retraining (a model has been worse for `retraining_after`);
-    comparisons (a challenger is better or worse than its champion, see `monitors.comparisons`)."""
+    comparisons (a challenger is better or worse than its champion, see `monitors.comparisons`); digest (the
+    list of models that are worse by the fleet's rule, see `digest`)."""
     timeout: Wait = 10_000
     """Maximum duration of an attempt to deliver."""
     ca_file: ReadableFile | None = None
@@ -135,6 +136,17 @@ class ReceiverSection(_OWN):
             if in_files is not None and not getattr(self, key.name) and not getattr(self, in_files):
                 advice = f"; {key.advice}" if key.advice else ""
                 raise ValueError(f"type {self.type} needs {key.name} or {in_files}{advice}")
+        return self
+
+    @model_validator(mode="after")
+    def _reads_digests(self) -> ReceiverSection:
+        if "digest" in self.events:
+            if not KINDS[self.type].reads_digests:
+                raise ValueError(
+                    f"type {self.type} is sent what begins and ends, digest goes to webhook or slack"
+                )
+            if self.severities is not None and "info" not in self.severities:
+                raise ValueError("events: [digest] needs the severity info, which severities leaves out")
         return self
 
     def read_url(self) -> str | None:
@@ -197,6 +209,15 @@ class RuleSection(Section):
     """Number of outcomes that a model needs before its alarms are announced."""
 
 
+class DigestSection(Section):
+    """Digests of the models that are worse by the fleet's rule, for receivers with `events: [digest]`."""
+
+    every: Annotated[Duration, Lasting("1h", "31d")] = 86_400_000
+    """Time between two digests. They are at its multiples since 1970 in UTC: 1d is at midnight."""
+    send_empty: bool = False
+    """Send a digest, too, if no model is listed and none has left since the digest before."""
+
+
 class AlertsSection(Section):
     """Receivers and rules of alarms. `streamwatch alerts test` sends a test notification to the receivers."""
 
@@ -228,7 +249,10 @@ class AlertsSection(Section):
     digest_interval: Wait = 600_000
     """Minimum time between digests while catching up."""
     digest_size: Count = 20
-    """Maximum number of alarms listed in a digest."""
+    """Maximum number of alarms, or of pairs of a worse model and an opponent, listed in a digest."""
+    digest: DigestSection = DigestSection()
+    """Digests of the models that are worse, for receivers with `events: [digest]`. They have
+    nothing to do with `digest_interval`."""
     group_wait: Duration = 10_000
     """Time for which a notification waits for those of other models. Does not apply to Alertmanager, which
     groups by itself."""

@@ -390,6 +390,8 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
             "stale_after",
             "digest_interval",
             "digest_size",
+            "digest.every",
+            "digest.send_empty",
             "group_wait",
             "max_per_minute",
             "retraining_after",

@@ -17,7 +17,7 @@ from statistics import fmean
 import numpy as np
 
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
-from streamwatch.core.estimators.registers.cohorts.fleet import Listed, worse_pairs
+from streamwatch.core.estimators.registers.fleet import Listed, worse_pairs
 from streamwatch.core.specs import DAY_MS
 from tests.core.estimators.registers.cohorts.observed import batch_of, merged, part, register_of
 from tests.core.estimators.registers.cohorts.streams import in_order_of_labels

@@ -11,7 +11,7 @@ import pytest
 
 from streamwatch.assembly.alerts import alarms_spec, build_alarm_book, build_deliveries, build_receivers
 from streamwatch.core.alerting.notification import SEVERITIES
-from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
+from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec, FleetDigestSpec
 from streamwatch.daemon.deliveries import DeliverySpec
 from streamwatch.edge.receivers import KINDS
 from streamwatch.edge.receivers.webhook import key_of
@@ -243,6 +243,32 @@ def test_a_receiver_of_comparisons_needs_some_and_rules_may_then_be_about_them()
     compared = read(f"{COMPARED}\nmonitors: {{comparisons: [{{champion: a, challengers: [b]}}]}}")
     assert alarms_spec(compared).rule("b", "comparison").severity == "info"
     assert [receiver.wants(firing()) for receiver in build_receivers(compared)] == [False]
+
+
+def test_digests_are_made_where_a_receiver_wants_them() -> None:
+    wanted = alarms_spec(
+        read(
+            f"{{receivers: [{{{HOOK}, events: [alarms, digest]}}], digest_size: 7, "
+            "digest: {every: 12h, send_empty: true}}"
+        )
+    )
+    assert wanted.fleet_digest == FleetDigestSpec(43_200_000, 7, send_empty=True)
+    daily = read(f"{{receivers: [{{{HOOK}, events: digest}}]}}")
+    assert alarms_spec(daily).fleet_digest == FleetDigestSpec()
+    assert [receiver.wants(firing()) for receiver in build_receivers(daily)] == [False]
+    assert alarms_spec(read("{digest: {every: 12h}}")).fleet_digest is None
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ("monitors: {cohort_verdicts: false}", r"digest needs monitors\.cohort_verdicts"),
+        ("join: {order: prediction_time}", r"digest needs join\.order: resolution"),
+    ],
+)
+def test_digests_need_verdicts_by_cohorts(others: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=rf"alerts\.receivers\[0\]\.events: {said}"):
+        alarms_spec(read(f"{{receivers: [{{{HOOK}, events: digest}}]}}\n{others}"))
 
 
 def test_a_file_of_authorities_that_holds_none_is_a_fault(folder: Path) -> None:

@@ -84,8 +84,22 @@ def test_receivers_but_alertmanager_are_paced() -> None:
         ),
         (
             "receivers: [{name: ci, type: slack, url: 'http://127.0.0.1:9/', events: [births]}]",
-            "expected one of alarms, retraining, comparisons, got 'births'",
+            "expected one of alarms, retraining, comparisons, digest, got 'births'",
         ),
+        (
+            "receivers: [{name: a, type: alertmanager, url: 'http://h', events: [alarms, digest]}]",
+            "alerts.receivers[0] in streamwatch.yaml: type alertmanager is sent what begins and ends, digest",
+        ),
+        (
+            "receivers: [{name: p, type: pagerduty, routing_key: k, events: digest}]",
+            "alerts.receivers[0] in streamwatch.yaml: type pagerduty is sent what begins and ends",
+        ),
+        (
+            "receivers: [{name: s, type: slack, url: 'http://h', events: digest, severities: critical}]",
+            "alerts.receivers[0] in streamwatch.yaml: events: [digest] needs the severity info, which",
+        ),
+        ("digest: {every: 10m}", "alerts.digest.every in streamwatch.yaml: must be 1h to 31d, got 10m"),
+        ("digest: {every: 32d}", "alerts.digest.every in streamwatch.yaml: must be 1h to 31d, got 32d"),
     ],
 )
 def test_events_of_receivers_that_cannot_be_are_refused(alerts: str, said: str) -> None:

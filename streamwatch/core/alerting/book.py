@@ -24,6 +24,7 @@ import msgspec
 
 from streamwatch.core.alerting.alternation import WINDOW_MS, Sides
 from streamwatch.core.alerting.comparisons import JudgedPair, KeptComparison, OpenComparisons
+from streamwatch.core.alerting.fleet_digest import FleetDigest, KeptFleet, ListWorse
 from streamwatch.core.alerting.hints import KeptHint, OpenHints
 from streamwatch.core.alerting.incidents import Beginning, Count, Incident, Incidents, is_back, level_before
 from streamwatch.core.alerting.notification import (
@@ -65,6 +66,7 @@ class _State(msgspec.Struct, frozen=True):
     comparisons: list[KeptComparison] = []
     comparisons_wait: bool = False
     comparisons_silenced: int = 0
+    fleet: KeptFleet = KeptFleet()
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -138,6 +140,7 @@ class AlarmBook:
         self._digest = BacklogDigest(spec.digest_size)
         self._hints = OpenHints(spec, identity)
         self._comparisons = OpenComparisons(spec, identity)
+        self._fleet = FleetDigest(spec.fleet_digest, identity)
 
     def announce(
         self, alarms: Sequence[Alarm], now_ms: int, models: WatchedModels, *, behind: bool
@@ -207,8 +210,9 @@ class AlarmBook:
         behind: bool,
         hints: Mapping[str, ActiveHint] | None = None,
         comparisons: Sequence[JudgedPair] | None = None,
+        list_worse: ListWorse | None = None,
     ) -> list[Notification]:
-        """Resolve alarms that have ended, and close the digest if it is due; once before each commit.
+        """Resolve alarms that have ended, and close digests that are due; once before each commit.
 
         Parameters
         ----------
@@ -222,6 +226,8 @@ class AlarmBook:
             Early hints that are active, by model; None if hints are not reported, which ends open ones.
         comparisons
             Verdicts on all challengers; None if they are not reported, which ends open ones.
+        list_worse
+            Lists the models that are worse; needed where digests of them are wanted.
         """
         open_alarms = list(self._incidents.parts())
         found = models.levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}
@@ -250,7 +256,8 @@ class AlarmBook:
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
             notifications.append(self._digest.leave(self._identity, now_ms))
         notifications += self._hints.review(hints, now_ms, self._suppressed, behind=behind)
-        return notifications + self._comparisons.review(comparisons, now_ms, self._suppressed, behind=behind)
+        notifications += self._comparisons.review(comparisons, now_ms, self._suppressed, behind=behind)
+        return notifications + self._fleet.review(list_worse, now_ms, behind=behind)
 
     def _retrains(self, part: IncidentAlarm, now_ms: int) -> bool:
         """Tell whether a model has been worse for so long that its retraining is to be announced."""
@@ -324,6 +331,8 @@ class AlarmBook:
         """Tell whether `review` has something to do because of the time, so that a commit is needed."""
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
             return True
+        if self._fleet.due(now_ms, behind=behind):
+            return True
         ending = any(
             now_ms - part.touched_ms
             >= (self._timeout_ms(part) if part.alarm.judgement is None else WINDOW_MS)
@@ -372,6 +381,7 @@ class AlarmBook:
                 comparisons=self._comparisons.state(),
                 comparisons_wait=self._comparisons.waiting,
                 comparisons_silenced=self._comparisons.silenced,
+                fleet=self._fleet.state(),
             )
         )
 
@@ -392,6 +402,7 @@ class AlarmBook:
         self._comparisons.restore(
             read.comparisons, waiting=read.comparisons_wait, silenced=read.comparisons_silenced
         )
+        self._fleet.restore(read.fleet)
 
     def families(self) -> list[Family]:
         """Open alarms by model, and what was not announced."""

@@ -1,4 +1,8 @@
-"""Notifications: an incident, a hint or a verdict on a challenger began, has news or ended; or a digest."""
+"""Notifications: an incident, a hint or a verdict on a challenger began, has news or ended; or a digest.
+
+A digest is of alarms found in a backlog (`digest`), of notifications that were too many (`gathered`), or of
+the models that are worse (`fleet`).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import msgspec
 
 from streamwatch.core.alerting.alternation import Alternation
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
+from streamwatch.core.estimators.registers.fleet import WorsePair
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm, Confirmation, Name
 from streamwatch.core.predictions.kind import ActiveHint
@@ -140,6 +145,38 @@ class ToldComparison(msgspec.Struct, frozen=True):
     """Reason for its end."""
 
 
+class RivalPair(msgspec.Struct, frozen=True, order=True):
+    """A model and an opponent that it is compared with."""
+
+    model: Name
+    opponent: Name
+
+
+class ToldFleet(msgspec.Struct, frozen=True):
+    """List of the models that are worse by the fleet's rule (`registers.fleet`), at a time of the grid."""
+
+    at_ms: int
+    """That time, by the host's clock."""
+    before_ms: int | None
+    """Time of the list before; None for the first."""
+    share: float
+    """Largest expected share of pairs listed falsely, in this list taken alone."""
+    pairs: int
+    """Pairs of a model and an opponent that are judged, listed or not."""
+    models: int
+    """Models that are listed."""
+    number: int
+    """Pairs that are listed."""
+    listed: tuple[WorsePair, ...]
+    """The first of them, the largest e-value first, as many as a digest lists; so are the others below."""
+    number_added: int
+    added: tuple[RivalPair, ...]
+    """Listed now, and not in the list before."""
+    number_left: int
+    left: tuple[RivalPair, ...]
+    """Listed before, and not now."""
+
+
 class Gathered(msgspec.Struct, frozen=True):
     """Notifications of several models that were too many to be sent to a receiver one by one."""
 
@@ -186,6 +223,8 @@ class Notification(msgspec.Struct, frozen=True):
     else."""
     gathered: Gathered | None = None
     """Notifications that it stands for, and then it is a digest of them; else None."""
+    fleet: ToldFleet | None = None
+    """List of the models that are worse that it brings, and then it is a digest; else None."""
     labels: Mapping[Name, Name] = {}
     """Labels that settings give to the model."""
     runbook_url: Name | None = None
@@ -219,7 +258,12 @@ class Notification(msgspec.Struct, frozen=True):
 
     @property
     def started_at_ms(self) -> int:
-        """Event time at which the earliest part, a hint, or the first alarm of a digest, began."""
+        """Event time at which the earliest part, a hint, or the first alarm of a digest, began.
+
+        Of a list of worse models, the time that it was made for.
+        """
+        if self.fleet is not None:
+            return self.fleet.at_ms
         if self.hint is not None:
             return self.hint.as_told.given_ms
         if self.comparison is not None:
@@ -237,7 +281,7 @@ class Notification(msgspec.Struct, frozen=True):
             return self.hint.ended_at_ms
         if self.comparison is not None:
             return self.comparison.ended_at_ms
-        if self.digest is not None or self.gathered is not None:
+        if self.digest is not None or self.gathered is not None or self.fleet is not None:
             return self.issued_ms
         ended = [part.ended_at_ms for part in self.parts if part.ended_at_ms is not None]
         return max(ended) if len(ended) == len(self.parts) else None

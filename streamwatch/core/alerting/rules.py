@@ -50,6 +50,18 @@ class AlarmRule:
 
 
 @dataclass(frozen=True, slots=True)
+class FleetDigestSpec:
+    """Digests of the models that are worse by the fleet's rule."""
+
+    every_ms: int = DAY_MS
+    """Host time between two; they are at its multiples since 1970."""
+    size: int = 20
+    """Pairs listed, added and left that are named; all are counted."""
+    send_empty: bool = False
+    """Whether a digest is sent if nothing is listed and nothing has left."""
+
+
+@dataclass(frozen=True, slots=True)
 class AlarmsSpec:
     """The life of an alarm. Durations in milliseconds."""
 
@@ -70,6 +82,8 @@ class AlarmsSpec:
     retraining_after_ms: int | None = None
     """Host time since a verdict that a model is worse, after which its retraining is said to be due; None:
     never."""
+    fleet_digest: FleetDigestSpec | None = None
+    """Digests of the models that are worse; None: nobody wants them."""
     model_severities: tuple[tuple[str, Severity], ...] = ()
     """Patterns of models, and the severity of their alarms where no rule chooses one; the first that matches
     holds."""

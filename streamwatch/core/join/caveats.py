@@ -383,11 +383,16 @@ def families_without_verdicts(
     return kept
 
 
+def models_without_verdicts(found: Sequence[Mismatch], unrepresentative: Collection[str] = ()) -> set[str]:
+    """Models on which verdicts are withheld."""
+    return {each.model for each in found if each.disjoint is not None} | set(unrepresentative)
+
+
 def alarms_without_verdicts(
     alarms: Sequence[Alarm], found: Sequence[Mismatch], unrepresentative: Collection[str] = ()
 ) -> list[Alarm]:
     """Withhold changes of verdicts on such models; their detectors' alarms stay."""
-    withheld = {each.model for each in found if each.disjoint is not None} | set(unrepresentative)
+    withheld = models_without_verdicts(found, unrepresentative)
     return [each for each in alarms if each.detector != VERDICT or model_of(each.model) not in withheld]
 
 

@@ -244,4 +244,5 @@ KIND = ReceiverKind(
     ),
     configure,
     groups=True,
+    reads_digests=False,
 )

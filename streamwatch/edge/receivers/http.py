@@ -125,6 +125,8 @@ class HttpReceiver:
         spec = self._spec
         if notification.comparison is not None:
             wanted = spec.comparisons
+        elif notification.fleet is not None:
+            wanted = spec.digest
         else:
             wanted = spec.retraining if notification.kind == "retraining" else spec.alarms
         if not wanted and notification.gathered is None:

@@ -51,6 +51,8 @@ class EndpointSpec:
     """Whether it is told of models to be retrained."""
     comparisons: bool = False
     """Whether it is told of verdicts on challengers."""
+    digest: bool = False
+    """Whether it is sent digests of the models that are worse."""
     repeat_interval_seconds: float | None = None
     """Seconds between repetitions of open incidents; None: never."""
     ca_file: str | None = None
@@ -108,3 +110,5 @@ class ReceiverKind(NamedTuple):
     """Where the section names no URL; empty where it has to."""
     groups: bool = False
     """Whether the receiver groups notifications by itself, so that each is sent to it at once."""
+    reads_digests: bool = True
+    """Whether the receiver can be sent what is about no incident, to be read: a digest of worse models."""

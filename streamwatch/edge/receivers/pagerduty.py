@@ -103,5 +103,9 @@ def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:
 
 
 KIND = ReceiverKind(
-    "pagerduty", (OwnKey("routing_key", "secret", "integration key of the service."),), configure, URL
+    "pagerduty",
+    (OwnKey("routing_key", "secret", "integration key of the service."),),
+    configure,
+    URL,
+    reads_digests=False,
 )

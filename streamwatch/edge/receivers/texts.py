@@ -11,11 +11,14 @@ from streamwatch.core.alerting.notification import (
     Gathered,
     IncidentAlarm,
     Notification,
+    RivalPair,
     ToldComparison,
+    ToldFleet,
     ToldHint,
 )
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.false_alarms import said
+from streamwatch.core.estimators.registers.fleet import RIVALS, RULE, WorsePair
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.predictions.early_hints.view import OTHERS
@@ -234,12 +237,16 @@ def judged(judgement: Judgement) -> str:
 
 def between(judgement: Judgement) -> str:
     """Say the interval of *since* of a verdict by cohorts; empty where it has none."""
-    if judgement.latest_ms is None:
+    return _interval(judgement.earliest_ms, judgement.latest_ms)
+
+
+def _interval(earliest_ms: int | None, latest_ms: int | None) -> str:
+    if latest_ms is None:
         return ""
-    latest = iso_minutes(judgement.latest_ms)
-    if judgement.earliest_ms is None:
+    latest = iso_minutes(latest_ms)
+    if earliest_ms is None:
         return f"{latest} at the latest"
-    return f"between {iso_minutes(judgement.earliest_ms)} and {latest}"
+    return f"between {iso_minutes(earliest_ms)} and {latest}"
 
 
 def _opponent(judgement: Judgement) -> str:
@@ -281,13 +288,9 @@ def _alternates(alternation: Alternation, judgement: Judgement) -> str:
 
 def title(notification: Notification) -> str:
     """One line, for a phone: how the model does now, and who says so."""
-    digest = notification.digest
     test = "Test: " if notification.test else ""
-    if digest is not None:
-        n = digest.alarms
-        return f"{test}{n} older drift alarm{'s' if n != 1 else ''} found while catching up"
-    if notification.gathered is not None:
-        return f"{test}{gathered_title(notification.gathered)}"
+    if notification.kind == "digest":
+        return f"{test}{_digest_title(notification)}"
     if notification.hint is not None:
         return f"{test}{hint_title(notification.hint)}"
     if notification.comparison is not None:
@@ -298,6 +301,15 @@ def title(notification: Notification) -> str:
         return f"{test}Retraining of {notification.model} is due: {_state(notification)} since {since}"
     update = "Update: " if notification.kind == "updated" else ""
     return f"{test}{update}{_state(notification)}"
+
+
+def _digest_title(notification: Notification) -> str:
+    if notification.gathered is not None:
+        return gathered_title(notification.gathered)
+    if notification.fleet is not None:
+        return fleet_title(notification.fleet)
+    n = 0 if notification.digest is None else notification.digest.alarms
+    return f"{n} older drift alarm{'s' if n != 1 else ''} found while catching up"
 
 
 def gathered_title(gathered: Gathered) -> str:
@@ -336,6 +348,49 @@ def gathered_sentences(gathered: Gathered) -> str:
     return f"{lines}{beyond}\n"
 
 
+def fleet_title(fleet: ToldFleet) -> str:
+    """One line for a list of worse models: how many, and how many pairs were added or have left."""
+    counts = ((fleet.number_added * (fleet.before_ms is not None), "added"), (fleet.number_left, "left"))
+    changes = ", ".join(f"{number} {words}" for number, words in counts if number)
+    models = f"{fleet.models or 'no'} model{'s' if fleet.models != 1 else ''}"
+    return f"Worse by the fleet's rule: {models}{f' ({changes})' * bool(changes)}"
+
+
+def fleet_sentences(fleet: ToldFleet) -> str:
+    """List of worse models in sentences: its promise, which a cut text keeps, then changes, then pairs."""
+    promise = (
+        f"List of {iso_minutes(fleet.at_ms)}, of {fleet.pairs:,} pairs of a model and an opponent; the share "
+        f"is {fleet.share:.0%}: {RULE}. A model that has recovered may be listed.\n"
+    )
+    lines = [promise]
+    if fleet.before_ms is not None:
+        before = iso_minutes(fleet.before_ms)
+        for words, number, pairs in (
+            (f"Added since the list of {before}", fleet.number_added, fleet.added),
+            (f"Listed at {before} and no longer", fleet.number_left, fleet.left),
+        ):
+            beyond = f" and {number - len(pairs):,} more" * (number > len(pairs))
+            lines += [f"{words}: {'; '.join(map(_pair, pairs))}{beyond}.\n"] * bool(number)
+    lines += [f"• {_pair(pair)}{_held(pair)}\n" for pair in fleet.listed]
+    if (more := fleet.number - len(fleet.listed)) > 0:
+        lines.append(f"and {more:,} more; the page and the API have all.\n")
+    return "".join(lines)
+
+
+def _pair(pair: WorsePair | RivalPair) -> str:
+    return f"{pair.model}, worse than {RIVALS[pair.opponent]}"
+
+
+def _held(pair: WorsePair) -> str:
+    """Since when a listed pair's verdict is worse; of another verdict, which."""
+    if pair.verdict != "worse":
+        return f", verdict now: {'better' if pair.verdict == 'better' else 'no clear difference'}"
+    if pair.since_ms is None:
+        return ""
+    interval = _interval(pair.earliest_ms, pair.latest_ms)
+    return f" since {iso_minutes(pair.since_ms)}{f' ({interval})' * bool(interval)}"
+
+
 def description(notification: Notification, external_url: str = "") -> str:
     """A few sentences: what was found, when, and what that rests on; news first, what to look at last."""
     look = look_first(notification, external_url)
@@ -362,6 +417,8 @@ def look_first(notification: Notification, external_url: str = "") -> str:
         what = "the models with most alarms, which the page lists first"
     elif notification.gathered is not None:
         what = "what these models have in common: a topic, a source of labels, a release"
+    elif notification.fleet is not None:
+        what = "the models that were added, and what the new ones have in common"
     elif (shift := notification.shift) is not None and shift.looks_like == "classes":
         what = "the share of each class"
     elif any(_misleads(part) for part in notification.parts):
@@ -375,16 +432,24 @@ def look_first(notification: Notification, external_url: str = "") -> str:
     return f"Look first at {what}: {page}" if page else f"Look first at {what}, on {where}."
 
 
-def _found(notification: Notification) -> str:
-    digest = notification.digest
-    if digest is not None:
-        most = ", ".join(f"{t.model} {t.detector} {t.alarms}×" for t in digest.tallies)
-        return (
-            f"{digest.alarms} alarms of {digest.series} model and detector pairs, "
-            f"{iso(digest.first_at_ms)} to {iso(digest.last_at_ms)}: {most}."
-        )
+def _digest_found(notification: Notification) -> str:
     if notification.gathered is not None:
         return gathered_sentences(notification.gathered)
+    if notification.fleet is not None:
+        return fleet_sentences(notification.fleet)
+    digest = notification.digest
+    if digest is None:
+        return ""
+    most = ", ".join(f"{t.model} {t.detector} {t.alarms}×" for t in digest.tallies)
+    return (
+        f"{digest.alarms} alarms of {digest.series} model and detector pairs, "
+        f"{iso(digest.first_at_ms)} to {iso(digest.last_at_ms)}: {most}."
+    )
+
+
+def _found(notification: Notification) -> str:
+    if notification.kind == "digest":
+        return _digest_found(notification)
     if notification.hint is not None:
         return hint_sentences(notification.hint)
     if notification.comparison is not None:

@@ -21,9 +21,12 @@ from streamwatch.core.alerting.notification import (
     Gathered,
     IncidentAlarm,
     Notification,
+    RivalPair,
     ToldComparison,
+    ToldFleet,
     ToldHint,
 )
+from streamwatch.core.estimators.registers.fleet import RULE
 from streamwatch.edge.receivers.kind import (
     Configured,
     EndpointSpec,
@@ -87,9 +90,10 @@ def body_of(notification: Notification, external_url: str) -> bytes:
 
     `type` is `drift.firing`, `drift.updated`, `drift.resolved` or `drift.digest`, of an early hint
     `hint.firing` or `hint.resolved`, of a challenger `comparison.firing`, `comparison.updated` or
-    `comparison.resolved`, of several notifications at once `notifications.digest`, and of a model that is to
-    be retrained `model.retraining_due`. The lists of a digest are halved until it fits; of an
-    incident with very many detectors the oldest lose their `newest` alarm.
+    `comparison.resolved`, of several notifications at once `notifications.digest`, of a model that is to
+    be retrained `model.retraining_due`, and of the models that are worse `fleet.digest`. The lists of a
+    digest are halved until it fits; of an incident with very many detectors the oldest lose their `newest`
+    alarm.
     """
     data: dict[str, Any] = {
         "id": notification.id,
@@ -99,7 +103,7 @@ def body_of(notification: Notification, external_url: str) -> bytes:
         "title": title(notification),
         "description": _cut(notification, external_url),
         "started_at": iso(notification.started_at_ms),
-        "ended_at": None if notification.ended_at_ms is None else iso(notification.ended_at_ms),
+        "ended_at": _iso(notification.ended_at_ms),
     }
     if notification.model:
         data |= {"labels": notification.labels, "runbook_url": notification.runbook_url}
@@ -111,6 +115,8 @@ def body_of(notification: Notification, external_url: str) -> bytes:
         data |= {"model": told.challenger, "comparison": _comparison(told)}
     elif (gathered := notification.gathered) is not None:
         data["digest"] = _gathered(gathered)
+    elif (fleet := notification.fleet) is not None:
+        data["digest"] = _fleet(fleet)
     elif notification.digest is None:
         data |= {"model": notification.model, "news": notification.news}
         data["alarms"] = [_part(part) for part in notification.parts]
@@ -141,6 +147,8 @@ def _cut(notification: Notification, external_url: str) -> str:
 def _type(notification: Notification) -> str:
     if notification.gathered is not None:
         return "notifications.digest"
+    if notification.fleet is not None:
+        return "fleet.digest"
     if notification.kind == "retraining":
         return "model.retraining_due"
     if notification.comparison is not None:
@@ -168,6 +176,43 @@ def _gathered(gathered: Gathered) -> dict[str, Any]:
             for each in gathered.listed
         ],
     }
+
+
+def _fleet(fleet: ToldFleet) -> dict[str, Any]:
+    """List of the models that are worse; `since` and its interval are null where the verdict is another."""
+    return {
+        "at": iso(fleet.at_ms),
+        "before": _iso(fleet.before_ms),
+        "share": fleet.share,
+        "rule": RULE,
+        "pairs": fleet.pairs,
+        "models": fleet.models,
+        "number": fleet.number,
+        "number_added": fleet.number_added,
+        "number_left": fleet.number_left,
+        "listed": [
+            {
+                "model": pair.model,
+                "opponent": pair.opponent,
+                "e_value": pair.e_value,
+                "verdict": pair.verdict,
+                "since": _iso(pair.since_ms),
+                "earliest": _iso(pair.earliest_ms),
+                "latest": _iso(pair.latest_ms),
+            }
+            for pair in fleet.listed
+        ],
+        "added": _pairs(fleet.added),
+        "left": _pairs(fleet.left),
+    }
+
+
+def _pairs(pairs: Sequence[RivalPair]) -> list[dict[str, str]]:
+    return [{"model": pair.model, "opponent": pair.opponent} for pair in pairs]
+
+
+def _iso(ms: int | None) -> str | None:
+    return None if ms is None else iso(ms)
 
 
 def _hint(hint: ToldHint) -> dict[str, Any]:
@@ -203,7 +248,7 @@ def _part(part: IncidentAlarm) -> dict[str, Any]:
         "detector": part.alarm.detector,
         "severity": part.severity,
         "started_at": iso(part.started_at_ms),
-        "ended_at": None if part.ended_at_ms is None else iso(part.ended_at_ms),
+        "ended_at": _iso(part.ended_at_ms),
         "reason": part.reason,
         "count": part.alarms,
         "before": part.before,
@@ -217,7 +262,7 @@ def _part(part: IncidentAlarm) -> dict[str, Any]:
     }
 
 
-_LISTS = ("tallies", "earliest", "listed")
+_LISTS = ("tallies", "earliest", "listed", "added", "left")
 
 
 def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:

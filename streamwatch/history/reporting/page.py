@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from streamwatch.core.estimators.registers.fleet import RIVALS
 from streamwatch.history.answers import (
     UNKNOWN,
     answers,
@@ -283,7 +284,6 @@ def _of_several(source: Source) -> Iterator[Block]:
 
 
 _LISTED: Final = "Models that are worse, by cohorts of prediction time"
-_OPPONENTS: Final = {"persistent_at_prediction": "no change", "majority": "the majority"}
 
 
 def _worse(found: Document) -> Iterator[Block]:
@@ -293,7 +293,7 @@ def _worse(found: Document) -> Iterator[Block]:
         yield Text(f"No model is listed as worse by cohorts of prediction time. {promised.capitalize()}.")
         return
     rows = tuple(
-        (each["model"], _OPPONENTS[each["opponent"]], count(each["e_value"]), each["verdict"])
+        (each["model"], RIVALS[each["opponent"]], count(each["e_value"]), each["verdict"])
         for each in found["worse"]
     )
     yield Grid(_LISTED, ("model", "worse than", "e-value", "verdict now"), rows)

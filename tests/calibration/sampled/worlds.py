@@ -149,6 +149,8 @@ ONES: Final = (
     World("1 %, all of a segment and 0.6 % of the rest", 0.01, by="segment"),
     World("5 %, errors labelled sooner", delays=(4.0, 0.8), by="score"),
     World("1 %, errors labelled sooner", 0.01, delays=(4.0, 0.8), by="score"),
+    World("5 %, all alike, errors labelled sooner", delays=(4.0, 0.8)),
+    World("5 %, all of a segment, errors labelled sooner", delays=(4.0, 0.8), by="segment"),
     World("5 %, scores say nothing", informative=False),
     World("1 %, scores say nothing", 0.01, informative=False),
     World("1 %, one error in a hundred", 0.01, error=0.01, informative=False),

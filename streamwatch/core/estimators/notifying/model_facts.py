@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
@@ -22,8 +22,9 @@ from streamwatch.core.estimators.measures.uncertainty import (
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, shift_between, shift_over_folds
 from streamwatch.core.estimators.notifying.false_alarms import monthly
 from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, JudgesModels
+from streamwatch.core.estimators.registers.fleet import WorseList
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Confirmation, fold_of, model_of
+from streamwatch.core.events import SEPARATOR, Alarm, Confirmation, fold_of, model_of
 from streamwatch.core.specs import (
     HEADLINE,
     AdwinSpec,
@@ -185,6 +186,23 @@ class ModelFacts:
         """Judge an alarm at an event time that found a `rise` of the error; None while undecided."""
         row = self._judged_row(model)
         return None if row is None else row[1].confirmation(row[0], at_ms, rise)
+
+    def worse(self, share: float, withheld: Collection[str] = ()) -> WorseList:
+        """List the models that are worse than an opponent; as `GET /api/v1/worse` does at this moment.
+
+        Of the pairs listed, at most `share` are expected to have never been worse (`registers.fleet`). Folds
+        of models are not judged by cohorts; without cohorts no pair is. Models whose verdicts are `withheld`
+        are not listed, and do not count.
+        """
+        judging = self._judging
+        if judging is None:
+            return WorseList(0, ())
+        judged = [
+            (one.model, one.row)
+            for one in self._index.slices()
+            if SEPARATOR not in one.model and one.model not in withheld and judging.gives_headline(one.model)
+        ]
+        return judging.worse(judged, share)
 
     def _judged_row(self, model: str) -> tuple[int, JudgesModels] | None:
         """Row of a model whose headline is by cohorts, and the register that has them."""

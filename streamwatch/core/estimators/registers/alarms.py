@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.registers.fleet import WorseList
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.estimators.trace_chunk import Cell
 from streamwatch.core.events import Confirmation, ErrorChange
@@ -116,6 +117,13 @@ class JudgesModels(Protocol):
 
     def confirmation(self, row: int, at_ms: int, rise: float) -> Confirmation | None:
         """Judge an alarm at a clock that found a `rise` of the error; None while that is not decided."""
+        ...
+
+    def worse(self, models: Sequence[tuple[str, int]], share: float) -> WorseList:
+        """List those of some models, by name and row, that are worse than an opponent.
+
+        Of the pairs listed, at most `share` are expected to have never been worse.
+        """
         ...
 
 

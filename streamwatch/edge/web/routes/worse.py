@@ -8,7 +8,7 @@
                 "latest_timestamp_seconds": 1759010000.0}]}
 
 The largest e-value first, and since when the verdict holds where it is worse;
-`core.estimators.registers.cohorts.fleet` says what is promised. Without `share` it is .05. Models that are
+`core.estimators.registers.fleet` says what is promised. Without `share` it is .05. Models that are
 judged by cohorts count, be there a headline yet or not.
 """
 
@@ -17,17 +17,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from streamwatch.core.estimators.registers.cohorts.fleet import Listed, worse_pairs
+from streamwatch.core.estimators.registers.fleet import RULE, SHARE, Listed, worse_pairs
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.documents import Worse, WorseModel
 from streamwatch.edge.web.json_text import encode
 from streamwatch.edge.web.ports import Query, Route
 
-SHARE: Final = "0.05"
-RULE: Final = (
-    "of the pairs listed, this share at most is expected to have never been worse, in a list made at a time "
-    "fixed in advance; not promised of all lists together, nor of a moment chosen after seeing evidence"
-)
 Cohorts = Mapping[str, Mapping[str, Any]]
 _BEGAN: Final = ("since_timestamp_seconds", "earliest_timestamp_seconds", "latest_timestamp_seconds")
 """Since when a verdict holds, with its interval of 80 %."""
@@ -50,7 +45,7 @@ class WorseExporter:
                         "type": "number",
                         "exclusiveMinimum": 0,
                         "exclusiveMaximum": 1,
-                        "default": float(SHARE),
+                        "default": SHARE,
                     },
                     "Largest expected share of pairs listed falsely",
                 ),

@@ -22,6 +22,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     WHOLE_HORIZON,
     State,
 )
+from streamwatch.core.estimators.registers.fleet import Verdict
 from streamwatch.core.estimators.verdicts.readout import LEAST_BLOCKS, RHO_SQUARED
 from streamwatch.core.estimators.verdicts.state import BETTER, STAKES, WORSE
 
@@ -49,7 +50,7 @@ class CohortVerdicts(NamedTuple):
     """Evidence from 0 to 1, see `evidence_of`."""
     worse: Floats
     e_value: Floats
-    """Of the pair in a list of worse models, see `fleet`."""
+    """Of the pair in a list of worse models, see `registers.fleet`."""
     lead: Floats
     lower: Floats
     upper: Floats
@@ -158,7 +159,7 @@ def headline_document(found: Any) -> dict[str, object] | None:
     if not found["is_there"]:
         return None
     verdict = int(found["verdict"])
-    document: dict[str, object] = {"basis": "cohorts", "verdict": _WORDS[verdict]}
+    document: dict[str, object] = {"basis": "cohorts", "verdict": VERDICT_WORDS[verdict]}
     if verdict < 0:
         document["opponent"] = OPPONENTS[int(found["opponent"])]
     if verdict:
@@ -179,7 +180,7 @@ _RULES: Final[dict[int, AgeRule]] = {
 IMMEDIATE_MS: Final = 60_000
 """Labels are as good as immediate if 99 % of every kind come within a minute."""
 IMMEDIATE_SHARE: Final = 0.99
-_WORDS: Final = {1: "better", -1: "worse", 0: "open"}
+VERDICT_WORDS: Final[dict[int, Verdict]] = {1: "better", -1: "worse", 0: "open"}
 
 
 _NEWEST: Final = np.dtype(
@@ -294,7 +295,7 @@ def _opponent(said: CohortVerdicts, place: int, j: int) -> dict[str, object]:
     }
     verdict = float(said.verdict[place, j])
     if isfinite(verdict):
-        found["verdict"] = _WORDS[int(verdict)]
+        found["verdict"] = VERDICT_WORDS[int(verdict)]
         found["evidence"] = {"better": float(said.better[place, j]), "worse": float(said.worse[place, j])}
     confirmed = float(said.confirmed[place, j])
     if isfinite(confirmed):

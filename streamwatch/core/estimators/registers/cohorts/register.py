@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import compress
+from math import isfinite
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +20,7 @@ from streamwatch.core.estimators.registers.cohorts.confirmation import confirmat
 from streamwatch.core.estimators.registers.cohorts.observe import observe, take_all
 from streamwatch.core.estimators.registers.cohorts.readout import (
     STATUSES,
+    VERDICT_WORDS,
     CohortVerdicts,
     document_of,
     headline_document,
@@ -41,6 +43,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     empty,
     geometry_of,
 )
+from streamwatch.core.estimators.registers.fleet import WorseList, WorsePair, worse_pairs
 from streamwatch.core.events import Confirmation
 from streamwatch.core.metrics.series import Sample
 
@@ -214,6 +217,27 @@ class Cohorts:
     def confirmation(self, row: int, at_ms: int, rise: float) -> Confirmation | None:
         """Judge an alarm at a clock that found a `rise` of the error; None while that is not decided."""
         return confirmation_of(self.taken_in([row]).models[row], at_ms, rise)
+
+    def worse(self, models: Sequence[tuple[str, int]], share: float) -> WorseList:
+        """List those of some models, by name and row, that are worse than an opponent.
+
+        Models without an outcome are not judged, and do not count; see `registers.fleet` for the rule.
+        """
+        judged = [(name, row) for name, row in models if self.state.models["observed"][row] > 0]
+        said = self.read([row for _, row in judged])
+        verdicts = said.verdict.tolist()
+        times = np.stack((said.since_seconds, said.earliest_seconds, said.latest_seconds), axis=-1)
+        pairs: list[WorsePair] = []
+        for place, opponent in np.argwhere(np.isfinite(said.e_value)).tolist():
+            verdict = VERDICT_WORDS[int(verdicts[place][opponent])]
+            began = [
+                round(1000 * seconds) if verdict == "worse" and isfinite(seconds) else None
+                for seconds in times[place, opponent].tolist()
+            ]
+            e_value = float(said.e_value[place, opponent])
+            pairs.append(WorsePair(judged[place][0], OPPONENTS[opponent], e_value, verdict, *began))
+        number = len(OPPONENTS) * len(judged)
+        return WorseList(number, tuple(worse_pairs(pairs, number, share)))
 
     def changes_in(self, batch: Batch) -> NDArray[Any]:
         """Evaluate outcomes in order; return the changes of verdicts, `CHANGE` records in their order."""
