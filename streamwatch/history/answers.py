@@ -36,6 +36,15 @@ def moment(seconds: Any) -> str:
     return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def interval_of(document: Mapping[str, Any]) -> str:
+    """Interval of *since* of a verdict by cohorts as the API has it, in words; empty where it has none."""
+    names = ("earliest_timestamp_seconds", "latest_timestamp_seconds")
+    earliest, latest = (moment(document.get(name)) for name in names)
+    if latest == UNKNOWN:
+        return ""
+    return f"{latest} at the latest" if earliest == UNKNOWN else f"between {earliest} and {latest}"
+
+
 def verdict_of(metrics: Mapping[str, Any], opponent: str) -> str:
     """The verdict on an opponent and since which outcome it holds."""
     value = leaf(metrics, "verdict", opponent)
@@ -59,7 +68,8 @@ def headline_of(document: Mapping[str, Any]) -> str:
         return word
     whom = {"majority": "than the majority", "persistent_at_prediction": "than no change"}
     said = f"{word} {whom.get(headline.get('opponent', ''), 'than no change and the majority')}"
-    return f"{said} since {moment(headline['since_timestamp_seconds'])} ({headline['status']})"
+    marks = ", ".join(filter(None, (interval_of(headline), headline["status"])))
+    return f"{said} since {moment(headline['since_timestamp_seconds'])} ({marks})"
 
 
 def counted_verdicts(models: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamwatch.history.answers import answers
+from streamwatch.history.answers import answers, interval_of
 
 RIGHT = {"accuracy_ratio": {"fading:0.999": 0.6, "landmark": 0.704}}
 BASELINES = {
@@ -29,6 +29,9 @@ def model(judged: float | None = None, since: float | None = None, **headline: A
     }
 
 
+LATEST = "2023-11-14 22:14:20 UTC at the latest"
+
+
 @pytest.mark.parametrize(
     ("given", "answer"),
     [
@@ -49,6 +52,19 @@ def model(judged: float | None = None, since: float | None = None, **headline: A
                 status="early",
             ),
             f"m is worse than the majority since 2023-11-14 22:13:20 UTC (early) {OF_MAJORITY}",
+        ),
+        (
+            model(
+                1.0,
+                40,
+                basis="cohorts",
+                verdict="worse",
+                opponent="majority",
+                since_timestamp_seconds=1_700_000_000,
+                latest_timestamp_seconds=1_700_000_060,
+                status="confirmed",
+            ),
+            f"m is worse than the majority since 2023-11-14 22:13:20 UTC ({LATEST}, confirmed) {OF_MAJORITY}",
         ),
         (
             {"metrics": {"outcomes_total": 3}, "details": {}},
@@ -86,3 +102,19 @@ def test_a_verdict_names_the_time_since_which_it_holds_where_it_is_known() -> No
 def test_models_that_are_worse_come_first_and_then_those_without_a_verdict() -> None:
     models = {"a": model(1.0, 9), "b": model(0.0), "c": model(-1.0, 9), "d": model()}
     assert [line[0] for line in answers(models)] == ["c", "b", "d", "a"]
+
+
+@pytest.mark.parametrize(
+    ("earliest", "latest", "said"),
+    [
+        (1_700_000_000, 1_700_000_060, "between 2023-11-14 22:13:20 UTC and 2023-11-14 22:14:20 UTC"),
+        (None, 1_700_000_060, LATEST),
+        (None, None, ""),
+        (0.5, 1.5, ""),
+    ],
+)
+def test_the_interval_of_since_is_said_where_there_are_times(
+    earliest: float | None, latest: float | None, said: str
+) -> None:
+    times = {"earliest_timestamp_seconds": earliest, "latest_timestamp_seconds": latest}
+    assert interval_of({name: at for name, at in times.items() if at is not None}) == said

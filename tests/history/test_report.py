@@ -194,3 +194,21 @@ def test_a_report_on_several_models_lists_those_that_are_worse_with_what_the_lis
         "The share is 5%. 2,000 pairs of a model and an opponent are judged: of the pairs listed, few" in said
     )
     assert "No model is listed as worse by cohorts" in of_two_models([])
+
+
+def test_a_verdict_by_cohorts_among_alarms_is_said_with_the_interval_of_since():
+    times = {"since": 1_700_000_000, "earliest": 1_699_999_940, "latest": 1_700_000_060}
+    judgement = {
+        "basis": "cohorts",
+        "verdict": "worse",
+        "opponent": "majority",
+        "status": "early",
+        **{f"{name}_timestamp_seconds": at for name, at in times.items()},
+    }
+    alarm = {"model": "a", "detector": "verdict", "outcome": 900, "judgement": judgement}
+    alarm |= {"timestamp_seconds": 1_700_000_100, "statistic": 2.0, "threshold": 1.0}
+    document = {"metrics": {"outcomes_total": 900.0}, "details": {}}
+    source = Source("http://d", 0, {}, {"a": document}, {}, [alarm], (), {}, (), (), settings=None)
+    said = markdown(page(source), "pictures")[0]
+    between = "between 2023-11-14 22:12:20 UTC and 2023-11-14 22:14:20 UTC"
+    assert f"worse since 2023-11-14 22:13:20 UTC, {between}, early" in said

@@ -14,6 +14,7 @@ from streamwatch.history.answers import (
     count,
     counted_verdicts,
     headline_of,
+    interval_of,
     leaf,
     moment,
     no_change_of,
@@ -165,7 +166,9 @@ def _described(alarm: Document) -> tuple[str, str]:
     if judgement["basis"] == "cohorts":
         beside = judgement["opponent"] if judgement["verdict"] == "worse" else "no change and the majority"
         said = f"{judgement['verdict']} since {moment(judgement['since_timestamp_seconds'])}"
-        return f"by cohorts, beside {beside}", ", ".join(filter(None, (said, judgement["status"])))
+        return f"by cohorts, beside {beside}", ", ".join(
+            filter(None, (said, interval_of(judgement), judgement["status"]))
+        )
     return f"beside {judgement['opponent']}", f"{judgement['verdict']} since {judgement['since_outcome']:,}"
 
 
