@@ -246,7 +246,7 @@ async def test_letters_arrive_at_least_once_however_often_the_daemon_is_killed(
     with child(tmp_path, *options) as running:
         samples = await until(running.url(), lambda s: summed(s, "records_evaluated_total") == 2_500)
     assert summed(samples, "records_invalid_total") == 500
-    values = [letter.value() for letter in every_record(kafka.bootstrap_servers, dead)]
+    values = [record.value() for record in every_record(kafka.bootstrap_servers, dead)]
     assert set(values) == {b"{broken %d" % i for i in range(500)}
 
 

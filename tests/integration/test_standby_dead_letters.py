@@ -38,7 +38,7 @@ async def test_the_holder_alone_writes_dead_letters_and_the_next_one_what_is_mis
     dead = await create_topic(killable_kafka, fresh("dead"))
 
     def letters() -> Counter[bytes]:
-        return Counter(letter.value() for letter in every_record(servers, dead))
+        return Counter(record.value() for record in every_record(servers, dead))
 
     async with receiving() as people:
         more = [f"kafka.dead_letter_topic={dead}"]
