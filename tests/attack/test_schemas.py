@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 
 from tests.attack import envelopes, schemas
+from tests.processor_time import own_garbage
 from tests.tiers import by_tier
 
 SEEDS = 4
 SCHEMAS = by_tier(fast=400, default=4_000, everything=100_000)
 RECORDS = by_tier(fast=4_000, default=40_000, everything=1_000_000)
+
+
+@pytest.fixture(autouse=True)
+def _no_collection_of_what_other_tests_left() -> Iterator[None]:
+    """Each of them bounds the processor time of one record."""
+    with own_garbage():
+        yield
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -358,8 +358,8 @@ def every_record_counts_once(
         "conflicts": counters.predictions_conflict - reverted,
         "labels with a model": counters.with_model.accepted,
         "labels for all": counters.without_model.accepted,
-        "nulls on predictions": counters.null_records[topics["prediction"]],
-        "nulls on labels": counters.null_records[topics["label"]],
+        "nulls on predictions": counters.null_records.get(topics["prediction"], 0),
+        "nulls on labels": counters.null_records.get(topics["label"], 0),
         "invalid": sum(sum(reasons.values()) for reasons in counters.records_invalid.values()),
         "wrong folds": counters.predictions_wrong_fold,
     } == {total: number for total, number in counted.items() if total != "withdrawn"}

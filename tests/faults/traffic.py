@@ -30,6 +30,18 @@ DISORDER_MS = 3_000
 TURN_SECONDS = 0.02
 LEAST_SECONDS = 20.0
 """It goes on for so long at least: until models that came once retire."""
+COUNTED = (
+    "predictions",
+    "duplicates",
+    "conflicts",
+    "labels with a model",
+    "labels for all",
+    "nulls on predictions",
+    "nulls on labels",
+    "invalid",
+    "wrong folds",
+    "withdrawn",
+)
 STORIES = {"all": 40, "named": 22, "early_all": 10, "early_named": 10, "silent": 14, "withdrawn": 4}
 
 
@@ -53,7 +65,7 @@ class Traffic:
         self._rate = IDS_PER_SECOND if scheme is None else IN_FOLDS_PER_SECOND
         self.stop = asyncio.Event()
         self.records = 0
-        self.counted: Counter[str] = Counter({"wrong folds": 0})
+        self.counted: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
         self.outcomes: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
         self.revised: Counter[str] = Counter()
@@ -103,7 +115,7 @@ class Traffic:
         if chance.random() < 0.02:
             self._at(now, chance.choice(["prediction", "label"]), key, b'{"model": ')
             self.counted["invalid"] += 1
-        if chance.random() < 0.01:
+        if number % 100 == 50:
             self._at(now, "label", key, None)
             self.counted["nulls on labels"] += 1
 

@@ -30,6 +30,7 @@ from streamwatch.edge.keys import id_keys
 from tests.edge.decoders.mutations import damage, mutated
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 from tests.edge.decoders.test_scanner import MAPPINGS
+from tests.processor_time import own_garbage
 
 OBJECT_OF_SCORES = TopicMapping(prediction=ClassOfLargest("value.s"), scores=None)
 
@@ -315,9 +316,10 @@ def test_a_tensor_whose_shape_does_not_fit_is_none(shape: Any, data: Any) -> Non
 
 def test_a_shape_of_fifty_thousand_dimensions_costs_nothing() -> None:
     """Their product took five seconds."""
-    began = time.process_time()
-    assert elements([2**62] * 50_000, [1]) is None
-    assert time.process_time() - began < 0.5
+    with own_garbage():
+        began = time.thread_time()
+        assert elements([2**62] * 50_000, [1]) is None
+        assert time.thread_time() - began < 0.5
 
 
 @pytest.mark.parametrize("name", [{"a": "x" * 300_000}, msgspec.json.decode(b"[" * 900 + b"]" * 900), 7])

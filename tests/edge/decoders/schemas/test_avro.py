@@ -11,6 +11,7 @@ import pytest
 from streamwatch.edge.decoders.schemas.avro import MAX_DECIMAL_BYTES, AvroReader, compile_avro
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaUnusable, Undecodable
 from tests.edge.decoders.schemas.avro_bytes import EVENT, event, number, text
+from tests.processor_time import own_garbage
 
 
 def reader(schema: Any, *references: tuple[str, Any]) -> AvroReader:
@@ -243,7 +244,8 @@ def test_a_union_is_not_parsed_anew_for_every_record() -> None:
     union = reader(branches)
     value = number(2_999) + number(1)
     union.to_json(value, 0, None)
-    began = time.process_time()
-    for _ in range(100):
-        union.to_json(value, 0, None)
-    assert time.process_time() - began < 1.0
+    with own_garbage():
+        began = time.thread_time()
+        for _ in range(100):
+            union.to_json(value, 0, None)
+        assert time.thread_time() - began < 1.0
