@@ -1,6 +1,7 @@
 """The daemon beside its peers, all in one run: CPU per message, as multiples of the bare aiokafka loop.
 
     python -m tests.bench.peers [--repeats 2] [--scenarios thin,fat] [--share 1] [--out docs/speed.json]
+    python -m tests.bench.peers --steady             (few scenarios, between two and five million messages)
     python -m tests.bench.peers.table --write        (the table in docs/speed.md, made of that file)
 
 Everybody reads the same messages from the same broker, in turn, each time in a fresh process; CPU is that of
@@ -22,6 +23,7 @@ import uuid
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from streamwatch.demo.producing import create_topics
 from tests.bench.end_to_end.broker import broker
@@ -41,6 +43,9 @@ ONCE = ("quix",)
 Results = dict[str, list[float]]
 
 
+STEADY = (2.0, 5.0)
+"""Multiples of a scenario's messages between which its steady state is measured."""
+STEADY_SCENARIOS = ("thin", "hundred", "many", "ordered", "everything", "scores-3", "iso")
 WITH_SETTINGS = ("bare", "daemon", "durable")
 """Peers of a scenario with settings or a payload of its own, which the others do not have."""
 
@@ -71,12 +76,40 @@ def measured(
     return 1e6 * json.loads(done.stdout.splitlines()[-1])["cpu"] / messages
 
 
-def run(scenario: Scenario, servers: str, repeats: int) -> dict[str, object]:
-    """Everybody on one scenario."""
+def run_steady(scenario: Scenario, servers: str, repeats: int) -> dict[str, object]:
+    """The daemon and the bare loop between the `STEADY` multiples of a scenario's messages.
+
+    What each takes for the fewer messages is taken off what it takes for the more, so nothing counts that a
+    process does once: new names, tables that grow, state that is opened and closed.
+    """
+    filled = [filled_topics(scenario, servers, share) for share in STEADY]
+    few, many = (counts[0] for _, counts in filled)
+    results: Results = {}
+    for _ in range(repeats):
+        for peer in WITH_SETTINGS:
+            fewer, more = (measured(peer, servers, topics, counts, scenario) for topics, counts in filled)
+            if fewer is None or more is None:
+                raise RuntimeError(f"{peer} was not measured")
+            found = (more * many - fewer * few) / (many - few)
+            results.setdefault(peer, []).append(round(found, 3))
+            print(f"{scenario.name:>12} {peer:>10} {found:8.2f} µs a further message", flush=True)
+    title = f"{scenario.title}, {few / 1e6:.0f} to {many / 1e6:.1f} million messages"
+    return {"name": scenario.name, "title": title, "messages": many, "cpu_us": results}
+
+
+def filled_topics(
+    scenario: Scenario, servers: str, share: float = 1.0
+) -> tuple[tuple[str, str], tuple[int, int]]:
+    """New topics with messages of a scenario; how many records and events they hold."""
     made = uuid.uuid4().hex[:6]
     topics = (f"{scenario.name}-{made}-predictions", f"{scenario.name}-{made}-labels")
     asyncio.run(create_topics(servers, topics, partitions=scenario.partitions))
-    counts = fill(servers, topics, scenario)
+    return topics, fill(servers, topics, replace(scenario, messages=round(share * scenario.messages)))
+
+
+def run(scenario: Scenario, servers: str, repeats: int) -> dict[str, object]:
+    """Everybody on one scenario."""
+    topics, counts = filled_topics(scenario, servers)
     results: Results = {}
     for _ in range(repeats):
         peers = EVERYWHERE + (ONCE if scenario.name == BASE.name else ())
@@ -107,21 +140,30 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--scenarios", default=",".join(each.name for each in SCENARIOS))
+    parser.add_argument("--scenarios", help="names, separated by commas; all, or those of --steady")
+    parser.add_argument("--steady", action="store_true", help="between two and five times the messages")
     parser.add_argument("--share", type=float, default=1.0, help="of the messages of each scenario")
     parser.add_argument("--out", type=Path, default=Path("docs/speed.json"))
     arguments = parser.parse_args()
+    every = STEADY_SCENARIOS if arguments.steady else tuple(each.name for each in SCENARIOS)
+    named = arguments.scenarios.split(",") if arguments.scenarios else every
     chosen = [
         replace(each, messages=round(arguments.share * each.messages))
         for each in SCENARIOS
-        if each.name in arguments.scenarios.split(",")
+        if each.name in named
     ]
     about = {"date": datetime.now(UTC).date().isoformat(), "machine": machine()}
     found: list[dict[str, object]] = []
     with broker(embedded=False, topics=[], partitions=1) as (servers, kind):
-        document = {**about, "broker": kind, "scenarios": found}
+        measured_now: dict[str, Any] = {**about, "broker": kind, "scenarios": found}
+        document = measured_now
+        if arguments.steady:
+            document = json.loads(arguments.out.read_text()) | {"steady": measured_now}
+        elif arguments.out.exists() and (steady := json.loads(arguments.out.read_text()).get("steady")):
+            document = measured_now | {"steady": steady}
         for scenario in chosen:
-            found.append(run(scenario, servers, arguments.repeats))
+            one = run_steady if arguments.steady else run
+            found.append(one(scenario, servers, arguments.repeats))
             arguments.out.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     print(markdown(document))
 

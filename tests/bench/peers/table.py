@@ -22,23 +22,40 @@ COLUMNS = {
     "durable": "state on disk",
     "quix": "Quix Streams 3 + river",
 }
+DAEMONS = ("daemon", "durable")
 
 
 def markdown(document: dict[str, Any]) -> str:
-    """A line for each scenario: CPU beside that of the bare aiokafka loop in the same run."""
+    """A line for each scenario: CPU beside that of the bare aiokafka loop in the same run.
+
+    A second table has those of a steady state, if there are any.
+    """
+    tables = _table(document, COLUMNS)
+    if steady := document.get("steady"):
+        columns = {peer: COLUMNS[peer] for peer in ("bare", *DAEMONS)}
+        tables += (
+            "\nA further message of a long stream: what was taken for the fewer messages is taken off what"
+        )
+        tables += " was taken for the more, so what a process does once does not count.\n\n"
+        tables += _table(steady, columns)
+    return tables
+
+
+def _table(document: dict[str, Any], columns: dict[str, str]) -> str:
+    """A line for each scenario, a column for each peer."""
     about = document["machine"]
     host = f"{about['processor']}, {about['cores']} cores, Python {about['python']}, {document['broker']}"
     lines = [
         f"Measured {document['date']} on {host}, load {about['load']} when it began.",
         "",
-        "| | " + " | ".join(COLUMNS.values()) + " |",
-        "|---" * (len(COLUMNS) + 1) + "|",
+        "| | " + " | ".join(columns.values()) + " |",
+        "|---" * (len(columns) + 1) + "|",
     ]
     for scenario in document["scenarios"]:
         lowest = {peer: min(runs) for peer, runs in scenario["cpu_us"].items()}
         cells = [f"{lowest['bare']:.2f} µs"]
         cells += [
-            f"{lowest[p] / lowest['bare']:.2f}×" if p in lowest else "–" for p in COLUMNS if p != "bare"
+            f"{lowest[p] / lowest['bare']:.2f}×" if p in lowest else "–" for p in columns if p != "bare"
         ]
         later = scenario.get("measured")  # a row that was measured again, in a run of its own
         when = f" (again {later['date']}, load {later['load']})" if later else ""
@@ -49,7 +66,6 @@ def markdown(document: dict[str, Any]) -> str:
 SUMMARY = {"thin": "85-byte messages", "fat": "1 kB messages"}
 """Rows of the README by scenario."""
 SUMMARY_PEERS = ("daemon", "durable", "quix")
-DAEMONS = ("daemon", "durable")
 
 
 def summary(document: dict[str, Any]) -> str:

@@ -44,3 +44,13 @@ def test_the_pages_hold_the_tables_of_what_was_measured():
     for path, made in ((PAGE, markdown), (README, summary)):
         text = path.read_text()
         assert with_table(text, made(document)) == text
+
+
+def test_a_second_table_has_the_steady_state():
+    steady = {
+        **DOCUMENT,
+        "scenarios": [{"name": "iso", "title": "ISO", "cpu_us": {"bare": [2.0], "daemon": [1.0]}}],
+    }
+    lines = markdown({**DOCUMENT, "steady": steady}).splitlines()
+    assert lines[-1] == "| ISO | 2.00 µs | 0.50× | – |"
+    assert lines[4] == "| thin | 1.00 µs | – | 1.50× | – | 30.00× |"
