@@ -14,6 +14,7 @@ Outcomes are *held* first, and taken in by the dozen: see `held`. Everything is 
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -382,6 +383,12 @@ class State(NamedTuple):
     """Faded counts of labels, (m, classes)."""
 
 
+_LEAST_MAPPED_BYTES: Final = 1 << 20
+"""Smaller arrays are not worth pages of their own."""
+_HUGE_BYTES: Final = 64 << 20
+"""From this size on, pages of 2 MB are requested."""
+
+
 def empty(capacity: int, max_classes: int) -> State:
     """Build the state of `capacity` models with up to `max_classes` classes and one for all others."""
     return State(
@@ -393,8 +400,17 @@ def empty(capacity: int, max_classes: int) -> State:
 
 
 def _zeros(number: int, kind: np.dtype[np.void]) -> Records:
-    """Records that begin at a cache line."""
+    """Records that begin at a cache line, in memory that none takes before it is used.
+
+    Most models have few classes. Of some hundred models, the huge pages that numpy requests would lie half
+    empty; of many thousand, few lie empty, and without them an outcome takes a fifth longer.
+    """
+    size = number * kind.itemsize
+    if size >= _LEAST_MAPPED_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory.madvise(mmap.MADV_HUGEPAGE if size >= _HUGE_BYTES else mmap.MADV_NOHUGEPAGE)
+        return np.frombuffer(memory, kind)
     line = 64
-    whole = np.zeros(number * kind.itemsize + line, np.uint8)
+    whole = np.zeros(size + line, np.uint8)
     start = -whole.ctypes.data % line
-    return whole[start : start + number * kind.itemsize].view(kind)
+    return whole[start : start + size].view(kind)
