@@ -55,6 +55,7 @@ from streamwatch.core.scores import ScoreLists
 NEVER: Final = -(2**62)
 ALWAYS: Final = 2**62
 NO_RUN: Final = -1
+UNLISTED: Final = -2
 
 OUTCOME_WORDS: Final = OUTCOME.itemsize // 8
 BUCKETS: Final = 1 << 17
@@ -82,6 +83,7 @@ TOTALS: Final = np.dtype(
         ("front", np.int64),
         ("top", np.int64),
         ("free", np.int64),
+        ("fresh", np.int64),
         ("assumed", np.int64),
         ("first_window", np.int64),
         ("windows", np.int64),
@@ -104,8 +106,9 @@ TOTALS: Final = np.dtype(
 `count`, `assumed`: numbers of outcomes held, and of those that were assumed at expiry. `in_heap`,
 `in_distant`: how many of them are in these heaps, the others being in buckets. `width_bits`: binary logarithm
 of a bucket's width in milliseconds. `front`: the last bucket, counted from the epoch, that went into the
-heap. `top`, `free`: number of slots ever used, and the first of those free again. `bound…`: the newest
-(prediction time, sequence) whose window is over. `clock_ms`: the clock at which outcomes were last released;
+heap. `top`, `free`: number of slots ever used, and the first of those free again. `fresh`: number of slots
+that are listed as in no stored run. `bound…`: the newest (prediction time, sequence) whose window is over.
+`clock_ms`: the clock at which outcomes were last released;
 `held_since`: the sequence of the first outcome held after that; `overflow…`: the newest (prediction time,
 sequence) that left since then because there were too many. `releasing`: 1 while outcomes are left to release
 at `clock_ms`. `early`: number of outcomes that left because there were too many, since it was read last.
@@ -129,8 +132,9 @@ SLOT: Final = np.dtype(
 """What is held of an outcome, in two lines of the cache.
 
 `sequence`: -1 for a free slot. `opened_ms`: time at which its window was opened. `run`: number of the stored
-run that contains it, -1 for none. `pair`: its first pair in the pool, -1 for none. `next`: next slot of its
-bucket, or next free slot; -1 at the end. `outcome`: the words of its `OUTCOME`.
+run that contains it, -1 for none; every slot with -1 is listed in `Held.fresh`, also one that has become free
+since, and a free one may have -2, which is not listed. `pair`: its first pair in the pool, -1 for none.
+`next`: next slot of its bucket, or next free slot; -1 at the end. `outcome`: the words of its `OUTCOME`.
 """
 SLOT_BYTES: Final = SLOT.itemsize
 
@@ -148,6 +152,8 @@ class Held(NamedTuple):
     """First slot of each bucket after `front`, shape (`BUCKETS`,), by bucket modulo that, if it has any."""
     marks: NDArray[np.uint64]
     """A bit for each of `buckets`, from the lowest on: whether it has any slot."""
+    fresh: NDArray[np.int32]
+    """Slots that were filled since the last commit, each once, in no order."""
     windows: NDArray[np.int64]
     """Ring, shape (slots, 3), a power of two: prediction time, sequence and end, all ascending."""
     pairs: NDArray[np.int32]
@@ -180,6 +186,7 @@ def without_refcounts(h):
         without_refcount(h.distant),
         without_refcount(h.buckets),
         without_refcount(h.marks),
+        without_refcount(h.fresh),
         without_refcount(h.windows),
         without_refcount(h.pairs),
         without_refcount(h.totals),
@@ -397,9 +404,14 @@ def hold(h, words, i, assumed, pair, prediction_ms, opened_ms, window_ms):
     slot = totals.free
     if slot >= 0:
         totals.free = np.int64(h.slots[slot].next)
+        listed = h.slots[slot].run == NO_RUN
     else:
         slot = totals.top
         totals.top += 1
+        listed = False
+    if not listed:
+        h.fresh[totals.fresh] = slot
+        totals.fresh += 1
     s = h.slots[slot]
     for k in range(OUTCOME_WORDS):
         s.outcome[k] = words[i, k]
@@ -587,6 +599,9 @@ def hold_again(h, outcomes, words, pairs, prediction_ms, opened_ms, sequences, r
         s.sequence = sequences[i]
         s.opened_ms = opened_ms[i]
         s.run = runs[i]
+        if runs[i] == NO_RUN:
+            h.fresh[totals.fresh] = i
+            totals.fresh += 1
         s.pair = chain_pairs(h, pairs, paired, end)
         paired = end
         put_into_order(h, i)
@@ -851,26 +866,46 @@ class PredictionOrder:
         held = self._held
         return np.flatnonzero(held.slots["sequence"][: int(held.totals["top"][0])] >= 0)
 
-    def rows(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], HeldRows]:
-        """Slots and rows of chosen outcomes, by mask over `runs`, in the order of their sequence."""
-        slots = self._slots()[chosen]
+    def take_fresh(self) -> NDArray[np.int64]:
+        """Slots of the outcomes that no stored run contains; set the run of all of them."""
+        held, totals = self._held, self._held.totals
+        listed = held.fresh[: int(totals["fresh"][0])].astype(np.int64)
+        totals["fresh"] = 0
+        is_held = held.slots["sequence"][listed] >= 0
+        held.slots["run"][listed[~is_held]] = UNLISTED
+        return listed[is_held]
+
+    def slots_of(self, run: int) -> NDArray[np.int64]:
+        """Slots of the outcomes that are left of a stored run."""
+        slots = self._slots()
+        return slots[self._held.slots["run"][slots] == run]
+
+    def rows(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], HeldRows]:
+        """Sort slots of outcomes held by their sequence; with their rows."""
         slots = slots[np.argsort(self._held.slots["sequence"][slots])]
         about = taken(self._held.slots, slots)
         outcomes = about["outcome"].copy().reshape(-1).view(OUTCOME)
         times = (about[name].copy() for name in ("prediction_ms", "opened_ms", "sequence", "run"))
         return slots, HeldRows(outcomes, self._pairs_of(about["pair"].copy()), *times)
 
-    def runs(self) -> NDArray[np.int64]:
-        """Number of the stored run of each outcome held, -1 for none, shape (held,)."""
-        return self._held.slots["run"][self._slots()]
-
     def set_run(self, slots: NDArray[np.int64], number: int) -> None:
         """Note the stored run that contains these outcomes."""
         self._held.slots["run"][slots] = number
 
+    def forget_run(self, run: int) -> None:
+        """Note that no stored run contains the outcomes that are left of this one."""
+        slots, totals = self.slots_of(run), self._held.totals
+        self.set_run(slots, NO_RUN)
+        listed = int(totals["fresh"][0])
+        self._held.fresh[listed : listed + len(slots)] = slots
+        totals["fresh"] += len(slots)
+
     def forget_runs(self) -> None:
         """Note that no stored run contains any outcome."""
-        self._held.slots["run"] = NO_RUN
+        top = int(self._held.totals["top"][0])
+        self._held.slots["run"][:top] = NO_RUN
+        self._held.fresh[:top] = np.arange(top)
+        self._held.totals["fresh"] = top
 
     def windows(self) -> NDArray[np.int64]:
         """Windows that are open: prediction time, sequence and time of opening, (n, 3), in that order."""
@@ -945,6 +980,7 @@ class PredictionOrder:
         used = held.totals[0]
         for name, top in (
             ("slots", used["top"]),
+            ("fresh", used["fresh"]),
             ("heap", used["in_heap"]),
             ("distant", used["in_distant"]),
         ):
@@ -971,6 +1007,7 @@ def _held(slots: int, totals: OrderTotals, window_ms: int) -> Held:
         np.zeros((slots, 3), np.int64),
         lazy_zeros(BUCKETS, np.dtype(np.int32)),
         np.zeros(BUCKETS // BUCKETS_PER_MARK, np.uint64),
+        np.zeros(slots, np.int32),
         np.zeros((slots, 3), np.int64),
         NO_PAIRS,
         record,
