@@ -11,6 +11,7 @@ from streamwatch.core.join.cold.block import PACKED_ENTRY
 from streamwatch.core.join.cold.entries import ColdEntries
 from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.join.cold.store import ColdSpec, MemoryRuns
+from streamwatch.core.join.durable.outcome_columns import warm_up_columns
 from streamwatch.core.join.held_scores import warm_up_scores
 from streamwatch.core.join.join import DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.layout import PREDICTIONS
@@ -43,6 +44,7 @@ def warm_up_commits() -> None:
     items = sorted(join.changes(1).items())
     written = [(key, value) for key, value in items if value is not None]
     CompiledJoin(JoinSpec(), _digests).restore(join.totals(), written)
+    warm_up_columns()
     PredictionOrder(0, 1).open_windows(np.zeros((0, 3), np.int64))  # where some were open
 
 
