@@ -31,7 +31,12 @@ from streamwatch.core.estimators.warming import WarmUpResult, warm_up
 from streamwatch.core.join.caveats import models_without_verdicts
 from streamwatch.core.join.cold.overflow import Overflow
 from streamwatch.core.join.models import joined_folds
-from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
+from streamwatch.core.join.warming import (
+    warm_up_commits,
+    warm_up_join,
+    warm_up_order,
+    warm_up_overflow,
+)
 from streamwatch.core.merge.merge import warm_up_merge
 from streamwatch.core.pipeline.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.pipeline.pipeline import Pipeline
@@ -319,6 +324,8 @@ def warm_up_run(settings: Settings, *, any_state: bool = False) -> WarmUpResult:
     warmth = warm_up(specs.monitors_spec(settings))
     warm_up_join()
     warm_up_commits()
+    if any_state or specs.join_spec(settings).order == "prediction_time":
+        warm_up_order()
     if any_state or specs.store_kind(settings).durable:
         warm_up_overflow()
     warm_up_predictions(specs.join_spec(settings).prediction_registers)

@@ -28,8 +28,10 @@ from streamwatch.core.estimators.registers.cohorts.register import Cohorts
 from streamwatch.core.estimators.registers.late_labels.register import LateLabels
 from streamwatch.core.estimators.registers.probabilities.register import Probabilities
 from streamwatch.core.estimators.set import EstimatorSet, Snapshots
+from streamwatch.core.join.durable.held_log import HeldLog
 from streamwatch.core.join.held_scores import HeldScores
 from streamwatch.core.join.join import CompiledJoin
+from streamwatch.core.join.prediction_order import PredictionOrder
 from streamwatch.core.merge.merge import Merge
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.journal import Journal
@@ -51,6 +53,8 @@ OWNERS: tuple[tuple[type, str], ...] = (
     (MergedRecords, "next_turn"),
     (BatchProcessor, "evaluate"),
     (CompiledJoin, "take"),
+    (PredictionOrder, "put"),
+    (HeldLog, "note_released"),
     (HeldScores, "add_rows"),
     (HeldScores, "take"),
     (EstimatorSet, "fold_models"),
@@ -64,6 +68,7 @@ OWNERS: tuple[tuple[type, str], ...] = (
     (Checkpoint, "changes"),
     (Journal, "close"),
     (CompiledJoin, "changes"),
+    (HeldLog, "write"),
     (Snapshots, "take"),
     (RocksStore, "commit"),
     (BatchProcessor, "report_in_slices"),

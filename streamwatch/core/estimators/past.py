@@ -143,6 +143,9 @@ def differ(values: NDArray[np.generic]) -> NDArray[np.bool_]:
 
 
 _UNSEEN: Final = -1
+_MANY_RUNS: Final = 4
+"""Runs of each model from which on those of one minute are added up before they are gathered."""
+_MINUTE_BITS: Final = 32
 _SORTED_BY_COUNTING: Final = 1 << 16
 """Most rows that are sorted as 16-bit integers; numpy then counts, which takes a third of the time."""
 
@@ -235,7 +238,10 @@ class Pasts:
         gathered[:, 1] = np.diff(np.concatenate((runs, [len(rows)])))
         gathered[:, 2] = np.add.reduceat((batch.predicted_class[order] == truth).astype(np.int64), runs)
         gathered[:, 3] = np.add.reduceat((previous == truth).astype(np.int64), runs)
-        self._gather(rows[runs], gathered)
+        owners = rows[runs]
+        if len(runs) > _MANY_RUNS * len(begins):
+            owners, gathered = _added_up(owners, gathered)
+        self._gather(owners, gathered)
 
     def _gather(self, rows: NDArray[np.int32], gathered: NDArray[np.int64]) -> None:
         """Add runs of outcomes in one minute, sorted by row; those of a row differ from one to the next."""
@@ -316,3 +322,19 @@ class Pasts:
         # `history_days` may have changed since the snapshot: whoever reads this merges it under those of now.
         self._settled[row] = np.frombuffer(state.stretches, STRETCH)
         self._previous[row] = state.previous
+
+
+def _added_up(
+    rows: NDArray[np.int32], gathered: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Add up the runs of a row in one minute, where labels come in an order that is not that of time."""
+    minutes = gathered[:, 0] - gathered[:, 0].min()
+    if int(minutes.max()) >> _MINUTE_BITS:
+        return rows, gathered
+    keys = (rows.astype(np.int64) << _MINUTE_BITS) | minutes
+    order = np.argsort(keys)
+    begins = np.flatnonzero(np.concatenate(([True], differ(keys[order]))))
+    added = np.add.reduceat(gathered[order], begins, axis=0)
+    first = order[begins]
+    added[:, 0] = gathered[first, 0]
+    return rows[first], added

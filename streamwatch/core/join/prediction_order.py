@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, hot, inner, prefetch, without_refcount
+from streamwatch.core.jit import entry, hot, inner, prefetch, trailing_zeros, without_refcount
 from streamwatch.core.join.held_scores import Carried, HeldScores, taken_scores
 from streamwatch.core.join.layout import Records, lazy_zeros, room_for_pairs
 from streamwatch.core.outcomes import (
@@ -36,7 +36,7 @@ from streamwatch.core.outcomes import (
     moved,
     pairs_at,
 )
-from streamwatch.core.records import copied, joined, taken
+from streamwatch.core.records import copied, joined, taken, words_of_array
 from streamwatch.core.scores import ScoreLists
 
 # Compiled half of `PredictionOrder`: outcomes held, and their release.
@@ -44,7 +44,9 @@ from streamwatch.core.scores import ScoreLists
 # Outcomes lie in slots. Their order is by (prediction time, sequence). A binary heap of all of them would
 # miss the cache at each of its levels, so only the oldest are in one: time is cut into buckets of equal
 # width, each a chain of slots in no order, and a bucket goes into the heap when what can leave reaches it.
-# What is too new for the ring of buckets waits in a heap of its own. A ring keeps the windows, which end in
+# A bit for each bucket tells whether it has any, so that empty ones are passed over 64 at a time; the slots
+# of the next buckets are asked for ahead of their turn, as nearly all of them have left the cache. What is
+# too new for the ring of buckets waits in a heap of its own. A ring keeps the windows, which end in
 # the order in which they were opened. A window is left out if one that ends no later is of a newer
 # prediction, as it would change nothing. The pairs of an outcome are a chain in a pool. An outcome without a
 # model (-1) is held elsewhere: it only opens its window.
@@ -53,12 +55,18 @@ from streamwatch.core.scores import ScoreLists
 NEVER: Final = -(2**62)
 ALWAYS: Final = 2**62
 NO_RUN: Final = -1
+UNLISTED: Final = -2
 
-OUTCOME_BYTES: Final = OUTCOME.itemsize
-BUCKETS: Final = 1 << 14
+OUTCOME_WORDS: Final = OUTCOME.itemsize // 8
+BUCKETS: Final = 1 << 17
 """Length of the ring of buckets, a power of two."""
-BUCKETS_PER_WINDOW: Final = BUCKETS // 4
+BUCKETS_PER_WINDOW: Final = BUCKETS // 2
 """Number of buckets into which a window is cut, at most."""
+BUCKETS_PER_MARK: Final = 64
+LINE: Final = 64
+"""Bytes of a line of the cache."""
+FIRST_AHEAD, SECOND_AHEAD, ALL_AHEAD = 16, 11, 6
+"""How many buckets before its turn a bucket's first slot, its second, and the others are asked for."""
 
 MS, SEQUENCE, LAST = range(3)
 """Columns of `heap` and `distant`, whose last is a slot, and of `windows`, whose last is its end."""
@@ -75,6 +83,7 @@ TOTALS: Final = np.dtype(
         ("front", np.int64),
         ("top", np.int64),
         ("free", np.int64),
+        ("fresh", np.int64),
         ("assumed", np.int64),
         ("first_window", np.int64),
         ("windows", np.int64),
@@ -97,8 +106,9 @@ TOTALS: Final = np.dtype(
 `count`, `assumed`: numbers of outcomes held, and of those that were assumed at expiry. `in_heap`,
 `in_distant`: how many of them are in these heaps, the others being in buckets. `width_bits`: binary logarithm
 of a bucket's width in milliseconds. `front`: the last bucket, counted from the epoch, that went into the
-heap. `top`, `free`: number of slots ever used, and the first of those free again. `bound…`: the newest
-(prediction time, sequence) whose window is over. `clock_ms`: the clock at which outcomes were last released;
+heap. `top`, `free`: number of slots ever used, and the first of those free again. `fresh`: number of slots
+that are listed as in no stored run. `bound…`: the newest (prediction time, sequence) whose window is over.
+`clock_ms`: the clock at which outcomes were last released;
 `held_since`: the sequence of the first outcome held after that; `overflow…`: the newest (prediction time,
 sequence) that left since then because there were too many. `releasing`: 1 while outcomes are left to release
 at `clock_ms`. `early`: number of outcomes that left because there were too many, since it was read last.
@@ -115,22 +125,23 @@ SLOT: Final = np.dtype(
         ("run", np.int64),
         ("pair", np.int32),
         ("next", np.int32),
+        ("outcome", np.int64, (OUTCOME_WORDS,)),
     ],
     align=True,
 )
-"""What is held of an outcome beside itself.
+"""What is held of an outcome, in two lines of the cache.
 
 `sequence`: -1 for a free slot. `opened_ms`: time at which its window was opened. `run`: number of the stored
-run that contains it, -1 for none. `pair`: its first pair in the pool, -1 for none. `next`: next slot of its
-bucket, or next free slot; -1 at the end.
+run that contains it, -1 for none; every slot with -1 is listed in `Held.fresh`, also one that has become free
+since, and a free one may have -2, which is not listed. `pair`: its first pair in the pool, -1 for none.
+`next`: next slot of its bucket, or next free slot; -1 at the end. `outcome`: the words of its `OUTCOME`.
 """
+SLOT_BYTES: Final = SLOT.itemsize
 
 
 class Held(NamedTuple):
-    """Arrays of the outcomes held; all but `buckets`, `pairs` and `totals` have room for equally many."""
+    """Arrays of the outcomes held; `slots`, `heap`, `distant` and `windows` have room for equally many."""
 
-    outcomes: Records
-    """Dtype `OUTCOME`, by slot."""
     slots: Records
     """Dtype `SLOT`."""
     heap: NDArray[np.int64]
@@ -138,9 +149,13 @@ class Held(NamedTuple):
     distant: NDArray[np.int64]
     """Heap of outcomes that were too new for the ring of buckets, as `heap`."""
     buckets: NDArray[np.int32]
-    """First slot of each bucket after `front`, shape (`BUCKETS`,), by bucket modulo that; -1 for none."""
+    """First slot of each bucket after `front`, shape (`BUCKETS`,), by bucket modulo that, if it has any."""
+    marks: NDArray[np.uint64]
+    """A bit for each of `buckets`, from the lowest on: whether it has any slot."""
+    fresh: NDArray[np.int32]
+    """Slots that were filled since the last commit, each once, in no order."""
     windows: NDArray[np.int64]
-    """Ring, shape (slots, 3): prediction time, sequence and end, all ascending."""
+    """Ring, shape (slots, 3), a power of two: prediction time, sequence and end, all ascending."""
     pairs: NDArray[np.int32]
     """Pool, shape (room, 4): what `Pairs` say of the partner, and the next pair of the outcome."""
     totals: Records
@@ -152,6 +167,8 @@ class Released(NamedTuple):
 
     outcomes: Records
     """Dtype `OUTCOME`."""
+    words: NDArray[np.int64]
+    """The same memory, shape (room, `OUTCOME_WORDS`)."""
     runs: NDArray[np.int64]
     """Number of the stored run that contains each, -1 for none."""
     pair: NDArray[np.int32]
@@ -164,11 +181,12 @@ class Released(NamedTuple):
 def without_refcounts(h):
     """Arrays whose references are not counted at every call."""
     return Held(
-        without_refcount(h.outcomes),
         without_refcount(h.slots),
         without_refcount(h.heap),
         without_refcount(h.distant),
         without_refcount(h.buckets),
+        without_refcount(h.marks),
+        without_refcount(h.fresh),
         without_refcount(h.windows),
         without_refcount(h.pairs),
         without_refcount(h.totals),
@@ -180,6 +198,7 @@ def without_refcounts_of(released):
     """Arrays whose references are not counted at every call."""
     return Released(
         without_refcount(released.outcomes),
+        without_refcount(released.words),
         without_refcount(released.runs),
         without_refcount(released.pair),
         without_refcount(released.early),
@@ -231,7 +250,7 @@ def pop(heap, count):
     return slot
 
 
-@inner
+@hot
 def open_window(h, prediction_ms, sequence, end_ms):
     """Open the window of an outcome, unless it would change nothing."""
     totals, windows = h.totals[0], h.windows
@@ -239,14 +258,14 @@ def open_window(h, prediction_ms, sequence, end_ms):
         w = totals.first_window
         if is_before(totals.bound_ms, totals.bound_sequence, windows[w, MS], windows[w, SEQUENCE]):
             break
-        totals.first_window = (w + 1) % windows.shape[0]
+        totals.first_window = (w + 1) & (windows.shape[0] - 1)
         totals.windows -= 1
     newest_ms, newest = totals.bound_ms, totals.bound_sequence
     if totals.windows > 0:
-        w = (totals.first_window + totals.windows - 1) % windows.shape[0]
+        w = (totals.first_window + totals.windows - 1) & (windows.shape[0] - 1)
         newest_ms, newest = windows[w, MS], windows[w, SEQUENCE]
     if is_before(newest_ms, newest, prediction_ms, sequence):
-        w = (totals.first_window + totals.windows) % windows.shape[0]
+        w = (totals.first_window + totals.windows) & (windows.shape[0] - 1)
         windows[w, MS], windows[w, SEQUENCE], windows[w, LAST] = prediction_ms, sequence, end_ms
         totals.windows += 1
 
@@ -281,6 +300,14 @@ def chain_pairs(h, pairs, first, end):
 
 
 @hot
+def first_of_bucket(h, bucket):
+    """First slot of a bucket in the ring, -1 if it has none."""
+    place = bucket & (BUCKETS - 1)
+    bits = h.marks[place // BUCKETS_PER_MARK] >> np.uint64(place % BUCKETS_PER_MARK)
+    return np.int64(h.buckets[place]) if bits & np.uint64(1) else np.int64(-1)
+
+
+@hot
 def put_into_order(h, slot):
     """Put the outcome of a slot into the heap, its bucket, or the heap of distant ones."""
     totals, s = h.totals[0], h.slots[slot]
@@ -292,12 +319,57 @@ def put_into_order(h, slot):
         sift_up(h.heap, totals.in_heap, s.prediction_ms, s.sequence, slot)
         totals.in_heap += 1
     elif ahead < BUCKETS:
-        s.next = h.buckets[bucket & (BUCKETS - 1)]
-        h.buckets[bucket & (BUCKETS - 1)] = slot
+        s.next = first_of_bucket(h, bucket)
+        place = bucket & (BUCKETS - 1)
+        h.buckets[place] = slot
+        h.marks[place // BUCKETS_PER_MARK] |= np.uint64(1) << np.uint64(place % BUCKETS_PER_MARK)
     else:
         sift_up(h.distant, totals.in_distant, s.prediction_ms, s.sequence, slot)
         totals.in_distant += 1
     totals.count += 1
+
+
+@hot
+def next_bucket(h, last):
+    """Find the first bucket after `front` that has outcomes, or `last` if none has before it."""
+    totals = h.totals[0]
+    found = last
+    if totals.count > totals.in_distant:  # none is in the heap
+        bucket = totals.front + 1
+        end = min(last, totals.front + BUCKETS - 1)
+        while bucket <= end:
+            place = bucket & (BUCKETS - 1)
+            bits = h.marks[place // BUCKETS_PER_MARK] >> np.uint64(place % BUCKETS_PER_MARK)
+            if bits != 0:
+                found = min(found, bucket + trailing_zeros(bits))
+                break
+            bucket += BUCKETS_PER_MARK - place % BUCKETS_PER_MARK
+    if totals.in_distant > 0:
+        found = min(found, h.distant[0, MS] >> totals.width_bits)
+    return found
+
+
+@hot
+def ask_for(h, slot):
+    """Ask for a slot, -1 for none."""
+    if slot >= 0:
+        prefetch(h.slots, SLOT_BYTES * slot)
+        prefetch(h.slots, SLOT_BYTES * slot + LINE)
+
+
+@inner
+def ask_ahead(h, before):
+    """Ask for the slots of buckets that come soon, as far as `front` has moved from `before`."""
+    front = h.totals[0].front
+    for at in range(max(before, front - FIRST_AHEAD) + 1, front + 1):
+        ask_for(h, first_of_bucket(h, at + FIRST_AHEAD))
+        slot = first_of_bucket(h, at + SECOND_AHEAD)
+        if slot >= 0:
+            ask_for(h, np.int64(h.slots[slot].next))
+        slot = first_of_bucket(h, at + ALL_AHEAD)
+        while slot >= 0:
+            slot = np.int64(h.slots[slot].next)
+            ask_for(h, slot)
 
 
 @inner
@@ -306,16 +378,14 @@ def fill_heap(h, until_ms):
     totals = h.totals[0]
     last = until_ms >> totals.width_bits
     while totals.in_heap == 0 and totals.front < last and totals.count > 0:
-        if totals.count == totals.in_distant:  # no bucket has any
-            totals.front = min(last, h.distant[0, MS] >> totals.width_bits)
-        else:
-            totals.front += 1
-        slot = np.int64(h.buckets[totals.front & (BUCKETS - 1)])
-        h.buckets[totals.front & (BUCKETS - 1)] = -1
+        before = totals.front
+        totals.front = next_bucket(h, last)
+        ask_ahead(h, before)
+        slot = first_of_bucket(h, totals.front)
+        place = totals.front & (BUCKETS - 1)
+        h.marks[place // BUCKETS_PER_MARK] &= ~(np.uint64(1) << np.uint64(place % BUCKETS_PER_MARK))
         while slot >= 0:
             s = h.slots[slot]
-            prefetch(h.outcomes, OUTCOME_BYTES * slot)
-            prefetch(h.outcomes, OUTCOME_BYTES * slot + OUTCOME_BYTES - 1)
             sift_up(h.heap, totals.in_heap, s.prediction_ms, s.sequence, slot)
             totals.in_heap += 1
             slot = np.int64(s.next)
@@ -327,18 +397,24 @@ def fill_heap(h, until_ms):
             totals.in_heap += 1
 
 
-@inner
-def hold(h, outcome, pair, prediction_ms, opened_ms, window_ms):
-    """Hold an outcome, whose pairs are in the pool; there must be a free slot."""
+@hot
+def hold(h, words, i, assumed, pair, prediction_ms, opened_ms, window_ms):
+    """Hold the outcome of row i of `words`, whose pairs are in the pool; there must be a free slot."""
     totals = h.totals[0]
     slot = totals.free
     if slot >= 0:
         totals.free = np.int64(h.slots[slot].next)
+        listed = h.slots[slot].run == NO_RUN
     else:
         slot = totals.top
         totals.top += 1
-    h.outcomes[slot] = outcome
+        listed = False
+    if not listed:
+        h.fresh[totals.fresh] = slot
+        totals.fresh += 1
     s = h.slots[slot]
+    for k in range(OUTCOME_WORDS):
+        s.outcome[k] = words[i, k]
     s.prediction_ms = prediction_ms
     s.sequence = totals.sequence
     s.opened_ms = opened_ms
@@ -347,10 +423,10 @@ def hold(h, outcome, pair, prediction_ms, opened_ms, window_ms):
     put_into_order(h, slot)
     open_window(h, prediction_ms, totals.sequence, opened_ms + window_ms)
     totals.sequence += 1
-    totals.assumed += outcome.assumed
+    totals.assumed += assumed
 
 
-@inner
+@hot
 def let_go(h, released, count, early):
     """Move the outcome of the oldest prediction, the first of the heap, to the released ones.
 
@@ -359,20 +435,21 @@ def let_go(h, released, count, early):
     totals = h.totals[0]
     slot = pop(h.heap, totals.in_heap)
     s = h.slots[slot]
-    released.outcomes[count] = h.outcomes[slot]
+    for k in range(OUTCOME_WORDS):
+        released.words[count, k] = s.outcome[k]
     released.runs[count] = s.run
     released.pair[count] = s.pair
     released.early[count] = early
     totals.in_heap -= 1
     totals.count -= 1
-    totals.assumed -= h.outcomes[slot].assumed
+    totals.assumed -= released.outcomes[count].assumed
     s.sequence = -1
     s.next = totals.free
     totals.free = slot
     return count + 1
 
 
-@inner
+@hot
 def release(h, clock_ms, released, count):
     """Release what may leave at this clock, as far as there is room; return the number released.
 
@@ -386,12 +463,13 @@ def release(h, clock_ms, released, count):
                 break
             if is_before(totals.bound_ms, totals.bound_sequence, h.windows[w, MS], h.windows[w, SEQUENCE]):
                 totals.bound_ms, totals.bound_sequence = h.windows[w, MS], h.windows[w, SEQUENCE]
-            totals.first_window = (w + 1) % h.windows.shape[0]
+            totals.first_window = (w + 1) & (h.windows.shape[0] - 1)
             totals.windows -= 1
         totals.clock_ms = clock_ms
         totals.releasing = 1
     while totals.releasing:
-        fill_heap(h, totals.bound_ms)
+        if totals.in_heap == 0:
+            fill_heap(h, totals.bound_ms)
         if totals.in_heap == 0 or is_before(
             totals.bound_ms, totals.bound_sequence, h.heap[0, MS], h.heap[0, SEQUENCE]
         ):
@@ -405,12 +483,13 @@ def release(h, clock_ms, released, count):
     return count
 
 
-@inner
+@hot
 def release_excess(h, most, released, count):
     """Release the outcomes of the oldest predictions beyond `most`, as far as there is room."""
     totals = h.totals[0]
     while totals.count > most and count < released.runs.shape[0]:
-        fill_heap(h, ALWAYS)
+        if totals.in_heap == 0:
+            fill_heap(h, ALWAYS)
         ms, sequence = h.heap[0, MS], h.heap[0, SEQUENCE]
         if is_before(totals.bound_ms, totals.bound_sequence, ms, sequence):
             totals.bound_ms, totals.bound_sequence = ms, sequence
@@ -422,7 +501,7 @@ def release_excess(h, most, released, count):
 
 
 @entry
-def put_in_order(h, outcomes, timing, pairs, start, clock_ms, window_ms, most, released):
+def put_in_order(h, outcomes, words, timing, pairs, start, clock_ms, window_ms, most, released):
     """Hold outcomes from `start` on, and release those whose turn it is, up to the clock after them.
 
     Stops when there is no room for further released outcomes.
@@ -431,8 +510,9 @@ def put_in_order(h, outcomes, timing, pairs, start, clock_ms, window_ms, most, r
     ----------
     h
         `Held`, with free slots for all outcomes, and room for all pairs.
-    outcomes, timing
-        Records `OUTCOME` and `TIMING`, (n,), in the order in which they were resolved.
+    outcomes, words, timing
+        Records `OUTCOME`, the same memory as rows of words, and `TIMING`, (n,), in the order in which they
+        were resolved.
     pairs
         `Pairs` of the outcomes from `start` on.
     start
@@ -450,7 +530,7 @@ def put_in_order(h, outcomes, timing, pairs, start, clock_ms, window_ms, most, r
         Outcome at which to continue, n + 1 when nothing is left to do; and the number released.
     """
     h, outcomes, timing = without_refcounts(h), without_refcount(outcomes), without_refcount(timing)
-    released, room = without_refcounts_of(released), released.runs.shape[0]
+    words, released, room = without_refcount(words), without_refcounts_of(released), released.runs.shape[0]
     count = release_excess(h, most, released, 0)
     paired = 0
     for i in range(start, outcomes.shape[0]):
@@ -468,7 +548,8 @@ def put_in_order(h, outcomes, timing, pairs, start, clock_ms, window_ms, most, r
             h.totals[0].sequence += 1
             continue
         end = end_of_pairs(pairs, paired, i)
-        hold(h, o, chain_pairs(h, pairs, paired, end), t.prediction_ms, opened_ms, window_ms)
+        pair = chain_pairs(h, pairs, paired, end)
+        hold(h, words, i, o.assumed, pair, t.prediction_ms, opened_ms, window_ms)
         paired = end
         count = release_excess(h, most, released, count)
         if h.totals[0].count > most:
@@ -486,7 +567,8 @@ def release_any(h, released):
     totals = h.totals[0]
     count = 0
     while totals.count > 0 and count < released.runs.shape[0]:
-        fill_heap(h, ALWAYS)
+        if totals.in_heap == 0:
+            fill_heap(h, ALWAYS)
         ms, sequence = h.heap[0, MS], h.heap[0, SEQUENCE]
         if is_before(totals.bound_ms, totals.bound_sequence, ms, sequence):
             totals.bound_ms, totals.bound_sequence = ms, sequence
@@ -500,22 +582,26 @@ def release_any(h, released):
 
 
 @entry
-def hold_again(h, outcomes, pairs, prediction_ms, opened_ms, sequences, runs, window_ms):
+def hold_again(h, outcomes, words, pairs, prediction_ms, opened_ms, sequences, runs, window_ms):
     """Hold what a state held, in the order of the sequences; the totals but for the counts are set.
 
-    `prediction_ms`, `opened_ms`, `sequences` and `runs` have the shape (n,), as `outcomes`, whose `Pairs` are
-    `pairs`; there is room for all of it.
+    `prediction_ms`, `opened_ms`, `sequences` and `runs` have the shape (n,), as `outcomes`, whose words are
+    `words` and whose `Pairs` are `pairs`; there is room for all of it.
     """
     totals = h.totals[0]
     paired = 0
     for i in range(outcomes.shape[0]):
-        h.outcomes[i] = outcomes[i]
         end = end_of_pairs(pairs, paired, i)
         s = h.slots[i]
+        for k in range(OUTCOME_WORDS):
+            s.outcome[k] = words[i, k]
         s.prediction_ms = prediction_ms[i]
         s.sequence = sequences[i]
         s.opened_ms = opened_ms[i]
         s.run = runs[i]
+        if runs[i] == NO_RUN:
+            h.fresh[totals.fresh] = i
+            totals.fresh += 1
         s.pair = chain_pairs(h, pairs, paired, end)
         paired = end
         put_into_order(h, i)
@@ -652,8 +738,14 @@ class PredictionOrder:
         self._held = _held(_FIRST_SLOTS, OrderTotals(), window_ms)
         self._by_model = np.zeros(0, np.int64)
         self._scores = HeldScores()
-        kinds = OUTCOME, np.int64, np.int32, np.bool_
-        self._released = Released(*(np.empty(ROOM, kind) for kind in kinds))
+        released = np.empty(ROOM, OUTCOME)
+        self._released = Released(
+            released,
+            words_of_array(released),
+            np.empty(ROOM, np.int64),
+            np.empty(ROOM, np.int32),
+            np.empty(ROOM, np.bool_),
+        )
 
     def __len__(self) -> int:
         return int(self._held.totals["count"][0])
@@ -684,6 +776,7 @@ class PredictionOrder:
             What was released.
         """
         records = self._with_own_scores(outcomes)
+        words = words_of_array(records)
         pairs = NO_PAIRS if outcomes.pairs is None else outcomes.pairs
         self._make_room(len(records), len(pairs))
         self._count_models(records, 1)
@@ -692,7 +785,7 @@ class PredictionOrder:
             window = self._window_ms, self._maximum
             coming = pairs[np.searchsorted(pairs[:, 0], at) :]
             at, count = put_in_order(
-                self._held, records, timing, coming, at, clock_ms, *window, self._released
+                self._held, records, words, timing, coming, at, clock_ms, *window, self._released
             )
             if count:
                 yield self._take(outcomes, count)
@@ -750,7 +843,11 @@ class PredictionOrder:
 
     def records(self) -> Records:
         """Outcomes held, in no order; the numbers of their scores are those of this order."""
-        return taken(self._held.outcomes, self._slots())
+        return self._outcomes_at(self._slots())
+
+    def _outcomes_at(self, slots: NDArray[np.int64]) -> Records:
+        """Copy the outcomes in these slots."""
+        return self._held.slots["outcome"][slots].reshape(-1).view(OUTCOME)
 
     def pairs(self) -> Pairs:
         """Pairs of the outcomes held, by their places in `records`."""
@@ -769,25 +866,46 @@ class PredictionOrder:
         held = self._held
         return np.flatnonzero(held.slots["sequence"][: int(held.totals["top"][0])] >= 0)
 
-    def rows(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], HeldRows]:
-        """Slots and rows of chosen outcomes, by mask over `runs`, in the order of their sequence."""
-        slots = self._slots()[chosen]
+    def take_fresh(self) -> NDArray[np.int64]:
+        """Slots of the outcomes that no stored run contains; set the run of all of them."""
+        held, totals = self._held, self._held.totals
+        listed = held.fresh[: int(totals["fresh"][0])].astype(np.int64)
+        totals["fresh"] = 0
+        is_held = held.slots["sequence"][listed] >= 0
+        held.slots["run"][listed[~is_held]] = UNLISTED
+        return listed[is_held]
+
+    def slots_of(self, run: int) -> NDArray[np.int64]:
+        """Slots of the outcomes that are left of a stored run."""
+        slots = self._slots()
+        return slots[self._held.slots["run"][slots] == run]
+
+    def rows(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], HeldRows]:
+        """Sort slots of outcomes held by their sequence; with their rows."""
         slots = slots[np.argsort(self._held.slots["sequence"][slots])]
-        outcomes, about = taken(self._held.outcomes, slots), taken(self._held.slots, slots)
+        about = taken(self._held.slots, slots)
+        outcomes = about["outcome"].copy().reshape(-1).view(OUTCOME)
         times = (about[name].copy() for name in ("prediction_ms", "opened_ms", "sequence", "run"))
         return slots, HeldRows(outcomes, self._pairs_of(about["pair"].copy()), *times)
-
-    def runs(self) -> NDArray[np.int64]:
-        """Number of the stored run of each outcome held, -1 for none, shape (held,)."""
-        return self._held.slots["run"][self._slots()]
 
     def set_run(self, slots: NDArray[np.int64], number: int) -> None:
         """Note the stored run that contains these outcomes."""
         self._held.slots["run"][slots] = number
 
+    def forget_run(self, run: int) -> None:
+        """Note that no stored run contains the outcomes that are left of this one."""
+        slots, totals = self.slots_of(run), self._held.totals
+        self.set_run(slots, NO_RUN)
+        listed = int(totals["fresh"][0])
+        self._held.fresh[listed : listed + len(slots)] = slots
+        totals["fresh"] += len(slots)
+
     def forget_runs(self) -> None:
         """Note that no stored run contains any outcome."""
-        self._held.slots["run"] = NO_RUN
+        top = int(self._held.totals["top"][0])
+        self._held.slots["run"][:top] = NO_RUN
+        self._held.fresh[:top] = np.arange(top)
+        self._held.totals["fresh"] = top
 
     def windows(self) -> NDArray[np.int64]:
         """Windows that are open: prediction time, sequence and time of opening, (n, 3), in that order."""
@@ -842,7 +960,8 @@ class PredictionOrder:
         self._count_models(outcomes, 1)
         self._make_room(0, len(rows.pairs))
         arrays = rows.prediction_ms, rows.opened_ms, rows.sequence, rows.run
-        hold_again(self._held, outcomes, rows.pairs, *arrays, self._window_ms)
+        words = words_of_array(outcomes)
+        hold_again(self._held, outcomes, words, rows.pairs, *arrays, self._window_ms)
 
     def _make_room(self, coming: int, pairs: int) -> None:
         """Double the slots, and the room for pairs, until there is room for further ones."""
@@ -860,8 +979,8 @@ class PredictionOrder:
         larger = _held(slots, OrderTotals(), self._window_ms)
         used = held.totals[0]
         for name, top in (
-            ("outcomes", used["top"]),
             ("slots", used["top"]),
+            ("fresh", used["fresh"]),
             ("heap", used["in_heap"]),
             ("distant", used["in_distant"]),
         ):
@@ -869,7 +988,8 @@ class PredictionOrder:
         first, windows = int(held.totals["first_window"][0]), int(held.totals["windows"][0])
         larger.windows[:windows] = np.roll(held.windows, -first, axis=0)[:windows]
         held.totals["first_window"] = 0
-        self._held = larger._replace(buckets=held.buckets, pairs=held.pairs, totals=held.totals)
+        kept = {"buckets": held.buckets, "marks": held.marks, "pairs": held.pairs, "totals": held.totals}
+        self._held = larger._replace(**kept)
 
 
 def _held(slots: int, totals: OrderTotals, window_ms: int) -> Held:
@@ -882,11 +1002,12 @@ def _held(slots: int, totals: OrderTotals, window_ms: int) -> Held:
     record["held_since"] = totals.held_since
     record["overflow_ms"], record["overflow_sequence"] = totals.overflow
     return Held(
-        lazy_zeros(slots, OUTCOME),
         lazy_zeros(slots, SLOT),
         np.zeros((slots, 3), np.int64),
         np.zeros((slots, 3), np.int64),
-        np.full(BUCKETS, -1, np.int32),
+        lazy_zeros(BUCKETS, np.dtype(np.int32)),
+        np.zeros(BUCKETS // BUCKETS_PER_MARK, np.uint64),
+        np.zeros(slots, np.int32),
         np.zeros((slots, 3), np.int64),
         NO_PAIRS,
         record,

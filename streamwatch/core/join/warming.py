@@ -11,11 +11,14 @@ from streamwatch.core.join.cold.block import PACKED_ENTRY
 from streamwatch.core.join.cold.entries import ColdEntries
 from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.join.cold.store import ColdSpec, MemoryRuns
+from streamwatch.core.join.durable.outcome_columns import warm_up_columns
 from streamwatch.core.join.held_scores import warm_up_scores
 from streamwatch.core.join.join import DONE, LOAD_OLDEST, CompiledJoin
-from streamwatch.core.join.layout import PREDICTIONS
+from streamwatch.core.join.layout import PREDICTIONS, TIMING
 from streamwatch.core.join.prediction_order import PredictionOrder
+from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, OutcomeBatch
 from streamwatch.core.records import no_records
+from streamwatch.core.scores import NO_LISTS
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 
 _ENOUGH = 5_000
@@ -43,7 +46,21 @@ def warm_up_commits() -> None:
     items = sorted(join.changes(1).items())
     written = [(key, value) for key, value in items if value is not None]
     CompiledJoin(JoinSpec(), _digests).restore(join.totals(), written)
+    warm_up_columns()
     PredictionOrder(0, 1).open_windows(np.zeros((0, 3), np.int64))  # where some were open
+
+
+def warm_up_order() -> None:
+    """Hold an outcome with a pair for the order of predictions, restore it, and release it."""
+    records = np.zeros(1, OUTCOME)
+    records["scores"] = -1
+    pairs = np.zeros((1, PAIR_COLUMNS), np.int32)
+    batch = OutcomeBatch(records, ["warm-up"], ["a"], pairs=pairs)
+    order, again = PredictionOrder(1, 1), PredictionOrder(1, 1)
+    list(order.put(batch, np.zeros(1, TIMING), 0))
+    _, rows = order.rows(order.take_fresh())
+    again.restore(order.totals(), rows, np.zeros(0, np.int64), NO_LISTS)
+    list(again.release_all(batch))
 
 
 def warm_up_overflow() -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import CARRIED, Name, Outcome, segments_of
+from streamwatch.core.join.durable.outcome_columns import columns_of, renumbered, used_numbers
 from streamwatch.core.join.durable.packed import (
     Column,
     PackedError,
@@ -59,10 +60,6 @@ _COLUMNS: Final = (
 )
 _DIFFERENCES: Final = 4
 """Number of columns of differences, after `_COLUMNS`."""
-_DIFFERING: Final = ("event_ms", "resolved_ms", "waited_ms", "made")
-"""Fields of which differences are written …"""
-_SELDOM: Final = ("carried", "last_class")
-"""… and fields that are written only if there is anything in them."""
 _CLASSES: Final = ("true_class", "predicted_class", "label_at_prediction")
 _ENCODER = msgspec.msgpack.Encoder()
 _ROWS = msgspec.msgpack.Decoder(list[Outcome])
@@ -92,7 +89,7 @@ def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
     if len(batches) < len(parts):
         return _ENCODER.encode([outcome for part in parts for outcome in part])
     models, classes, segments = CommonNames(), CommonNames(), CommonNames()
-    found = {name: _column(batches, name) for name in (*_COLUMNS, *_DIFFERING, *_SELDOM)}
+    found = columns_of([batch.records for batch in batches])
     of_segments = np.full(len(found["model"]), -1, np.int32)
     start = 0
     scored, scores = [np.zeros(0, np.int64)], [NO_LISTS]
@@ -265,14 +262,16 @@ class CommonNames:
 
     def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
         """Numbers here of numbers there; -1 stays what it is."""
-        found = np.flatnonzero(np.bincount(column + 1, minlength=1)[1:])
-        wanted = [names[number] for number in found.tolist()]
+        column = np.ascontiguousarray(column)
+        found = used_numbers(column, len(names))
+        numbers: list[int] = found.tolist()
+        wanted = [names[number] for number in numbers]
         fresh = [name for name in dict.fromkeys(wanted) if name not in self._numbers]
         self._numbers.update(zip(fresh, range(len(self.names), len(self.names) + len(fresh)), strict=True))
         self.names += fresh
-        here = np.full(len(names) + 1, -1, np.int32)
+        here = np.empty(len(names), np.int32)
         here[found] = [self._numbers[name] for name in wanted]
-        return here[column]
+        return renumbered(column, here)
 
 
 class CommonBatches:
@@ -318,11 +317,6 @@ def _with_equal_names(batches: Sequence[OutcomeBatch]) -> list[list[OutcomeBatch
                 continue
         runs.append([batch])
     return runs
-
-
-def _column(batches: Sequence[OutcomeBatch], name: str) -> NDArray[Any]:
-    """Copy one field of all outcomes: whole records would be several times the bytes."""
-    return np.concatenate([batch.records[name] for batch in batches])
 
 
 def _segments_of(run: Sequence[OutcomeBatch]) -> NDArray[np.int32]:

@@ -7,8 +7,10 @@ from random import Random
 
 import pytest
 
+from streamwatch.core.jit import CompiledFunction
 from streamwatch.core.join import prediction_order
 from streamwatch.core.join.durable.packed import HELD, HELD_SCORES, PackedError, key_of
+from streamwatch.core.join.warming import warm_up_order
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
@@ -24,6 +26,12 @@ def restarted(joined, spec):
     joined.restart()
 
 
+def compiled():
+    """Types that each entry point was compiled or loaded for."""
+    functions = (each for each in vars(prediction_order).values() if isinstance(each, CompiledFunction))
+    return {each.__qualname__: list(map(str, each.signatures)) for each in functions if each.kept}
+
+
 def some_held():
     """Three outcomes held, the last of which has scores, and one that waits for its label."""
     joined = DurableJoined(ORDERED, digest_bytes, None)
@@ -33,6 +41,19 @@ def some_held():
     joined.feed([label("c", at=3000), label("b", at=3500), label("a", at=4000), predict("d", at=5000)])
     assert joined.outcomes == []
     return joined
+
+
+def test_warming_up_leaves_nothing_to_compile():
+    warm_up_order()
+    before = compiled()
+    del before["open_again"]  # of model buckets
+    assert all(before.values())
+    joined = some_held()
+    restarted(joined, ORDERED)
+    joined.feed([label("d", at=6000), predict("e", at=30_000)])
+    joined.pipeline.release_held()
+    assert len(joined.outcomes) == 4
+    assert {name: compiled()[name] for name in before} == before
 
 
 def test_it_begins_over_a_state_that_was_in_the_order_of_labels():

@@ -87,25 +87,26 @@ class HeldLog:
 
     def note_released(self, runs: NDArray[np.int64]) -> None:
         """Note that an outcome of each of these runs was released; -1 stands for none."""
-        numbers, counts = np.unique(runs[runs >= 0], return_counts=True)
-        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-            self._runs[number].held -= count
+        if not self._runs:
+            return
+        first = min(self._runs)  # so that as few numbers as there are runs are counted
+        counts = np.bincount(np.maximum(runs - (first - 1), 0))
+        numbers = np.flatnonzero(counts[1:]) + 1
+        for number, count in zip(numbers.tolist(), counts[numbers].tolist(), strict=True):
+            self._runs[first - 1 + number].held -= count
 
     def write(self, order: PredictionOrder, changes: Changes) -> None:
         """Add to the changes what a commit writes of the outcomes held."""
-        of_heap = order.runs()
-        fresh = of_heap < 0
+        fresh = [order.take_fresh()]
         stored = sum(run.written for run in self._runs.values())
         for number, run in list(self._runs.items()):
             if run.held:
                 if stored <= 2 * len(order) + SLACK_ROWS:
                     continue
-                fresh |= of_heap == number
+                fresh.append(order.slots_of(number))
             stored -= run.written
             self._remove(number, changes)
-        if not fresh.any():
-            return
-        slots, rows = order.rows(fresh)
+        slots, rows = order.rows(np.concatenate(fresh))
         for start in range(0, len(slots), RUN_ROWS):
             part = rows.at(np.arange(start, min(start + RUN_ROWS, len(slots))))
             segments, scored, scores = order.carried(part.outcomes)
@@ -179,11 +180,9 @@ class HeldLog:
 
     def _make_whole(self, order: PredictionOrder) -> None:
         """Let the next commit write the runs again of which some outcomes were released."""
-        of_heap = order.runs()
         for number, run in self._runs.items():
             if run.held < run.written:
-                slots, _ = order.rows(of_heap == number)
-                order.set_run(slots, -1)
+                order.forget_run(number)
                 run.held = 0
 
 
