@@ -119,7 +119,7 @@ def register_parts(join: JoinSpec, monitors: MonitorsSpec) -> Iterator[Part]:
             case CohortsSpec():
                 yield Part(
                     f"verdicts by cohorts of {models:,} models (monitors.max_models, max_classes)",
-                    models * bytes_of(spec.max_classes + 1),
+                    models * bytes_of(spec.max_classes + 1, by_costs=bool(spec.cost_utilities())),
                 )
             case SegmentsSpec():
                 yield from _segments(spec)

@@ -14,10 +14,18 @@ from yarl import URL
 
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.model_labels import ModelLabels, ModelRule, TopicsOfRun
-from streamwatch.core.alerting.notification import IncidentAlarm, Notification, ToldHint, identify
+from streamwatch.core.alerting.notification import (
+    IncidentAlarm,
+    Notification,
+    RivalPair,
+    ToldFleet,
+    ToldHint,
+    identify,
+)
 from streamwatch.core.alerting.outbox import Delivered, Receiver
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
 from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT, AlarmRule, AlarmsSpec, FleetDigestSpec
+from streamwatch.core.estimators.registers.fleet import SHARE, WorsePair
 from streamwatch.core.events import VERDICT, Alarm
 from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.predictions.kind import ActiveHint
@@ -241,7 +249,8 @@ async def try_receivers(
 ) -> AsyncIterator[Trial]:
     """Send a test notification to each receiver, and that it is over, so that nothing stays open.
 
-    It is of an alarm, or of an early `hint`.
+    It is of an alarm, or of an early `hint`. Beside the alarm, one with `events: [digest]` is sent a digest,
+    and nothing else if digests are all it takes.
 
     One that is reminded of open alarms hears nothing more, and ends it by itself some minutes later: ended at
     once, it would reach nobody behind an Alertmanager, which waits to see what belongs together.
@@ -257,10 +266,15 @@ async def try_receivers(
         raise SettingsError(
             f"--receiver: expected one of {', '.join(names) or '(none configured)'}, got {only!r}"
         )
-    for receiver in receivers:
+    for receiver, section in zip(receivers, settings.alerts.receivers, strict=True):
         if only in {None, receiver.name}:
             now_ms = time.time_ns() // 1_000_000
-            yield await _try(receiver, test_hint(now_ms) if hint else test_notification(now_ms), now_ms)
+            if hint:
+                samples = [test_hint(now_ms)]
+            else:
+                samples = [test_notification(now_ms)] if set(section.events) != {"digest"} else []
+                samples += [test_digest(now_ms)] if "digest" in section.events else []
+            yield await _try(receiver, samples, now_ms)
 
 
 def _over(firing: Notification, now_ms: int) -> Notification:
@@ -279,17 +293,23 @@ def _over(firing: Notification, now_ms: int) -> Notification:
     )
 
 
-async def _try(receiver: Receiver, firing: Notification, now_ms: int) -> Trial:
+async def _try(receiver: Receiver, samples: Sequence[Notification], now_ms: int) -> Trial:
+    """Send samples until one is not taken, each that begins with its end; the time is that of the first."""
     began = time.monotonic()
+    milliseconds, problem = 0, None
     await receiver.open()
     try:
-        answer = await receiver.deliver(firing, now_ms)
-        milliseconds = round(1000 * (time.monotonic() - began))
-        if isinstance(answer, Delivered) and receiver.repeat_interval_seconds is None:
-            answer = await receiver.deliver(_over(firing, now_ms), now_ms)
+        for sample in samples:
+            answer = await receiver.deliver(sample, now_ms)
+            milliseconds = milliseconds or round(1000 * (time.monotonic() - began))
+            ends = sample.kind == "firing" and receiver.repeat_interval_seconds is None
+            if isinstance(answer, Delivered) and ends:
+                answer = await receiver.deliver(_over(sample, now_ms), now_ms)
+            if not isinstance(answer, Delivered):
+                problem = meaning(answer.reason)
+                break
     finally:
         await receiver.close()
-    problem = None if isinstance(answer, Delivered) else meaning(answer.reason)
     return Trial(receiver.name, receiver.host, milliseconds, problem)
 
 
@@ -306,6 +326,32 @@ def test_notification(now_ms: int) -> Notification:
         parts=(IncidentAlarm(alarm, "info", now_ms, alarm.before, now_ms),),
         news=(alarm.detector,),
         test=True,
+    )
+
+
+def test_digest(now_ms: int) -> Notification:
+    """A digest of worse models that lists one, which does not exist."""
+    day_ms = 86_400_000
+    at_ms = now_ms // day_ms * day_ms
+    pair = WorsePair(
+        _TEST_MODEL, "majority", 1e5, "worse", at_ms - 9 * day_ms, at_ms - 10 * day_ms, at_ms - 8 * day_ms
+    )
+    told = ToldFleet(
+        at_ms=at_ms,
+        before_ms=at_ms - day_ms,
+        share=SHARE,
+        pairs=2,
+        models=1,
+        number=1,
+        listed=(pair,),
+        number_added=1,
+        added=(RivalPair(pair.model, pair.opponent),),
+        number_left=0,
+        left=(),
+    )
+    name = identify("digest", "test", now_ms)
+    return Notification(
+        id=name, kind="digest", severity="info", issued_ms=now_ms, incident=name, test=True, fleet=told
     )
 
 

@@ -60,7 +60,8 @@ def send_test(
 
     Needs no Kafka. The output states for each receiver whether it accepted the
     notification. Severity filters are ignored. An Alertmanager resolves the
-    test alert some minutes later.
+    test alert some minutes later. A receiver with `events: [digest]` is sent
+    a sample of a digest of worse models, too.
 
     Exit codes: 0 if every receiver accepted it, 2 if one did not or none is
     configured.

@@ -396,9 +396,11 @@ class BatchProcessor:
         yield
         estimated = yield from self._monitors.families_in_slices()
         found = self.pipeline.mismatches()
-        families += families_without_verdicts(estimated, found, self.pipeline.predictions.unrepresentative())
+        unrepresentative = self.pipeline.predictions.unrepresentative()
+        families += families_without_verdicts(estimated, found, unrepresentative)
         self._mismatches.tell(found)
-        details = details_with((yield from self._monitors.details_in_slices()), found)
+        estimated_details = yield from self._monitors.details_in_slices()
+        details = details_with(estimated_details, found, unrepresentative)
         yield
         details = details_with_caveats(details, self.pipeline.caveats(), families)
         yield

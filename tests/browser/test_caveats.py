@@ -57,3 +57,15 @@ async def test_an_early_verdict_says_that_the_delays_it_counts_on_have_moved(
     await expect(caveat).to_have_attribute("title", re.compile("How late labels of hits are has changed"))
     steady = page.locator("#rows tr", has_text="steady").locator(".c-verdict .caveat")
     await expect(steady).to_have_text("early")
+
+
+async def test_a_model_whose_classes_count_alike_says_that_its_verdict_is_in_the_order_of_labels(
+    server: HttpServer, opened: Opened
+) -> None:
+    details = {name: {"cohorts": {"utility": name}} for name in ("balanced", "costs")}
+    server.publish(replace(report_of({"balanced": worse(Model()), "costs": worse(Model())}), details=details))
+    page = await opened(f"{server.url}/#/model/balanced")
+    await expect(page.locator("#model .caveat")).to_contain_text("this one follows the order of labels")
+    await page.goto(f"{server.url}/#/model/costs")
+    await expect(page.locator("#model .badge")).to_have_text("Worse than no change")
+    await expect(page.locator("#model .caveat")).to_be_hidden()

@@ -97,6 +97,32 @@ def test_a_hint_is_sent_as_a_hint_and_is_over_at_once(folder: Path) -> None:
     assert [t["event_action"] for t in told[5:]] == ["trigger", "resolve"]
 
 
+def test_receivers_of_digests_are_sent_one_and_nothing_else_if_that_is_all_they_take(folder: Path) -> None:
+    with listening() as good:
+        receivers(
+            folder,
+            f"name: both, type: webhook, url: '{good.url}', secrets: [{KEY}], events: [alarms, digest]",
+            f"name: list, type: webhook, url: '{good.url}', secrets: [{KEY}], events: [digest]",
+            f"name: chat, type: slack, url: '{good.url}', events: [digest]",
+            f"name: plain, type: webhook, url: '{good.url}', secrets: [{KEY}]",
+        )
+        result = CliRunner().invoke(app, ["test"])
+        told = [post.json for post in good.posts]
+    assert result.exit_code == 0, result.output
+    assert len(result.output.splitlines()) == 4
+    assert [each.get("type") for each in told] == [
+        *("drift.firing", "drift.resolved", "fleet.digest"),
+        "fleet.digest",
+        None,
+        *("drift.firing", "drift.resolved"),
+    ]
+    digest = told[3]["data"]
+    assert digest["test"] is True
+    assert [pair["model"] for pair in digest["digest"]["listed"]] == ["streamwatch-test"]
+    assert "Test: Worse by the fleet's rule: 1 model (1 added)" in str(told[4])
+    assert "worse than the majority" in str(told[4])
+
+
 def test_one_receiver_can_be_chosen_and_success_is_zero(folder: Path) -> None:
     with listening() as good:
         receivers(

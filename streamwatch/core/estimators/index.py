@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,15 @@ class Register(Protocol):
 
     def clear(self, row: int) -> None:
         """Reset a row; called before a model uses it and after the model has retired."""
+        ...
+
+
+@runtime_checkable
+class JudgesByCosts(Protocol):
+    """Register that judges models by their tables of costs."""
+
+    def name_classes(self, row: int, utility: UtilitySpec, names: Sequence[str]) -> None:
+        """Let a row be judged by a table of costs, with classes of these names, by local index."""
         ...
 
 
@@ -70,6 +79,7 @@ class ModelIndex:
         self._spec = spec
         self._table = table
         self._registers = registers
+        self._judging_by_costs = [each for each in registers if isinstance(each, JudgesByCosts)]
         self._index: dict[str, tuple[int, Classes]] = {}
         self.models: dict[str, ModelSlot] = {}
         """Current models by name, in the order in which they appeared; changed by `enter` and `retire`."""
@@ -117,12 +127,14 @@ class ModelIndex:
         self._by_costs.pop(row, None)
 
     def name_classes(self, rows: Iterable[int]) -> None:
-        """Pass to the table the classes that models judged by costs have shown since the last call."""
+        """Pass on the classes that models judged by costs have shown since the last call."""
         for row in rows:
             costed = self._by_costs.get(row)
             if costed is not None and len(costed.classes) > costed.named:
                 costed.named = len(costed.classes)
-                self._table.name_classes(row, costed.utility, list(costed.classes))
+                names = list(costed.classes)
+                for each in (self._table, *self._judging_by_costs):
+                    each.name_classes(row, costed.utility, names)
 
     def indexed(self, outcomes: Sequence[Outcome]) -> Batch:
         """Convert outcomes to rows and class indices.
@@ -221,7 +233,8 @@ class ModelIndex:
     def completed(self, batch: Batch, scores: Scores = NO_SCORES) -> Batch:
         """Drop outcomes of models without a row, and attach the scores of the others.
 
-        Also passes new classes to the tables of costs, and counts and separates classes beyond the limit.
+        Also passes on new classes of models judged by costs, and counts and separates classes beyond the
+        limit.
         """
         if self._by_costs:
             self.name_classes(np.unique(batch.rows).tolist())

@@ -397,21 +397,28 @@ def alarms_without_verdicts(
 
 
 def details_with(
-    details: Mapping[str, Mapping[str, object]], found: Sequence[Mismatch]
+    details: Mapping[str, Mapping[str, object]],
+    found: Sequence[Mismatch],
+    unrepresentative: Collection[str] = (),
 ) -> Mapping[str, Mapping[str, object]]:
     """Add the mismatch of each model to the details that the API shows of it.
 
-    Its headline is withheld with its verdict.
+    The headline of `models_without_verdicts` is withheld, so that no list of worse models has them.
     """
     by_model = {each.model: each for each in found}
+    withheld = models_without_verdicts(found, unrepresentative)
 
     def change(model: str, shown: Mapping[str, object]) -> Mapping[str, object]:
-        if (each := by_model.get(model)) is None:
+        each = by_model.get(model)
+        if each is None and model not in withheld:
             return shown
         document = dict(shown)
+        if model in withheld:
+            document.pop("headline", None)
+        if each is None:
+            return document
         if each.disjoint is not None:
             predicted_class, true = each.disjoint
-            document.pop("headline", None)
             document["classes_disjoint"] = {"predicted_class": list(predicted_class), "true": list(true)}
         if each.predictions is not None:
             document["nothing_joins"] = {"predictions": each.predictions}

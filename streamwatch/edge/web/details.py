@@ -413,6 +413,15 @@ class Cohorts(TypedDict, total=False):
     provisional: Required[
         Annotated[bool, about("Too few cohorts are judged: there is only the verdict in the order of labels")]
     ]
+    utility: Required[
+        Annotated[
+            Literal["accuracy", "balanced", "costs"],
+            about(
+                "What the model is judged by. With balanced, leads are by accuracy and there is no headline "
+                "by cohorts: what an answer counts depends on the labels before it"
+            ),
+        ]
+    ]
     judged: Required[Count]
     waiting: Required[Annotated[Count, about("Cohorts whose predictions are younger than their age")]]
     age_changes: Required[Count]

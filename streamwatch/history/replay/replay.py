@@ -298,7 +298,8 @@ class Player:
         self._evaluated(step.outcomes, step.alarms)
         self._pipeline.join.add_pairs(self._pairs.counters)
         self._result.families = self._pipeline.families() + progress_families(self._progress)
-        details = details_with(self._monitors.details(), self._pipeline.mismatches())
+        unrepresentative = self._pipeline.predictions.unrepresentative()
+        details = details_with(self._monitors.details(), self._pipeline.mismatches(), unrepresentative)
         details = details_with_caveats(details, self._pipeline.caveats(), self._result.families)
         self._result.details = details_with_predictions(details, self._pipeline.predictions.details())
         self._result.pending = sum(

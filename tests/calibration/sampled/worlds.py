@@ -123,6 +123,9 @@ def stream_of(world: World, seed: int) -> Stream:
     labelled, waited, resolved = labelled[order], waited[order], resolved[order]
     before = np.searchsorted(resolved, made_ms, side="left") - 1  # last label known strictly before
     last = np.where(before >= 0, truth[labelled][before], -1)
+    if world.burst > 1:  # an earlier label of the same burst says what the others of it are
+        number = np.arange(n) // world.burst
+        error = np.where((before >= 0) & (number[labelled][before] == number), wrong, error)
     outcomes = np.zeros(len(labelled), OUTCOME)
     outcomes["true_class"], outcomes["predicted_class"] = truth[labelled], answer[labelled]
     outcomes["label_at_prediction"], outcomes["carried"][:, SAMPLING] = last[labelled], codes[labelled]

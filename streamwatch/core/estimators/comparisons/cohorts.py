@@ -125,8 +125,8 @@ class PairCohorts:
         self.title = "verdicts of comparisons by cohorts"
 
     def add(self, row: int, champion: str) -> None:
-        """Begin a comparison in an empty row; it is judged if its champion's headline is by cohorts."""
-        self._judged[row] = self._spec.gives_headline(champion)
+        """Begin a comparison in an empty row; it is judged if its champion is, by accuracy."""
+        self._judged[row] = self._spec.judges_pairs_of(champion)
 
     def remove(self, row: int) -> None:
         """Clear a row."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.fleet import Listed, WorsePair, worse_pairs
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
+from streamwatch.core.join.caveats import details_with, models_without_verdicts
 from streamwatch.core.metrics.series import Report
 from streamwatch.edge.web.routes.worse import WorseExporter
 from tests.core.estimators.registers.cohorts.observed import batch_of, register_of
@@ -82,9 +84,9 @@ def watched() -> EstimatorSet:
     return estimators
 
 
-def by_the_api(estimators: EstimatorSet) -> Any:
+def by_the_api(estimators: EstimatorSet, unrepresentative: Collection[str] = ()) -> Any:
     """What `GET /api/v1/worse` says."""
-    report = Report([], 0, estimators.details())
+    report = Report([], 0, details_with(estimators.details(), (), unrepresentative))
     return json.loads(WorseExporter().render(report, [], "application/json", {}))
 
 
@@ -107,7 +109,13 @@ def test_facts_have_the_list_that_the_api_has() -> None:
 
 
 def test_models_whose_verdicts_are_withheld_neither_count_nor_are_listed() -> None:
-    found = watched().facts.worse(0.05, {"bad"})
+    estimators = watched()
+    withheld = models_without_verdicts((), {"bad"})
+    found = estimators.facts.worse(0.05, withheld)
+    said = by_the_api(estimators, withheld)
+    assert said["pairs"] == found.number < by_the_api(estimators)["pairs"]
+    assert said["worse"] == [document(pair) for pair in found.pairs]
+    assert "bad" in {each["model"] for each in by_the_api(estimators)["worse"]}
     assert (found.number, found.pairs) == (4, ())
 
 

@@ -9,10 +9,10 @@ those that came are weighted by 1/G, G the share of settled outcomes of their ki
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from streamwatch.core.estimators.registers.kind import RegisterKind
-from streamwatch.core.events import fold_of
+from streamwatch.core.events import fold_of, model_of
 from streamwatch.core.metrics import Metric
 from streamwatch.core.specs import DAY_MS, UtilitySpec, first_utility
 
@@ -25,13 +25,18 @@ CLASS_BYTES: Final = 4_050
 """The same of each of its first eight classes."""
 LABEL_BYTES: Final = 8
 """The same of each class beside."""
+COST_BYTES: Final = 5_200
+"""The same of what a model has beside if it may be judged by costs …"""
+COST_CLASS_BYTES: Final = 4
+"""… and of each of its classes, and of two more."""
 CLASSES: Final = 8
 """Number of records of classes: seven classes have their own, and all others share one."""
 
 
-def bytes_of(classes: int) -> int:
+def bytes_of(classes: int, *, by_costs: bool = False) -> int:
     """Largest number of bytes of a model with so many classes; snapshots are no larger."""
-    return MODEL_BYTES + min(classes, CLASSES) * CLASS_BYTES + LABEL_BYTES * classes
+    of_costs = COST_BYTES + COST_CLASS_BYTES * (classes + 2) if by_costs else 0
+    return MODEL_BYTES + min(classes, CLASSES) * CLASS_BYTES + LABEL_BYTES * classes + of_costs
 
 
 _AGAINST: Final = ("model", "opponent")
@@ -132,7 +137,8 @@ class CohortsSpec:
     max_classes
         As in `MonitorsSpec`.
     utilities
-        As in `MonitorsSpec`: the criterion here is accuracy, so models with another one have no headline.
+        As in `MonitorsSpec`. Models are judged by accuracy or by their costs; those of the balanced utility
+        are counted by accuracy, and have no headline.
     of_pairs
         Whether outcomes are pairs of two models, and the only opponent is the other model: its answer is the
         label known at the prediction, and delays may depend on which of the two is right.
@@ -150,12 +156,24 @@ class CohortsSpec:
     def gives_headline(self, model: str) -> bool:
         """Tell whether the headline of a model is by cohorts, once it has been judged by enough of them.
 
-        It is not for a model that predicts in folds, for one that is judged by another utility than accuracy,
-        and where outcomes come in the order of predictions, in which the other verdicts then are as well.
+        It is not for a model that predicts in folds, for one that is judged by the balanced utility, and
+        where outcomes come in the order of predictions, in which the other verdicts then are as well.
         """
         if self.by_prediction or fold_of(model) is not None:
             return False
-        return first_utility(self.utilities, model).kind == "accuracy"
+        return self.utility_of(model) != "balanced"
+
+    def utility_of(self, model: str) -> Literal["accuracy", "balanced", "costs"]:
+        """Look up the kind of the utility by which a model, or a fold of one, is judged."""
+        return first_utility(self.utilities, model_of(model)).kind
+
+    def judges_pairs_of(self, champion: str) -> bool:
+        """Tell whether comparisons with a champion are judged: those by accuracy are."""
+        return self.gives_headline(champion) and self.utility_of(champion) == "accuracy"
+
+    def cost_utilities(self) -> list[UtilitySpec]:
+        """Utilities by costs, each once."""
+        return list(dict.fromkeys(each for each in self.utilities if each.kind == "costs"))
 
 
 def _build(spec: CohortsSpec, capacity: int) -> Cohorts:

@@ -24,6 +24,7 @@ from math import sqrt
 
 import numpy as np
 
+from streamwatch.core.estimators.registers.cohorts.by_costs import unit_of
 from streamwatch.core.estimators.registers.cohorts.settled import classes_of, lower_limit, upper_limit
 from streamwatch.core.estimators.registers.cohorts.since import limits_of
 from streamwatch.core.estimators.registers.cohorts.state import (
@@ -35,6 +36,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     HITS,
     LENGTHS,
     OPEN,
+    OPPONENTS,
     RETRACTED,
     SETTLED_RULE,
     SIDES,
@@ -127,18 +129,15 @@ ERRORS = 2.5
 
 
 @inner
-def take_evidence(m, kinds, p, j, slot, position, row, changes, count):
+def take_evidence(m, b, kinds, p, j, slot, position, row, changes, count):
     """Judge a cohort against opponent j; return the new number of changes."""
     o, c = m.opponents[j], m.cohorts[slot]
     n = float(c.predictions)
-    total, squares = 0.0, 0.0
-    for k in range(classes_of(m)):
-        u = kinds[k, row]
-        for side in range(SIDES):
-            outcomes = float(u.labelled[slot, side, j])
-            weight = 1.0 / u.share[slot, side] if c.rule == SETTLED_RULE else 1.0
-            total += outcomes * weight * (1.0 if side == HITS else -1.0)
-            squares += outcomes * weight * weight
+    if b.table > 0:
+        bets = b.bets[slot * len(OPPONENTS) + j]
+        total, squares = bets.total, bets.squares
+    else:
+        total, squares = leads_of(c, m, kinds, row, j, slot)
     take_leads(m, j, n, total, squares)
     o.judged += 1
     o.predictions += n
@@ -153,7 +152,7 @@ def take_evidence(m, kinds, p, j, slot, position, row, changes, count):
             put_lanes(o.wealth, 0, lanes(1.0))
     if o.started == 1:
         for side in range(2):
-            grown = logarithms(m, kinds, row, j, slot, side) * lanes(1.0 / dispersion)
+            grown = logarithms(m, b, kinds, row, j, slot, side) * lanes(1.0 / dispersion)
             grown = larger(grown, lanes(-LARGEST))
             factors = exp_lanes(where_at_most(grown, lanes(LARGEST), grown, lanes(LARGEST)))
             maxima = lanes_of(o.maxima, side)
@@ -172,7 +171,19 @@ def take_evidence(m, kinds, p, j, slot, position, row, changes, count):
             side = BETTER if is_better and not (is_worse and worse >= better) else WORSE
             evidence = (better if side == BETTER else worse) / len(STAKES)
             count = claim(
-                m, p, j, c.rule, side, evidence, dispersion, c.ended_ms, position, row, changes, count
+                m,
+                p,
+                j,
+                unit_of(b),
+                c.rule,
+                side,
+                evidence,
+                dispersion,
+                c.ended_ms,
+                position,
+                row,
+                changes,
+                count,
             )
             if is_better:
                 reset_side(o, BETTER)
@@ -195,13 +206,40 @@ def take_wealth(o, share, factors):
 
 
 @inner
-def logarithms(m, kinds, row, j, slot, side):
-    """Σ ln(1 ± λ·d·a/c) of a cohort by λ, less n·ln(1 + λ·missing).
+def leads_of(c, m, kinds, row, j, slot):
+    """Σ d/G and Σ (d/G)² of a cohort by accuracy: hits lead by 1, misses by −1."""
+    total, squares = 0.0, 0.0
+    for k in range(classes_of(m)):
+        u = kinds[k, row]
+        for side in range(SIDES):
+            outcomes = float(u.labelled[slot, side, j])
+            weight = 1.0 / u.share[slot, side] if c.rule == SETTLED_RULE else 1.0
+            total += outcomes * weight * (1.0 if side == HITS else -1.0)
+            squares += outcomes * weight * weight
+    return total, squares
+
+
+@inner
+def logarithms(m, b, kinds, row, j, slot, side):
+    """Σ ln(1 ± λ·d·a/c) of a cohort by λ, less n·ln(1 + λ·missing)."""
+    c = m.cohorts[slot]
+    if b.table > 0:
+        total = lanes_of(b.bets[slot * len(OPPONENTS) + j].logarithms, side)
+    else:
+        total = logarithms_of_kinds(c, m, kinds, row, j, slot, side)
+    if c.missing > 0.0:
+        missed = log_lanes(lanes(1.0) + lanes_of(STAKES, 0) * lanes(c.missing))
+        total = total - lanes(float(c.predictions)) * missed
+    return total
+
+
+@inner
+def logarithms_of_kinds(c, m, kinds, row, j, slot, side):
+    """Σ ln(1 ± λ·d·a/c) of a cohort by accuracy.
 
     Hits lead by 1, misses by −1. What speaks against a side is given the lower limit of G, and so the larger
     weight.
     """
-    c = m.cohorts[slot]
     total = lanes(0.0)
     sums = lanes(0.0)
     for lead in range(SIDES):
@@ -218,9 +256,6 @@ def logarithms(m, kinds, row, j, slot, side):
                 bet = (1.0 if favours else -1.0) * c.scale / limit
                 total = total + lanes(number) * log_lanes(lanes(1.0) + lanes_of(STAKES, 0) * lanes(bet))
         sums = sums + lanes(outcomes) * lanes_of(LOGARITHMS, 0 if favours else 1)
-    if c.missing > 0.0:
-        missed = log_lanes(lanes(1.0) + lanes_of(STAKES, 0) * lanes(c.missing))
-        sums = sums - lanes(float(c.predictions)) * missed
     return total + sums
 
 
@@ -237,7 +272,7 @@ def threshold_of(m, p, side):
 
 
 @inner
-def claim(m, p, j, rule, side, evidence, dispersion, ended_ms, position, row, changes, count):
+def claim(m, p, j, unit, rule, side, evidence, dispersion, ended_ms, position, row, changes, count):
     """Give a side the verdict for N predictions; return the new number of changes."""
     o = m.opponents[j]
     o.unrenewed = 0
@@ -254,7 +289,7 @@ def claim(m, p, j, rule, side, evidence, dispersion, ended_ms, position, row, ch
     o.status = CONFIRMED
     if rule == SETTLED_RULE:
         o.status = EARLY
-        take_claimed(m, j, o.since_ms, ended_ms)
+        take_claimed(m, j, unit, o.since_ms, ended_ms)
     threshold = threshold_of(m, p, side)
     return append_change(m, j, CLAIMED, before, evidence, threshold, position, row, changes, count)
 

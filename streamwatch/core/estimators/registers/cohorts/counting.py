@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from streamwatch.core.estimators.registers.cohorts.by_costs import count_bet, in_units, lead_by_costs
 from streamwatch.core.estimators.registers.cohorts.life import advance, cohort_of
 from streamwatch.core.estimators.registers.cohorts.settled import begin_buckets, begin_classes, slot_of
 from streamwatch.core.estimators.registers.cohorts.state import (
@@ -17,6 +18,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     MAJORITY,
     MISSES,
     NO_CHANGE,
+    OPPONENTS,
     WHOLE,
 )
 from streamwatch.core.estimators.registers.cohorts.trackers import (
@@ -53,7 +55,7 @@ def begin(m, p, clock_ms, made):
 
 
 @inner
-def take_in(m, kinds, outcomes, number, labels, p, row, position, changes, count):
+def take_in(m, b, kinds, outcomes, number, labels, own_classes, costs, p, row, position, changes, count):
     """Take in the first outcomes of `outcomes` in order; return the new number of changes of verdicts."""
     for i in range(number):
         x = outcomes[i]
@@ -72,19 +74,20 @@ def take_in(m, kinds, outcomes, number, labels, p, row, position, changes, count
             m.made += more
             m.last_made = all_made
         if m.clock_ms >= m.due_ms or m.made >= m.due_made:
-            count = advance(m, kinds, p, position, row, changes, count)
+            count = advance(m, b, kinds, p, position, row, changes, count)
         note_leader(m, p)
         if y >= m.classes:
             begin_classes(m, kinds, row, y + 1)
         delay = p.horizon_ms if x.known & 1 and p.by_prediction == 0 else waited
         if delay <= p.horizon_ms:
-            count_outcome(m, kinds[np.uint32(min(y, CLASSES - 1)), row], p, x, predicted, delay)
+            u = kinds[np.uint32(min(y, CLASSES - 1)), row]
+            count_outcome(m, b, u, own_classes, costs, p, x, predicted, delay)
         count_for_leader(m, labels, row, y)
     return count
 
 
 @hot
-def count_outcome(m, u, p, x, predicted_ms, delay_ms):
+def count_outcome(m, b, u, own_classes, costs, p, x, predicted_ms, delay_ms):
     """Count an outcome with a delay up to the horizon; u is the record of its class.
 
     There are no branches but those that turn out the same for most outcomes of a model.
@@ -106,6 +109,15 @@ def count_outcome(m, u, p, x, predicted_ms, delay_ms):
     second = (leading >= 0) & ((leading != y) if is_hit else (leading == y))
     sign = 1 if is_hit else -1
     stretch = stretch_of(m.bounds_ms, predicted_ms)
+    if b.table > 0:
+        answers = known, leading
+        for j in range(len(OPPONENTS)):
+            lead = lead_by_costs(b, costs, own_classes, y, x.predicted_class, answers[j])
+            count_lead(m, b, u, j, side, stretch, answers[j] >= 0, lead, predicted_ms, delay_ms)
+        if stretch >= 0:
+            slot, counts = cohort_of(m, stretch, predicted_ms, delay_ms)
+            u.labelled[np.uint32(slot), side, ALL] += counts
+        return
     if stretch >= 0:
         t = m.stretches[np.uint32(stretch)]
         t.outcomes[NO_CHANGE] += known >= 0
@@ -122,6 +134,21 @@ def count_outcome(m, u, p, x, predicted_ms, delay_ms):
     if m.claims > 0:
         count_claimed(m.opponents[NO_CHANGE], predicted_ms, known >= 0, sign * first)
         count_claimed(m.opponents[MAJORITY], predicted_ms, leading >= 0, sign * second)
+
+
+@inner
+def count_lead(m, b, u, j, side, stretch, is_answered, lead, predicted_ms, delay_ms):
+    """Count the lead by costs of an outcome over opponent j."""
+    if stretch >= 0:
+        t = m.stretches[np.uint32(stretch)]
+        t.outcomes[j] += is_answered
+        t.leads[j] += in_units(lead)
+        t.lead_squares[j] += in_units(lead * lead)
+        slot, counts = cohort_of(m, stretch, predicted_ms, delay_ms)
+        if counts and lead != 0.0:
+            count_bet(b, m.cohorts[np.uint32(slot)], u, j, np.uint32(slot), side, lead)
+    if m.claims > 0:
+        count_claimed(m.opponents[j], predicted_ms, is_answered, lead)
 
 
 @inner

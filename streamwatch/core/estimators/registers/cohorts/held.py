@@ -42,10 +42,14 @@ def hold(h, at_ms, waited_ms, made, true_class, predicted_class, known, assumed)
 
 
 @inner
-def take_held(models, kinds, held, labels, p, row, position, changes, count):
+def take_held(models, kinds, held, labels, by_costs, cost_classes, costs, p, row, position, changes, count):
     """Take in all outcomes of a model that are held; return the new number of changes of verdicts."""
     h, m = held[row], models[row]
-    count = take_in(m, kinds, h.outcomes, h.number, labels, p, row, position, changes, count)
+    own = np.uint32(row * p.by_costs)
+    b, own_classes = by_costs[own], cost_classes[own]
+    count = take_in(
+        m, b, kinds, h.outcomes, h.number, labels, own_classes, costs, p, row, position, changes, count
+    )
     h.number = 0
     h.from_ms = changes_from(m, p)
     h.more = changes_after(m, p)

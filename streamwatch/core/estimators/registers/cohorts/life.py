@@ -7,6 +7,7 @@ from math import exp
 
 import numpy as np
 
+from streamwatch.core.estimators.registers.cohorts.by_costs import empty_bets
 from streamwatch.core.estimators.registers.cohorts.claims import confirm, take_evidence
 from streamwatch.core.estimators.registers.cohorts.headline import (
     headline_of,
@@ -45,7 +46,7 @@ MONTH_MS = 30.0 * 86_400_000.0
 
 
 @inner
-def advance(m, kinds, p, position, row, changes, count):
+def advance(m, b, kinds, p, position, row, changes, count):
     """Close, settle, confirm, judge and open what is due; return the new number of changes."""
     if m.is_open == 1:
         close_if_due(m)
@@ -70,10 +71,10 @@ def advance(m, kinds, p, position, row, changes, count):
         m.judged += 1
         m.judged_predictions += m.cohorts[slot].predictions
         for j in range(p.opponents):
-            count = take_evidence(m, kinds, p, j, slot, position, row, changes, count)
+            count = take_evidence(m, b, kinds, p, j, slot, position, row, changes, count)
     count = tell_headline(m, p, before, opponent, status, retractions, first, position, row, changes, count)
     if m.is_open == 0:
-        open_if_known(m, kinds, row, p)
+        open_if_known(m, b, kinds, row, p)
     schedule(m, p)
     return count
 
@@ -162,7 +163,7 @@ def rule_of(m, p):
 
 
 @inner
-def open_if_known(m, kinds, row, p):
+def open_if_known(m, b, kinds, row, p):
     """Open a cohort at the model's clock, unless no age is known yet."""
     if m.is_stale == 1:
         choose_age(m, kinds, row, p)
@@ -184,6 +185,8 @@ def open_if_known(m, kinds, row, p):
     m.closes_ms = m.clock_ms + (longest + WIDTHS - 1) // WIDTHS
     c.scale = m.settled_scale if rule == SETTLED_RULE else 1.0
     c.missing = missing_at(m, m.fast_age - 1) if rule == FAST_RULE else 0.0
+    if b.table > 0:
+        empty_bets(b, slot)
     for k in range(classes_of(m)):
         for side in range(SIDES):
             for j in range(ALL + 1):

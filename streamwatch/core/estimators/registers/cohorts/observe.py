@@ -21,6 +21,9 @@ def observe(
     kinds,
     held,
     labels,
+    by_costs,
+    cost_classes,
+    costs,
     parameters,
     rows,
     true_class,
@@ -37,7 +40,7 @@ def observe(
 
     Parameters
     ----------
-    models, kinds, held, labels
+    models, kinds, held, labels, by_costs, cost_classes, costs
         As in `State`, changed.
     parameters
         `PARAMETERS` (1,).
@@ -55,6 +58,8 @@ def observe(
     """
     models, kinds, held = without_refcount(models), without_refcount(kinds), without_refcount(held)
     labels, changes = without_refcount(labels), without_refcount(changes)
+    by_costs, cost_classes = without_refcount(by_costs), without_refcount(cost_classes)
+    costs = without_refcount(costs)
     p = without_refcount(parameters)[0]
     count = 0
     n = rows.shape[0]
@@ -79,14 +84,40 @@ def observe(
         if is_full:
             if far:
                 prefetch_counts(models, kinds, held, p, row)
-            count = take_held(models, kinds, held, labels, p, row, np.int64(i), changes, count)
+            count = take_held(
+                models,
+                kinds,
+                held,
+                labels,
+                by_costs,
+                cost_classes,
+                costs,
+                p,
+                row,
+                np.int64(i),
+                changes,
+                count,
+            )
     return n, count
 
 
 @entry
-def take_all(models, kinds, held, labels, parameters, rows, changes):
+def take_all(models, kinds, held, labels, by_costs, cost_classes, costs, parameters, rows, changes):
     """Take in the outcomes of some models that are held, int64 (m,); none of them changes a verdict."""
     p = without_refcount(parameters)[0]
     for row in rows:
         if held[row].number > 0:
-            take_held(models, kinds, held, labels, p, np.uint32(row), -1, changes, 0)
+            take_held(
+                models,
+                kinds,
+                held,
+                labels,
+                by_costs,
+                cost_classes,
+                costs,
+                p,
+                np.uint32(row),
+                -1,
+                changes,
+                0,
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import compress
 from math import isfinite
 from typing import Any, Final
@@ -28,6 +29,7 @@ from streamwatch.core.estimators.registers.cohorts.readout import (
     read_cohorts,
 )
 from streamwatch.core.estimators.registers.cohorts.state import (
+    BY_COSTS,
     CHANGE,
     CLASS,
     CLASSES,
@@ -44,14 +46,17 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     geometry_of,
 )
 from streamwatch.core.estimators.registers.fleet import WorseList, WorsePair, worse_pairs
+from streamwatch.core.estimators.verdicts.costs import cost_table_of, stacked
 from streamwatch.core.events import Confirmation
 from streamwatch.core.metrics.series import Sample
+from streamwatch.core.specs import UtilitySpec
 
 # Snapshot of a model's cohorts: the words of its records that are not 0, and its label counts.
 
 
 _MODEL_WORDS: Final = MODEL.itemsize // 8
 _CLASS_WORDS: Final = CLASS.itemsize // 8
+_COST_WORDS: Final = BY_COSTS.itemsize // 8
 
 
 class _CohortsState(msgspec.Struct, frozen=True, array_like=True):
@@ -67,10 +72,17 @@ _DECODER: Final = msgspec.msgpack.Decoder(_CohortsState)
 
 
 def _words_of(state: State, row: int, classes: int) -> list[NDArray[np.uint64]]:
-    """View the records of a row as words: of the model, then of each of its classes."""
+    """View the records of a row as words: of the model, then of each of its classes, then of its costs."""
     records = [state.models[row : row + 1]]
     records += [state.classes[k, row : row + 1] for k in range(min(classes, CLASSES))]
+    if _is_by_costs(state, row):
+        records.append(state.by_costs[row : row + 1])
     return [each.view(np.uint64) for each in records]
+
+
+def _is_by_costs(state: State, row: int) -> bool:
+    """Tell whether a row is judged by costs."""
+    return row < len(state.by_costs) and bool(state.by_costs["table"][row] > 0)
 
 
 def encode(state: State, rows: NDArray[np.int64]) -> list[bytes]:
@@ -78,11 +90,16 @@ def encode(state: State, rows: NDArray[np.int64]) -> list[bytes]:
     found = [b""] * len(rows)
     classes = state.models["classes"][rows]
     seen = state.models["observed"][rows] > 0
-    for counted in np.unique(classes[seen]).tolist():
-        members = np.flatnonzero(seen & (classes == counted))
+    by_costs = np.array([_is_by_costs(state, row) for row in rows.tolist()], np.bool_)
+    for counted, costed in np.unique(np.stack((classes[seen], by_costs[seen])), axis=1).T.tolist():
+        members = np.flatnonzero(seen & (classes == counted) & (by_costs == costed))
         chosen = rows[members]
         records = [state.models[chosen]]
         records += [state.classes[k, chosen] for k in range(min(counted, CLASSES))]
+        if costed:
+            own = state.by_costs[chosen]
+            own["table"] = 1  # its number is one of the configuration; what it is, the fingerprint says
+            records.append(own)
         words = np.concatenate([each.view(np.uint64).reshape(len(members), -1) for each in records], axis=1)
         filled = words != 0
         body, labels = words[filled].tobytes(), state.labels[chosen, :counted]
@@ -102,7 +119,7 @@ def _bytes_of(values: NDArray[Any]) -> list[bytes]:
 
 
 def decode(state: State, row: int, snapshot: bytes) -> None:
-    """Set a cleared row to a snapshot.
+    """Set a cleared row to a snapshot; it stays empty if the snapshot is judged by another utility.
 
     Raises
     ------
@@ -115,10 +132,14 @@ def decode(state: State, row: int, snapshot: bytes) -> None:
     counts = np.frombuffer(kept.labels, np.float64)
     if len(counts) > state.labels.shape[1]:
         raise ValueError(f"cohorts must have at most {state.labels.shape[1]} classes, got {len(counts)}")
-    number = _MODEL_WORDS + min(len(counts), CLASSES) * _CLASS_WORDS
-    mask_bytes = -(-number // 8)
-    if len(kept.filled) != mask_bytes:
-        raise ValueError(f"a model's cohorts must have {mask_bytes} bytes of bits, got {len(kept.filled)}")
+    plain = _MODEL_WORDS + min(len(counts), CLASSES) * _CLASS_WORDS
+    sizes = {-(-number // 8): number for number in (plain, plain + _COST_WORDS)}
+    number = sizes.get(len(kept.filled))
+    if number is None:
+        raise ValueError(
+            f"a model's cohorts must have {' or '.join(map(str, sizes))} bytes of bits, "
+            f"got {len(kept.filled)}"
+        )
     filled = np.unpackbits(np.frombuffer(kept.filled, np.uint8), count=number).astype(np.bool_)
     if len(kept.words) != 8 * int(filled.sum()):
         raise ValueError(
@@ -126,6 +147,14 @@ def decode(state: State, row: int, snapshot: bytes) -> None:
         )
     words = np.zeros(number, np.uint64)
     words[filled] = np.frombuffer(kept.words, np.uint64)
+    by_costs = _is_by_costs(state, row)
+    if by_costs != (number > plain):
+        return
+    if by_costs:
+        own = words[plain:].view(BY_COSTS)
+        if own["fingerprint"][0] != state.by_costs["fingerprint"][row]:
+            return
+        own["table"] = state.by_costs["table"][row]
     start = 0
     for record in _words_of(state, row, len(counts)):
         record[:] = words[start : start + len(record)]
@@ -140,6 +169,9 @@ def clear(state: State, row: int) -> None:
         state.labels[row, :classes] = 0.0
         for record in _words_of(state, row, classes):
             record[:] = 0
+    if _is_by_costs(state, row):
+        state.by_costs[row] = np.zeros((), BY_COSTS)
+        state.cost_classes[row] = 0
     state.held[row : row + 1].view(np.uint8)[:32] = 0
 
 
@@ -154,7 +186,9 @@ class Cohorts:
 
     def __init__(self, spec: CohortsSpec, capacity: int) -> None:
         self._spec = spec
-        self.state = empty(capacity, spec.max_classes)
+        self._costs = {} if spec.of_pairs else {each: cost_table_of(each) for each in spec.cost_utilities()}
+        tables = stacked(list(self._costs.values())) if self._costs else None
+        self.state = empty(capacity, spec.max_classes, tables)
         self.parameters = parameters_of(spec)
         self._changes: NDArray[Any] = np.zeros(_ROOM, CHANGE)
         self._headlines = self._changes[:0]
@@ -267,6 +301,14 @@ class Cohorts:
         take_all(*self.state, self.parameters, np.array(rows, np.int64), self._changes)
         return self.state
 
+    def name_classes(self, row: int, utility: UtilitySpec, names: Sequence[str]) -> None:
+        """Let a row be judged by a table of costs, with classes of these names, by local index."""
+        number, table = list(self._costs).index(utility), self._costs[utility]
+        by_costs = self.state.by_costs
+        by_costs["table"][row] = number + 1
+        by_costs["fingerprint"][row] = _fingerprint_of(utility)
+        self.state.cost_classes[row, : len(names)] = [table.index(name) for name in names]
+
     def clear(self, row: int) -> None:
         """Reset a row; called before a model uses it and after the model has retired."""
         clear(self.state, row)
@@ -322,7 +364,7 @@ class Cohorts:
             if not chosen[place].classes or not observed[place]:
                 return {}
             told = document_of(said, records[place], newest[place], place, spec.delta, spec.outcomes)
-            return {"cohorts": told}
+            return {"cohorts": {"utility": self._spec.utility_of(chosen[place].model), **told}}
 
         return document
 
@@ -331,6 +373,12 @@ def _samples(keys: Sequence[tuple[str, ...]], values: NDArray[np.float64]) -> li
     """Pair label values with finite values, in the order of both."""
     flat = values.reshape(-1)
     return list(compress(zip(keys, flat.tolist(), strict=True), np.isfinite(flat).tolist()))
+
+
+def _fingerprint_of(utility: UtilitySpec) -> int:
+    """Number of a table of costs that is another for another table."""
+    costs = repr((utility.costs, utility.other)).encode()
+    return int.from_bytes(blake2b(costs, digest_size=8).digest(), "little")
 
 
 def parameters_of(spec: CohortsSpec) -> NDArray[Any]:
@@ -363,5 +411,6 @@ def parameters_of(spec: CohortsSpec) -> NDArray[Any]:
     parameters["outcomes"] = spec.outcomes
     parameters["fixed_age"] = geometry.index_of(spec.age_ms) if spec.age_ms else -1
     parameters["by_prediction"] = spec.by_prediction
+    parameters["by_costs"] = not spec.of_pairs and bool(spec.cost_utilities())
     parameters["opponents"] = 1 if spec.of_pairs else len(OPPONENTS)
     return parameters

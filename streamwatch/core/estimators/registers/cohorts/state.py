@@ -351,6 +351,24 @@ HEADLINES: Final = np.dtype(
 )
 """Headline of a model as it is now."""
 
+BETS: Final = np.dtype(
+    [
+        ("logarithms", "f8", _EVIDENCE),  # Σ ln(1 ± λ·d·a/c), better and worse
+        ("total", "f8"),  # Σ d/G
+        ("squares", "f8"),  # Σ (d/G)²
+    ]
+)
+"""Leads of one cohort over one opponent, of a model that is judged by costs; see `by_costs`."""
+
+BY_COSTS: Final = np.dtype(
+    [
+        ("table", "i8"),  # number of its table of costs, plus 1; 0 for a model that is not judged by one
+        ("fingerprint", "u8"),  # of the table
+        ("bets", BETS, (SLOTS * len(OPPONENTS),)),  # by slot of the cohort, then by opponent
+    ]
+)
+"""What a model has beside its other records if it is judged by costs."""
+
 PARAMETERS: Final = np.dtype(
     [
         ("horizon_ms", "i8"),
@@ -364,6 +382,7 @@ PARAMETERS: Final = np.dtype(
         ("predictions_by_dispersion", "f8"),  # … and per unit of φ
         ("by_prediction", "i8"),  # whether outcomes come in the order of predictions
         ("opponents", "i8"),  # number of opponents that there are verdicts against
+        ("by_costs", "i8"),  # 1 if models may be judged by costs, else 0
         ("ages_ms", "i8", (AGES,)),
         ("ages", "f8", (HALVES, AGES // HALVES)),  # the same
     ]
@@ -381,6 +400,12 @@ class State(NamedTuple):
     """`HELD_OUTCOMES` (m,)."""
     labels: NDArray[np.float64]
     """Faded counts of labels, (m, classes)."""
+    by_costs: Records
+    """`BY_COSTS` (m,); a single record, of no model, if none may be judged by costs."""
+    cost_classes: NDArray[np.int32]
+    """Index in the model's table of costs, by row and class, (m, classes + 2); (1, 1) if there is none."""
+    costs: NDArray[np.float64]
+    """Utility by table, true class and answer; see `verdicts.costs`."""
 
 
 _LEAST_MAPPED_BYTES: Final = 1 << 20
@@ -389,13 +414,20 @@ _HUGE_BYTES: Final = 64 << 20
 """From this size on, pages of 2 MB are requested."""
 
 
-def empty(capacity: int, max_classes: int) -> State:
-    """Build the state of `capacity` models with up to `max_classes` classes and one for all others."""
+def empty(capacity: int, max_classes: int, costs: NDArray[np.float64] | None = None) -> State:
+    """Build the state of `capacity` models with up to `max_classes` classes and one for all others.
+
+    `costs` are the tables of costs by which models may be judged.
+    """
+    rows, columns = (1, 1) if costs is None else (capacity, max_classes + 2)
     return State(
         _zeros(capacity, MODEL),
         _zeros(CLASSES * capacity, CLASS).reshape(CLASSES, capacity),
         _zeros(capacity, HELD_OUTCOMES),
         np.zeros((capacity, max_classes + 1)),
+        _zeros(rows, BY_COSTS),
+        np.zeros((rows, columns), np.int32),
+        np.zeros((0, 1, 1)) if costs is None else costs,
     )
 
 

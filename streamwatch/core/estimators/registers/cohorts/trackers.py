@@ -324,8 +324,11 @@ def stretch_of(bounds_ms, time_ms):
 
 
 @inner
-def take_claimed(m, j, since_ms, until_ms):
-    """Begin the sums of the predictions that a claim is about, made from one time to another."""
+def take_claimed(m, j, unit, since_ms, until_ms):
+    """Begin the sums of the predictions that a claim is about, made from one time to another.
+
+    `unit` is what a lead of 1 counts in the sums of a stretch.
+    """
     o = m.opponents[j]
     first = stretch_of(m.bounds_ms, since_ms)
     last = stretch_of(m.bounds_ms, until_ms - 1)
@@ -336,5 +339,5 @@ def take_claimed(m, j, since_ms, until_ms):
     o.claim_squares = 0.0
     for i in range(first, last + 1):
         o.claim_outcomes += m.stretches[i].outcomes[j]
-        o.claim_total += m.stretches[i].leads[j]
-        o.claim_squares += m.stretches[i].lead_squares[j]
+        o.claim_total += m.stretches[i].leads[j] / unit
+        o.claim_squares += m.stretches[i].lead_squares[j] / unit

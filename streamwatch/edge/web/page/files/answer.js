@@ -117,7 +117,7 @@ export class Answer {
     say(this.since, [sinceOf(row, both) + betweenOf(row), changed].filter((text) => text).map(capital).join(". ") + (sinceOf(row) || changed ? "." : meaningOf(row)));
     say(this.sentence, waits ? reasonOf(row, details) : accuracyOf(row));
     say(this.figures, waits || row.accuracy === undefined ? "" : figuresOf(row));
-    const caveats = caveatsOf(row);
+    const caveats = caveatsOf(row, details);
     this.caveats.hidden = caveats.length === 0;
     say(this.caveats, caveats.map(([, meaning]) => meaning).join(" "));
     this.warning.hidden = row.warning === undefined;

@@ -8,8 +8,11 @@ function labelsIn({ first_horizon_labelled: labelled, first_horizon_predictions:
   return ` (${count(labelled)} of ${count(predictions)}${only === undefined ? "" : `, all “${only}”`})`;
 }
 
-export function caveatsOf(row) {
+export function caveatsOf(row, details = {}) {
   const said = [];
+  if (details.cohorts?.utility === "balanced") {
+    said.push(["order of labels", "Every class counts alike here, by how frequent it was among earlier labels. For that there is no verdict by the time of predictions, so this one follows the order of labels: if some classes are labelled sooner than others, a change of traffic may change it."]);
+  }
   const ends = row.first_horizon_ends_timestamp_seconds;
   if (ends !== undefined) {
     said.push(["quick labels only", `Only quick labels are in so far${labelsIn(row)}: many predictions older than that still wait, and slower labels may change the verdict, until ${moment(ends)} at the latest.`]);

@@ -141,7 +141,7 @@ def test_it_is_worse_than_either_or_better_than_both(no_change, majority, expect
         assert ("persistent_at_prediction", "majority")[told["opponent"]] == opponent
 
 
-def test_series_and_document_say_the_headline_of_models_judged_by_accuracy() -> None:
+def test_series_and_document_say_the_headline_of_models_judged_by_accuracy_or_costs() -> None:
     utilities = (
         UtilitySpec("*-costs", "costs", (("a", "b", 1.0),), other=0.0),
         UtilitySpec("*-fair", "balanced"),
@@ -156,12 +156,12 @@ def test_series_and_document_say_the_headline_of_models_judged_by_accuracy() -> 
     verdicts = register.taken_in([0]).models[0]["opponents"]["verdict"]
     worst = int(min(verdicts))
     samples = register.series([Slice(model, 0, classes) for model in models])["cohort_headline"]
-    assert samples == [(("m",), float(worst))]
+    assert samples == [((model,), float(worst)) for model in ("m", "m-costs")]
     document = register.headlines([0])(0)
     assert document is not None
     assert (document["basis"], document["verdict"]) == (
         "cohorts",
         {1: "better", -1: "worse", 0: "open"}[worst],
     )
-    assert [register.gives_headline(model) for model in (*models, "m\x1f3")] == [True, False, False, False]
+    assert [register.gives_headline(model) for model in (*models, "m\x1f3")] == [True, True, False, False]
     assert not replace(spec, by_prediction=True).gives_headline("m"), "the others are in that order, too"
