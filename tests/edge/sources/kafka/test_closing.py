@@ -29,7 +29,7 @@ async def complaints() -> AsyncIterator[Complaints]:
     loop.set_exception_handler(None)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def broker():
     with EmbeddedBroker() as broker:
         broker.create_topic("events", 1)
