@@ -14,7 +14,7 @@ from yarl import URL
 
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.model_labels import ModelLabels, ModelRule, TopicsOfRun
-from streamwatch.core.alerting.notification import IncidentAlarm, Notification, ToldHint, identify
+from streamwatch.core.alerting.notification import IncidentAlarm, Notification, NotifiedHint, identify
 from streamwatch.core.alerting.outbox import Delivered, Receiver
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
 from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT, AlarmRule, AlarmsSpec, FleetDigestSpec
@@ -97,7 +97,7 @@ def _authorities(section: ReceiverSection, path: str) -> str | None:
 
 
 def alarms_spec(settings: Settings) -> AlarmsSpec:
-    """Rules for the alarms that are told.
+    """Rules for the alarms that are notified.
 
     Raises
     ------
@@ -194,13 +194,13 @@ def build_pacing(settings: Settings, identity: str) -> Pacing:
 
 
 def notifies_of_hints(settings: Settings) -> bool:
-    """Tell whether receivers are told of early hints."""
+    """Tell whether receivers are notified of early hints."""
     hints = settings.monitors.early_hints
     return hints is not None and hints.notify
 
 
 def notifies_of_comparisons(settings: Settings) -> bool:
-    """Tell whether a receiver is told of verdicts on challengers."""
+    """Tell whether a receiver is notified of verdicts on challengers."""
     compared = bool(settings.monitors.comparisons)
     return compared and any("comparisons" in each.events for each in settings.alerts.receivers)
 
@@ -320,5 +320,5 @@ def test_hint(now_ms: int) -> Notification:
         issued_ms=now_ms,
         incident=name,
         test=True,
-        hint=ToldHint(_TEST_MODEL, active),
+        hint=NotifiedHint(_TEST_MODEL, active),
     )

@@ -83,7 +83,7 @@ class Evaluator:
             Name of the model, or one per outcome.
         event_ms
             Event times, shape (n,), as numpy datetimes or milliseconds since 1970; the number of the outcome
-            if absent. They are told (alarms, since when), never sorted by.
+            if absent. They are reported (alarms, since when), never sorted by.
         scores
             Probabilities of the predicted classes: a column for each class, in a mapping or a frame, such as
             `pandas.DataFrame(model.predict_proba(x), columns=model.classes_)`; NaN where there is none.

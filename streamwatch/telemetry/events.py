@@ -73,7 +73,7 @@ class NotificationFailed(InternalEvent):
 
 @dataclass(frozen=True)
 class NotificationDropped(InternalEvent):
-    """A receiver will never be told of this: it refused, or could not be reached for too long."""
+    """A notification was given up: it refused, or could not be reached for too long."""
 
     level: ClassVar[Level] = "error"
     sampled_by: ClassVar[str | None] = "receiver"

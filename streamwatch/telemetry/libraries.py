@@ -119,7 +119,7 @@ class _Events(logging.Handler):
         self._emit = emit
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell of it; a message that does not fit its arguments is told as it stands."""
+        """Log the message; one that does not fit its arguments is logged as it stands."""
         try:
             message = record.getMessage()
         except (TypeError, ValueError):

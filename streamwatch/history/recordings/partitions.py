@@ -102,7 +102,7 @@ def placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) 
 
 
 CHUNK: Final = 1_000
-"""Lines decoded at once, and lines by which a file is told to hold one kind only."""
+"""Lines decoded at once, and lines by which a file is recognised as one of one kind."""
 _MIXED: Final = "recording"
 
 

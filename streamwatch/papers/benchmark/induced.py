@@ -164,8 +164,8 @@ def drawn(  # one parameter for each thing that a world is of
     cells = [[repr(value) for value in row] for row in recorded.x.tolist()]
     plain = [" ".join(row) for row in cells]
     classes = int(recorded.true_class.max()) + 1
-    told = "\n\n".join("\n".join(_lines(stream, plain, cells)) for stream in streams)
-    given = f"{recorded.x.shape[1]} {classes}\n{told}\n".encode()
+    text = "\n\n".join("\n".join(_lines(stream, plain, cells)) for stream in streams)
+    given = f"{recorded.x.shape[1]} {classes}\n{text}\n".encode()
     expected = sum(len(stream.places) for stream in streams)
     answers = np.array(lines_of(jars, MOA_CLASSIFIERS, [TREE], given, expected)).astype(np.int64)
     runs: list[Run] = []

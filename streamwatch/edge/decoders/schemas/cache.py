@@ -328,8 +328,8 @@ def _made(wanted: SchemaRequest, schema: Schema) -> ValueReader | Exception:
 
 def _told(error: Exception) -> str:
     """Say what was the matter; faults of libraries with their type, whose messages may say little."""
-    told = str(error) if isinstance(error, SchemaUnusable) else f"{type(error).__name__}: {error}"
-    return told[:_MOST_TOLD]
+    text = str(error) if isinstance(error, SchemaUnusable) else f"{type(error).__name__}: {error}"
+    return text[:_MOST_TOLD]
 
 
 # Schemas of all topics, as the daemon waits for them.

@@ -240,7 +240,7 @@ class Connection:
         return await self._usage.ask(awaitable, self._spec.request_timeout_ms / 1_000)
 
 
-# Whether brokers answer: told by their answers, not by the absence of errors.
+# Whether brokers answer: known from their answers, not by the absence of errors.
 
 
 PULSES: Final = 8
@@ -289,7 +289,7 @@ class BrokerHealth:
 
     @property
     def lost(self) -> bool:
-        """Brokers were told to be lost and not yet to be back."""
+        """Whether brokers were reported lost and not yet back."""
         return self._lost_at is not None
 
     def begin(self) -> None:

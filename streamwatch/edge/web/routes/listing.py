@@ -36,7 +36,7 @@ from streamwatch.edge.web.routes.overview import TROUBLES, Row, no_change_of, ov
 PAGE: Final = 50
 """Rows of an answer unless more are asked for."""
 WARNED: Final = 5
-"""Models whose warnings are told beside the rows."""
+"""Models whose warnings are listed beside the rows."""
 SORTS: Final[Mapping[str, str]] = {
     "attention": "trouble",
     "model": "",
