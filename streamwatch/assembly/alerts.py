@@ -239,7 +239,7 @@ class Trial:
 async def try_receivers(
     settings: Settings, only: str | None = None, *, hint: bool = False
 ) -> AsyncIterator[Trial]:
-    """Send a test notification to each receiver, and that it is over, so that nothing stays open.
+    """Send a test notification to each receiver, then its end, so that nothing stays open.
 
     It is of an alarm, or of an early `hint`.
 

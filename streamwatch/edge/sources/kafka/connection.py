@@ -289,7 +289,7 @@ class BrokerHealth:
 
     @property
     def lost(self) -> bool:
-        """Whether brokers were reported lost and not yet back."""
+        """Tell whether brokers were reported lost and not yet back."""
         return self._lost_at is not None
 
     def begin(self) -> None:
