@@ -52,7 +52,7 @@ class Evaluator:
         self._arrays = OutcomeArrays(by_segment=by_segment)
 
     def __repr__(self) -> str:
-        """A line, as notebooks show what a cell gives."""
+        """Show one line, for notebooks."""
         return (
             f"<Evaluator: {counted(len(self.models), 'model')}, {counted(self._arrays.outcomes, 'outcome')}>"
         )
@@ -118,7 +118,7 @@ class Evaluator:
         scores: Any = None,
         segments: Any = None,
     ) -> dict[str, NDArray[np.float64]]:
-        """Evaluate outcomes of one model as `update` does, and look every so many.
+        """Evaluate outcomes of one model as `update` does, and keep the estimates after every so many.
 
         Returns
         -------

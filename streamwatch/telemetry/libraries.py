@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from streamwatch.telemetry.writer import InternalEvent, Level
 
 MOST_CHARACTERS: Final = 2_000
-"""Of a message, and of a traceback, whose end is kept: it names the error."""
+"""Most characters of a message, and of a traceback, whose end is kept: it names the error."""
 _MORE_MEMORY: Final = (
     "`streamwatch check` computes what these settings may need; where addresses are limited (ulimit -v), "
     "limit resident memory instead, as most of what is reserved is never touched"

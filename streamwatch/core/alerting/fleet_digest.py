@@ -26,7 +26,7 @@ ListWorse: TypeAlias = Callable[[float], WorseList]
 
 
 class KeptFleet(msgspec.Struct, frozen=True):
-    """Time of the last list and what it had."""
+    """Time and contents of the last list."""
 
     made_ms: int | None = None
     """Time of the grid that the last list was made for; None before digests are turned on."""

@@ -43,7 +43,7 @@ LEARNING: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A data set of the paper's."""
+    """Data set of the paper."""
 
     name: str
     instances: int
