@@ -29,7 +29,7 @@ PYTEST = $(RUN)/python -m pytest -n $(WORKERS) --dist loadfile
 test-fast: kernels  ## what needs no broker, browser or minutes: while writing code (minutes)
 	STREAMWATCH_TESTS=fast $(PYTEST) -q $(ARGS)
 
-# Of the slow tests a sixth, another at every commit; all of them where some are asked for by ARGS, and in the gate.
+# Of the slow tests a twelfth, another at every commit; all of them where some are asked for by ARGS, and in the gate.
 TIER ?= $(if $(ARGS),default,rotating)
 test: kernels  ## before handing in: all parts, those that need Kafka, Prometheus … say so where they cannot be had (minutes)
 	STREAMWATCH_TESTS=$(TIER) $(PYTEST) $(ARGS)

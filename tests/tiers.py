@@ -2,7 +2,7 @@
 
 `make test-fast`, `make test` and `make test-all` set `STREAMWATCH_TESTS`; without it, as where a test is
 named by hand, and in the gate it is `default`. A tier decides two things: which tests run (`slow` ones from
-`default` on, of which `rotating` takes a sixth, another at every commit; `long` ones in `all` only; whole
+`default` on, of which `rotating` takes a twelfth, another at every commit; `long` ones in `all` only; whole
 rooms are slow, see `SLOW_ROOMS`), and how much of a test that draws examples, seeds, kills or power cuts.
 Nothing is proved in a tier that those behind it leave out.
 """
@@ -28,7 +28,7 @@ SLOW_ROOMS: Final = ("attack", "browser", "calibration", "faults", "golden", "in
 """Folders of tests that start brokers, browsers and processes, or draw by the thousand."""
 ROTATION: Final = 4
 """Of write points and the like, every tier but `all` does one in so many, others at every commit."""
-SHARES: Final = 6
+SHARES: Final = 12
 """Of slow tests, `rotating` runs one in so many, others at every commit."""
 
 if TIER not in TIERS:

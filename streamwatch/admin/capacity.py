@@ -553,7 +553,7 @@ class Limits:
 
 
 def check_worst_case(limits: Limits) -> CheckResult:
-    """The most memory the limits allow; told, not judged, unless this machine has less."""
+    """The most memory the limits allow; listed, not judged, unless this machine has less."""
     return _worst("memory", worst_case(limits.join, limits.monitors, limits.disk))
 
 

@@ -296,8 +296,8 @@ def check_ids(events: Iterable[Event]) -> CheckResult | None:
     affix = affix_of(Column("predictions", list(predicted)), Column("labels", list(labelled)))
     shown = f"a prediction's id is {next(iter(predicted))!r}, a label's {next(iter(labelled))!r}"
     if affix is None:
-        told = "they may be of another time; streamwatch inspect compares more of them"
-        return CheckResult(what, good=True, details=(f"{shown}: {told}",))
+        advice = "they may be of another time; streamwatch inspect compares more of them"
+        return CheckResult(what, good=True, details=(f"{shown}: {advice}",))
     details = (affix.note, shown, "streamwatch inspect proposes a mapping")
     return CheckResult(what, good=False, details=details)
 

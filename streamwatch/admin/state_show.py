@@ -29,7 +29,7 @@ from streamwatch.edge.stores.kind import StateDamaged
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 
 AGES_SECONDS: Final = (60, 600, 3_600, 6 * 3_600, 86_400, 3 * 86_400, 7 * 86_400, 28 * 86_400)
-"""Upper bounds of the ages told apart; what is older is the last share."""
+"""Upper bounds of the ages counted apart; what is older is the last share."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from streamwatch.core.alerting.model_labels import ModelLabels, ModelRule, Topic
 from streamwatch.core.alerting.notification import (
     IncidentAlarm,
     Notification,
+    NotifiedFleet,
+    NotifiedHint,
     RivalPair,
-    ToldFleet,
-    ToldHint,
     identify,
 )
 from streamwatch.core.alerting.outbox import Delivered, Receiver
@@ -105,7 +105,7 @@ def _authorities(section: ReceiverSection, path: str) -> str | None:
 
 
 def alarms_spec(settings: Settings) -> AlarmsSpec:
-    """Rules for the alarms that are told.
+    """Rules for the alarms that are notified.
 
     Raises
     ------
@@ -202,13 +202,13 @@ def build_pacing(settings: Settings, identity: str) -> Pacing:
 
 
 def notifies_of_hints(settings: Settings) -> bool:
-    """Tell whether receivers are told of early hints."""
+    """Tell whether receivers are notified of early hints."""
     hints = settings.monitors.early_hints
     return hints is not None and hints.notify
 
 
 def notifies_of_comparisons(settings: Settings) -> bool:
-    """Tell whether a receiver is told of verdicts on challengers."""
+    """Tell whether a receiver is notified of verdicts on challengers."""
     compared = bool(settings.monitors.comparisons)
     return compared and any("comparisons" in each.events for each in settings.alerts.receivers)
 
@@ -247,7 +247,7 @@ class Trial:
 async def try_receivers(
     settings: Settings, only: str | None = None, *, hint: bool = False
 ) -> AsyncIterator[Trial]:
-    """Send a test notification to each receiver, and that it is over, so that nothing stays open.
+    """Send a test notification to each receiver, then its end, so that nothing stays open.
 
     It is of an alarm, or of an early `hint`. Beside the alarm, one with `events: [digest]` is sent a digest,
     and nothing else if digests are all it takes.
@@ -336,7 +336,7 @@ def test_digest(now_ms: int) -> Notification:
     pair = WorsePair(
         _TEST_MODEL, "majority", 1e5, "worse", at_ms - 9 * day_ms, at_ms - 10 * day_ms, at_ms - 8 * day_ms
     )
-    told = ToldFleet(
+    told = NotifiedFleet(
         at_ms=at_ms,
         before_ms=at_ms - day_ms,
         share=SHARE,
@@ -366,5 +366,5 @@ def test_hint(now_ms: int) -> Notification:
         issued_ms=now_ms,
         incident=name,
         test=True,
-        hint=ToldHint(_TEST_MODEL, active),
+        hint=NotifiedHint(_TEST_MODEL, active),
     )

@@ -114,7 +114,7 @@ def _line(found: dict[str, Any], verdict: Verdict, least_pairs: int) -> str:
         said = f"{pairs:,} ids compared{few}{not_yet}{lead}"
         return f"open: {both}, {said}; evidence of 1 is a verdict: {shown}"
     since = f" since {iso(round(1000 * found['verdict_since_timestamp_seconds']))}"
-    certainty = f" ({told})" if (told := _certainty(found)) else ""
+    certainty = f" ({basis})" if (basis := _certainty(found)) else ""
     return f"{verdict}{certainty}: {both}{since}, {pairs:,} ids compared{lead}"
 
 

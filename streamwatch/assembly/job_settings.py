@@ -53,17 +53,17 @@ REFUSALS: Sequence[Refusal] = (
     Refusal(
         "monitors.early_hints",
         lambda settings: settings.monitors.early_hints is not None,
-        "expected none with Spark: predictions are told to estimates as they arrive by the daemon only",
+        "expected none with Spark: only the daemon gives predictions to estimates as they arrive",
     ),
     Refusal(
         "monitors.label_delays",
         lambda settings: settings.monitors.label_delays,
-        "expected false with Spark: predictions are told to estimates as they arrive by the daemon only",
+        "expected false with Spark: only the daemon gives predictions to estimates as they arrive",
     ),
     Refusal(
         "topics.predictions.mapping.label_probability",
         labels_sampled,
-        "expected none with Spark: predictions are told to estimates as they arrive by the daemon only",
+        "expected none with Spark: only the daemon gives predictions to estimates as they arrive",
     ),
 )
 

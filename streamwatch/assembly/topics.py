@@ -98,7 +98,7 @@ WITHOUT_SCHEMA: Final = frozenset({"json", "text"})
 """Formats that say by themselves what is in a value."""
 
 
-# Mappings and envelopes of the settings → what decoders are told.
+# Mappings and envelopes of the settings → what decoders are given.
 
 
 def mappings_of(section: TopicsSection) -> dict[str, tuple[SidedMapping, ...]]:

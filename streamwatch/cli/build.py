@@ -1,4 +1,4 @@
-"""What is installed, in so many words: for bug reports, and to tell two installations apart."""
+"""Description of what is installed: for bug reports, and to distinguish two installations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def build(package: Path = _PACKAGE) -> str:
 
 
 def description() -> str:
-    """Version, build, interpreter and the versions of what matters most, on two lines."""
+    """Version, build, interpreter and the versions of the main dependencies, on two lines."""
     parts = [f"Python {platform.python_version()}", *(f"{name} {_version(name)}" for name in _COMPONENTS)]
     return f"streamwatch {__version__} (build {build()})\n{', '.join(parts)}, {platform.platform(terse=True)}"
 

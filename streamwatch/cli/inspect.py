@@ -176,7 +176,7 @@ def _of_files(files: list[str], most: int) -> tuple[Mapping[str, Sequence[Record
 
 
 def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSamples, str]:
-    """Sample the topics, telling how far that is."""
+    """Sample the topics, showing the progress."""
     import asyncio
 
     from rich.console import Console

@@ -290,7 +290,7 @@ class Beside(NamedTuple):
 
 
 def point_behind(rows: NDArray[np.void], before: Beside) -> None:
-    """Have rows point to what they have beside them where it now stands: behind what was there before."""
+    """Move the rows' pointers to texts, scores and events behind those that were there before."""
     sides, places = rows["side"], rows["object"]
     if before.objects:
         places[sides == OBJECT] += before.objects
@@ -308,7 +308,7 @@ class SpreadRecords(NamedTuple):
     batch: RecordBatch
     """A record without any has one row, a `Skipped`."""
     of: NDArray[np.int64]
-    """int64, one for each row: the place of its record, which does not decrease."""
+    """int64, one for each row: the position of its record, which does not decrease."""
     events: NDArray[np.int64]
     """int64, one for each record: how many events it holds."""
     tied: NDArray[np.int64]
@@ -373,7 +373,7 @@ class RecordBatch:
         )
 
     def with_rows(self, places: NDArray[np.integer], others: RecordBatch) -> RecordBatch:
-        """Put the rows of another batch at these places, and what it has beside them behind one's own.
+        """Insert another batch's rows at these positions, and append its texts, scores and events.
 
         Both must number names by one vocabulary, or the other have only objects.
         """
@@ -415,7 +415,7 @@ class RecordBatch:
         return SpreadRecords(_with_skipped(batch, empty) if len(empty) else batch, of, events, tied)
 
     def records_of_objects(self) -> NDArray[np.intp]:
-        """Places of the records of all objects of a whole batch, in the order of the objects."""
+        """Positions of the records of all objects of a whole batch, in the order of the objects."""
         rows, of = self.rows, np.empty(len(self.objects), np.intp)
         for places, some in ((np.arange(len(rows)), rows), (self._records_of_elements(), self.elements.rows)):
             chosen = np.flatnonzero(some["side"] == OBJECT)
@@ -423,7 +423,7 @@ class RecordBatch:
         return of
 
     def _records_of_elements(self) -> NDArray[np.intp]:
-        """Place of the record of each event of those that hold several, in a whole batch."""
+        """Position of the record of each event of those that hold several, in a whole batch."""
         places = np.empty(len(self.elements), np.intp)
         several = np.flatnonzero(self.rows["side"] == SEVERAL)
         places[self.rows["object"][several]] = several
@@ -666,7 +666,7 @@ class FetchedRecords(Sequence["Record"]):
 
     @abstractmethod
     def record(self, row: int) -> Record:
-        """Make an object of one of them."""
+        """Build the object of one record."""
 
     @abstractmethod
     def part(self, rows: NDArray[np.int64]) -> Self:
@@ -713,7 +713,7 @@ Records = NDArray[np.void]
 
 
 def taken(records: Records, chosen: NDArray[np.bool_ | np.integer[Any]]) -> Records:
-    """Copy some records, shape (n,), by mask or by their places, which may repeat."""
+    """Copy some records, shape (n,), by mask or by their positions, which may repeat."""
     places = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
     return words_of_array(records).take(places, axis=0).reshape(-1).view(records.dtype)
 

@@ -260,7 +260,7 @@ class Alerting:
             issued[notification.id] = notification
             receivers = issued_to[notification.id] = []
             for receiver in self._deliveries.wanted(notification):
-                # One who retrains models is told of each of them; a list of worse ones is a digest by itself.
+                # Who retrains models is notified of each of them; a list of worse ones is a digest by itself.
                 paced = notification.kind != "retraining" and notification.fleet is None
                 if paced and pacing.paces(receiver):
                     pacing.take(receiver, notification, now_ms)

@@ -238,7 +238,7 @@ class Commits:
     async def abandon(self, seconds: float | None = None) -> bool:
         """Wait, at most so long, until no thread uses the store any more; whether that came to pass.
 
-        A flush that succeeds meanwhile is told; one that fails is not.
+        A flush that succeeds meanwhile is reported; one that fails is not.
         """
         if self._flushing is None:
             return True

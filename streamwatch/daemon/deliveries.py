@@ -4,8 +4,8 @@ One task per receiver: one that hangs delays neither reading nor another receive
 ends as dropped: an error in the log that names notification, receiver and reason, and a counter. It is not
 kept: the alarm itself stays in the report, and a list nobody empties would only grow.
 
-A notification is told when the commit that holds it is durable, and leaves the outbox with the next commit
-after it was told. A crash in between tells it again, under the same id.
+A notification is sent when the commit that holds it is durable, and leaves the outbox with the next commit
+after it was sent. A crash in between sends it again, under the same id.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class ReceiverQueue:
         self.resume = asyncio.get_running_loop().time() + wait
 
     async def wait(self, seconds: float | None) -> None:
-        """Until something new is to be told, or so long."""
+        """Wait until there is something new to send, or so long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.woken.wait()

@@ -166,10 +166,10 @@ def _explain(records: Sequence[Record], batch: RecordBatch, decoder: Explains) -
     """Have the first invalid record of each reason explained: all of them may be invalid."""
     if not batch.objects:
         return
-    told: set[str] = set()
+    explained: set[str] = set()
     for place, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
-        if type(event) is Invalid and event.reason not in told:
-            told.add(event.reason)
+        if type(event) is Invalid and event.reason not in explained:
+            explained.add(event.reason)
             event.detail = decoder.explain(records[place], event.reason)
 
 

@@ -42,15 +42,15 @@ from streamwatch.daemon.merged_records import MismatchReporter, RejectedRecords,
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.telemetry import Telemetry
 
-# What a commit says of results: which batch was told of last.
+# What a commit says of results: which batch was reported last.
 
 
 RESULTS: Final = "results"
-"""The section of a commit that says which batch was told of last."""
+"""The section of a commit that says which batch was reported last."""
 
 
 class LastReportedBatch(msgspec.Struct, frozen=True, array_like=True):
-    """The last batch that was told of."""
+    """The last batch that was reported."""
 
     life: str = ""
     """Name of the state of the job that wrote it; empty before the first."""

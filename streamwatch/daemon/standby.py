@@ -8,13 +8,13 @@ has what the others need: the last numbers, digests up to them, and the holder's
   digests, and takes no part in elections any more where they differ.
 - The one elected opens a producer, which fences the one before, and then reads the ledger to its end. It
   writes what it has beyond the last numbers, and decides on alarms beyond those that were considered.
-- A notification is told only after a transaction has its decision: the next holder knows it by the same id.
-  It knows that it was delivered with a later transaction; in between it is told again.
+- A notification is sent only after a transaction has its decision: the next holder knows it by the same id.
+  It knows that it was delivered with a later transaction; in between it is sent again.
 - What was decided and not written is forgotten by whoever loses its place, and decided by the next.
 - Invalid records are part of publications, too. The holder writes them to their topic just before the
   transaction whose ledger has their place: those between the two are written again by the next holder.
 
-Whether it may speak is told by `Candidacy`; whether it may write, by brokers.
+`Candidacy` says whether it may speak; brokers say whether it may write.
 """
 
 from __future__ import annotations
@@ -669,6 +669,6 @@ class SharedPublishing:
         return ClosedPublication(publication, values, {SECTION: self.log.section()})
 
     def durable(self, closed: ClosedPublication, tell: Callable[[], None]) -> None:
-        """Have the publication of a commit written, which is durable now, and then its notifications told."""
+        """Have the publication of a commit written, which is durable now, and then its notifications sent."""
         if closed.publication is not None:
             self.publisher.add(closed.publication, self._tenure, tell)

@@ -1,4 +1,4 @@
-"""State from one opening to the next: opened in a thread, told of, and left to what still uses it."""
+"""State from one opening to the next: opened in a thread, reported, and left to what still uses it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ about a millisecond."""
 def in_turns(
     delivered: Mapping[Partition, Sequence[Record]], room_now: Callable[[], Room] = lambda: ROOM
 ) -> Generator[Mapping[Partition, Sequence[Record]]]:
-    """Divide what was delivered into what is decoded at a time, for which there is room as told before each.
+    """Divide what was delivered into what is decoded at a time, for which room is asked before each.
 
     A record larger than that has a turn of its own.
     """

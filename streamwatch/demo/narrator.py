@@ -30,7 +30,7 @@ from streamwatch.telemetry import (
 )
 
 WINDOW = "adwin:0.05"
-"""The forgetting whose numbers are told: its window shrinks when the loss changes, so it answers
+"""The forgetting whose numbers are narrated: its window shrinks when the loss changes, so it answers
 quickly."""
 
 _STATUS_SECONDS = 10.0
@@ -78,7 +78,7 @@ class Narrator:
         self._summaries: list[ModelSummary] = []
         self._status_due = 0.0
         self.alarms = 0
-        """Alarms told so far."""
+        """Alarms narrated so far."""
         self.first_alarm_seconds: float | None = None
         """From the narrator's start to the first alarm."""
         self.serving = asyncio.Event()
@@ -189,7 +189,7 @@ class Narrator:
 
 
 class NarratedTelemetry(Telemetry):
-    """Telemetry whose internal events are told by a narrator; only errors are also written as log lines."""
+    """Telemetry whose internal events a narrator reports; only errors are also written as log lines."""
 
     def __init__(self, narrator: Narrator) -> None:
         super().__init__(level="error")

@@ -52,7 +52,7 @@ class Evaluator:
         self._arrays = OutcomeArrays(by_segment=by_segment)
 
     def __repr__(self) -> str:
-        """A line, as notebooks show what a cell gives."""
+        """Show one line, for notebooks."""
         return (
             f"<Evaluator: {counted(len(self.models), 'model')}, {counted(self._arrays.outcomes, 'outcome')}>"
         )
@@ -83,7 +83,7 @@ class Evaluator:
             Name of the model, or one per outcome.
         event_ms
             Event times, shape (n,), as numpy datetimes or milliseconds since 1970; the number of the outcome
-            if absent. They are told (alarms, since when), never sorted by.
+            if absent. They are reported (alarms, since when), never sorted by.
         scores
             Probabilities of the predicted classes: a column for each class, in a mapping or a frame, such as
             `pandas.DataFrame(model.predict_proba(x), columns=model.classes_)`; NaN where there is none.
@@ -118,7 +118,7 @@ class Evaluator:
         scores: Any = None,
         segments: Any = None,
     ) -> dict[str, NDArray[np.float64]]:
-        """Evaluate outcomes of one model as `update` does, and look every so many.
+        """Evaluate outcomes of one model as `update` does, and keep the estimates after every so many.
 
         Returns
         -------

@@ -22,7 +22,7 @@ from rich.progress import (
 
 @contextmanager
 def waiting(what: str, console: Console | None, after_seconds: float = 1.0) -> Generator[None]:
-    """Tell what is being waited for: with a clock on a terminal, else by one line if it takes long."""
+    """Show what is being waited for: with a clock on a terminal, else in one line if it takes long."""
     if console is None:
         yield
     elif console.is_terminal:

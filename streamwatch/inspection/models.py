@@ -16,21 +16,21 @@ MAX_MODELS: Final = 100
 ENOUGH: Final = 0.35
 FILLED: Final = 0.98
 NAMES: Final = frozenset({"id", "name", "model"})
-"""Last steps that are the model's name where an object above is called model."""
+"""Last steps of a path that are the model's name where an object above them is called model."""
 VERSION: Final = frozenset({"version", "ver", "revision", "rev", "release", "build"})
-"""Words of a field that tells versions of a model apart, and names none."""
+"""Words of a field that holds a model's version, not its name."""
 DEPLOYMENT: Final = VERSION | {
     *("deployment", "variant", "stage", "alias", "tag", "arm", "endpoint"),
     *("sha", "commit", "digest", "hash", "v"),
 }
-"""Words of a field that may tell apart what has one name."""
+"""Words of a field that may distinguish models of one name."""
 FEWEST: Final = 3
-"""Ids with several predictions that a second field must tell apart."""
+"""Ids with several predictions that a second field must separate."""
 
 
 @dataclass(frozen=True, slots=True)
-class ModelPlace:
-    """A field that may name the model; `separates` tells that it keeps equal ids apart."""
+class ModelLocation:
+    """A field that may name the model; `separates` if it keeps equal ids apart."""
 
     location: str
     models: tuple[str, ...]
@@ -38,11 +38,11 @@ class ModelPlace:
     separates: bool
 
 
-def model_locations(stream: Stream, id_location: str, without: Collection[str] = ()) -> list[ModelPlace]:
+def model_locations(stream: Stream, id_location: str, without: Collection[str] = ()) -> list[ModelLocation]:
     """Candidates by rank, the likeliest first."""
     ids = stream.id_columns[id_location]
     repeats = ids.uniqueness < REPEATING
-    found: list[ModelPlace] = []
+    found: list[ModelLocation] = []
     for column in stream.columns.values():
         if column.location in without or column.filled < FILLED or len(column.counts) > MAX_MODELS:
             continue
@@ -53,7 +53,7 @@ def model_locations(stream: Stream, id_location: str, without: Collection[str] =
         if separates and (rank > 0 or not column.numbers):
             rank += SEPARATES
         if rank >= ENOUGH:
-            found.append(ModelPlace(column.location, tuple(sorted(column.counts)), rank, separates))
+            found.append(ModelLocation(column.location, tuple(sorted(column.counts)), rank, separates))
     return sorted(found, key=lambda location: -location.rank)
 
 
@@ -67,7 +67,7 @@ class ModelName:
     locations: tuple[str, ...]
     models: tuple[str, ...]
     rank: float
-    second: ModelPlace | None = None
+    second: ModelLocation | None = None
     version: str = ""
 
 
@@ -113,7 +113,7 @@ def joined_texts(name: Column, version: Column) -> list[str | None]:
 
 
 def _versions(stream: Stream, without: Collection[str]) -> list[Column]:
-    """Fields that may tell apart what has one name, those called version first."""
+    """Fields that may distinguish models of one name, those called version first."""
     found = [
         column
         for column in stream.columns.values()
@@ -131,11 +131,11 @@ NEAR: Final = {"version": 0.5, "model": 0.4, "revision": 0.3, "deployment": 0.2}
 OTHERS: Final = frozenset(
     {"schema", "api", "protocol", "framework", "runtime", "app", "client", "sdk", "spec", "specversion"}
 )
-"""Words of what has versions, too, and is no model."""
+"""Words of other things that have versions."""
 SEPARATES: Final = 0.5
 
 
-def _differing(stream: Stream, name: ModelPlace, without: Collection[str]) -> str:
+def _differing(stream: Stream, name: ModelLocation, without: Collection[str]) -> str:
     """Location of a version that differs among the records of one name; empty without any."""
     if VERSION & set(words(_leaf(name.location))):
         return ""

@@ -91,7 +91,7 @@ def label_guess(pairing: Pairing) -> TopicGuess:
 
 
 def _when(stream: Stream, location: str) -> Mapping[str, tuple[str, ...]]:
-    """What tells records with a class from others, where there are others."""
+    """Find what distinguishes records with a class from others, where there are others."""
     return {} if stream.filled(location) >= ALWAYS else condition(stream, location)
 
 
@@ -289,7 +289,7 @@ def _copies(pairing: Pairing) -> set[str]:
 
 
 def _scores(pairing: Pairing, largest: Numbers | None) -> Numbers | None:
-    """Probabilities of the classes: from 0 to 1, named by them, or in an order that they tell."""
+    """Probabilities of the classes: from 0 to 1, named by them, or in an order that they show."""
     stream = pairing.predictions
     if not pairing.is_sound:
         return None

@@ -144,7 +144,7 @@ def _waveform(effort: Effort) -> tuple[Table, Panel]:
 
 
 def _batches(effort: Effort) -> Table:
-    """Errors told in batches: E_i = (L_i + α·S)/(n_i + α·B), once a batch of n_i, beside one at a time."""
+    """Errors known in batches: E_i = (L_i + α·S)/(n_i + α·B), once a batch of n_i, beside one at a time."""
     t = np.arange(1.0, OUTCOMES + 1)
     runs = effort.runs("batches", 30, 8)
     losses = np.stack([effort.rng("batches", r).random(OUTCOMES) < true_error(t) for r in runs])

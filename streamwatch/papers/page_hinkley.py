@@ -37,7 +37,7 @@ PRINTED = (
 """Table 2, by `REMAINDERS` and drift; false alarms in parentheses."""
 TOLERANCE, THRESHOLD = 1e-3, 2.5
 SETTLED = 5_000
-"""Outcomes before which alarms are those of a learner that still learns."""
+"""Outcomes at the start, when the learner still learns, whose alarms are left out."""
 Form: TypeAlias = Literal["paper", "clipped"]
 
 

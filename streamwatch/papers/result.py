@@ -164,12 +164,12 @@ class Effort:
         return np.random.default_rng([self.seed, *(crc32(str(name).encode()) for name in names)])
 
     def runs(self, what: str, full: int, reduced: int) -> Sequence[int]:
-        """Numbers of the runs to make; each is told as it begins."""
+        """Numbers of the runs to make; each is printed as it begins."""
         return _Told(self.size(full, reduced), what, self.said)
 
 
 class _Told(Sequence[int]):
-    """Numbers from 0 on, each told when it is taken."""
+    """Numbers from 0 on, each printed when it is taken."""
 
     def __init__(self, count: int, what: str, said: Callable[[str], None]) -> None:
         self._count, self._what, self._said = count, what, said

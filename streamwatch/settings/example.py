@@ -83,8 +83,8 @@ def _mapping() -> Iterator[str]:
 def _namespace() -> Iterator[str]:
     """The namespace of a topic's ids, and the format of its values."""
     for name, value in (("namespace", ""), ("format", "json")):
-        told = TopicSection.model_fields[name].description or ""
-        yield from (f"{INDENT}#     {line}" for line in comment(told, INDENT))
+        help_text = TopicSection.model_fields[name].description or ""
+        yield from (f"{INDENT}#     {line}" for line in comment(help_text, INDENT))
         yield f"{INDENT}#     {INDENT}{name}: {inline(_present(value))}"
 
 

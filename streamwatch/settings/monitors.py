@@ -139,8 +139,8 @@ def parameters_of(entry: Entry, base: type[Parameters] = Parameters) -> type[Par
         ranged = hints[field.name] if free else Annotated[hints[field.name], Within(parameter)]
         keys[field.name] = (ranged, Field(field.default, description=parameter.help))
     title = entry.spec.__name__.removesuffix("Spec")
-    told = f"{entry.help[0].upper()}{entry.help[1:]}."
-    return create_model(f"{title}Section", __base__=base, __doc__=told, **keys)
+    doc = f"{entry.help[0].upper()}{entry.help[1:]}."
+    return create_model(f"{title}Section", __base__=base, __doc__=doc, **keys)
 
 
 def _written(entry: Entry, base: type[Parameters]) -> type[Section]:
@@ -440,7 +440,7 @@ class CostsSection(Section):
 
 
 BY_NAME, BY_COSTS = "utility by name", "utility by costs"
-"""Tags of the two forms of a utility: with them a fault is told of the form that was written, once."""
+"""Tags of the two forms of a utility: with them a fault names the form that was written, once."""
 
 
 def _form_of_utility(value: object) -> str:

@@ -38,7 +38,7 @@ def parse_duration(text: object) -> int:
 
 
 def format_duration(milliseconds: int) -> str:
-    """The shortest way to write it: `14d`, `1h30m`, `250ms`."""
+    """Shortest way to write a duration: `14d`, `1h30m`, `250ms`."""
     if milliseconds % _UNITS["w"] == 0 and milliseconds >= 10 * _UNITS["w"]:
         return f"{milliseconds // _UNITS['w']}w"
     parts: list[str] = []

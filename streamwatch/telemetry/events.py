@@ -73,7 +73,7 @@ class NotificationFailed(InternalEvent):
 
 @dataclass(frozen=True)
 class NotificationDropped(InternalEvent):
-    """A receiver will never be told of this: it refused, or could not be reached for too long."""
+    """A notification was given up: the receiver refused it, or could not be reached for too long."""
 
     level: ClassVar[Level] = "error"
     sampled_by: ClassVar[str | None] = "receiver"
@@ -111,7 +111,7 @@ class Started(InternalEvent):
 class KernelCompiling(InternalEvent):
     """The estimators are loaded, or compiled at a first start: minutes, once; a cache serves later starts.
 
-    Said at the start, and every ten seconds while the compiler is at work.
+    Logged at the start, and every ten seconds while the compiler is at work.
     """
 
     seconds: float = 0.0
@@ -134,7 +134,7 @@ class StartedServing(InternalEvent):
 
 @dataclass(frozen=True)
 class HttpExposed(InternalEvent):
-    """The HTTP server can be read by more than was perhaps meant; `weakness` says what to change."""
+    """The HTTP server can be read by more clients than was perhaps meant; `weakness` says what to change."""
 
     level: ClassVar[Level] = "warning"
     address: str
@@ -342,7 +342,7 @@ class RecordRejected(InternalEvent):
     offset: int
     reason: str
     detail: str | None = None
-    """Place that was looked at, and names of the fields that are there; None where that was not asked."""
+    """Location that was looked at, and names of the fields that are there; None where that was not asked."""
 
 
 @dataclass(frozen=True)
@@ -566,7 +566,7 @@ class EstimatorsChanged(InternalEvent):
 
 @dataclass(frozen=True)
 class SettingChanged(InternalEvent):
-    """A setting differs from that which state was made under: what follows is said, as `check` says it."""
+    """A setting differs from that which state was made under: with what follows, in the words of `check`."""
 
     level: ClassVar[Level] = "warning"
     setting: str
@@ -601,7 +601,7 @@ class ModelStateDiscarded(InternalEvent):
 
 @dataclass(frozen=True)
 class ModelRetired(InternalEvent):
-    """A model was idle for long; its series end and its place is free."""
+    """A model was idle for long; its series end and its row is free."""
 
     model: str
 

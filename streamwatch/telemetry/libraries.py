@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from streamwatch.telemetry.writer import InternalEvent, Level
 
 MOST_CHARACTERS: Final = 2_000
-"""Of a message, and of a traceback, whose end is kept: it names the error."""
+"""Most characters of a message, and of a traceback, whose end is kept: it names the error."""
 _MORE_MEMORY: Final = (
     "`streamwatch check` computes what these settings may need; where addresses are limited (ulimit -v), "
     "limit resident memory instead, as most of what is reserved is never touched"
@@ -119,7 +119,7 @@ class _Events(logging.Handler):
         self._emit = emit
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell of it; a message that does not fit its arguments is told as it stands."""
+        """Log the message; one that does not fit its arguments is logged as it stands."""
         try:
             message = record.getMessage()
         except (TypeError, ValueError):

@@ -19,6 +19,8 @@ from streamwatch.edge.web.routes.overview import overview
 from streamwatch.settings import Settings
 from tests.assembly.lives import DOCUMENT, START_MS, Life, Row, stream, with_value
 
+pytestmark = pytest.mark.slow
+
 
 def by_models(start: int, stop: int, waiting: int = 3) -> list[Row]:
     """Predictions of m and n, in turn; every fifth is wrong, the last have no label."""

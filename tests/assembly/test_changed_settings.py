@@ -227,6 +227,7 @@ def test_settings_that_a_state_remembers_are_read_back_as_they_were() -> None:
         assert changes(settings_of(document_of(settings)), settings, Held()) == [], key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [key for key in CHOSEN if key != "source"])
 def test_a_state_begun_with_defaults_does_as_told_when_a_setting_changes_and_changes_back(
     key: str, begun: Path, tmp_path: Path

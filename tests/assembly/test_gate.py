@@ -25,13 +25,14 @@ def compared(**wins: float) -> Report:
     comparisons = ComparisonSet(SPEC)
     for challenger, share in wins.items():
         every = round(1 / abs(share)) if share else 10**9
+        outcomes: list[Outcome] = []
         for at in range(6_000):
             alone = at % every == every - 1
             own = "yes" if not alone or share > 0 else "no"
             other = "yes" if not alone or share < 0 else "no"
-            comparisons.fold(
-                [Outcome(challenger, "yes", own, 1_000 * at, 0, pairs=(PairedAnswer("old/1", other),))]
-            )
+            pairs = (PairedAnswer("old/1", other),)
+            outcomes.append(Outcome(challenger, "yes", own, 1_000 * at, 0, pairs=pairs))
+        comparisons.fold(outcomes)
     return Report(comparisons.families(), BEGAN_MS, {})
 
 

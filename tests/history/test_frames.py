@@ -11,6 +11,7 @@ import streamwatch
 from streamwatch import Evaluator
 from streamwatch.history.frames import CHUNK
 from tests.history.test_evaluator import stream
+from tests.tiers import few
 
 
 def columns(count: int = 2_000) -> dict[str, np.ndarray]:
@@ -51,7 +52,7 @@ def test_a_frame_of_any_make_gives_what_the_evaluator_gives(make) -> None:
     assert chosen[chosen.model == "a"].value.item() == pytest.approx(right, abs=1e-12)
 
 
-@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("zone", few(["Europe/Berlin", None], 1))
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_times_of_frames_are_those_of_the_world_whatever_their_zone(make, zone: str | None) -> None:
     given = columns()

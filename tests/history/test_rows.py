@@ -25,7 +25,7 @@ from streamwatch.history.replay import replay
 from streamwatch.history.replay.replay import Player, ReplaySpec, default_topics
 from tests.tiers import by_tier
 
-SEEDS = by_tier(fast=12, default=60, everything=3_000)
+SEEDS = by_tier(fast=4, default=60, everything=3_000)
 TIMED = {"seconds", "compile_seconds"}
 HEADER = "id,model,prediction,label,timestamp"
 START_MS = 1_700_000_000_000

@@ -79,7 +79,7 @@ def test_receivers_are_told_of_hints_only_where_that_is_asked_for(
     state = state_opening(load(file, environ={}), {}, Telemetry(stream=io.StringIO()))()
     assert state.alerting is not None
     told = state.alerting.decide([], [], in_backlog=False, behind=False).notifications
-    assert [(each.model, each.severity, each.hint and each.hint.as_told) for each in told] == [
+    assert [(each.model, each.severity, each.hint and each.hint.as_notified) for each in told] == [
         ("m", "info", given)
     ] * notify
     state.store.close()

@@ -478,22 +478,22 @@ def _alarm(part: IncidentAlarm) -> dict[str, object]:
 
     Of a verdict, with the opponent that the model is worse than, what the verdict is from, and its status.
     """
-    told: dict[str, object] = {
+    shown: dict[str, object] = {
         "detector": part.alarm.detector,
         "severity": part.severity,
         "started_timestamp_seconds": part.started_at_ms / 1000,
     }
     if (judgement := part.alarm.judgement) is not None:
-        return told | {"opponent": judgement.opponent, "basis": judgement.basis, "status": judgement.status}
+        return shown | {"opponent": judgement.opponent, "basis": judgement.basis, "status": judgement.status}
     errors = {"before": part.before, "after": part.alarm.after}
-    told |= {name: value for name, value in errors.items() if isfinite(value)}
+    shown |= {name: value for name, value in errors.items() if isfinite(value)}
     if part.false_monthly is not None:
-        told["false_alarms_expected_monthly"] = part.false_monthly
+        shown["false_alarms_expected_monthly"] = part.false_monthly
     if part.is_unconfirmed and part.expected_ms is not None:
-        return told | {"status": "unconfirmed", "confirmation_expected_seconds": part.expected_ms / 1000}
+        return shown | {"status": "unconfirmed", "confirmation_expected_seconds": part.expected_ms / 1000}
     if (found := part.confirmation) is None:
-        return told
-    return told | {
+        return shown
+    return shown | {
         "status": "confirmed",
         "predictions": {
             "since_timestamp_seconds": found.since_ms / 1000,

@@ -22,8 +22,8 @@ from streamwatch.core.alerting.notification import (
     ComparisonReason,
     ComparisonStatus,
     Notification,
+    NotifiedComparison,
     Severity,
-    ToldComparison,
     identify,
 )
 from streamwatch.core.alerting.rules import COMPARISON, AlarmsSpec
@@ -236,11 +236,11 @@ class OpenComparisons:
         return ended
 
 
-def told_of(verdict: JudgedPair) -> ToldComparison:
+def told_of(verdict: JudgedPair) -> NotifiedComparison:
     """Write a verdict that is not open as notifications have it."""
     since_ms = verdict.last_ms if verdict.since_ms is None else verdict.since_ms
     by_cohorts = verdict.basis == "cohorts"
-    return ToldComparison(
+    return NotifiedComparison(
         verdict.champion,
         verdict.challenger,
         verdict.verdict,

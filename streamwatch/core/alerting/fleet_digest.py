@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from streamwatch.core.alerting.notification import Notification, RivalPair, ToldFleet, identify
+from streamwatch.core.alerting.notification import Notification, NotifiedFleet, RivalPair, identify
 from streamwatch.core.alerting.rules import FleetDigestSpec
 from streamwatch.core.estimators.registers.fleet import SHARE, WorseList
 
@@ -26,7 +26,7 @@ ListWorse: TypeAlias = Callable[[float], WorseList]
 
 
 class KeptFleet(msgspec.Struct, frozen=True):
-    """Time of the last list and what it had."""
+    """Time and contents of the last list."""
 
     made_ms: int | None = None
     """Time of the grid that the last list was made for; None before digests are turned on."""
@@ -81,7 +81,7 @@ class FleetDigest:
         if not (now or left or spec.send_empty):
             return []
         name = identify("digest", self._identity, "fleet", time_ms)
-        told = ToldFleet(
+        notified = NotifiedFleet(
             at_ms=time_ms,
             before_ms=before.made_ms if before.sent else None,
             share=SHARE,
@@ -95,7 +95,9 @@ class FleetDigest:
             left=tuple(left[: spec.size]),
         )
         return [
-            Notification(id=name, kind="digest", severity="info", issued_ms=now_ms, incident=name, fleet=told)
+            Notification(
+                id=name, kind="digest", severity="info", issued_ms=now_ms, incident=name, fleet=notified
+            )
         ]
 
     def state(self) -> KeptFleet:

@@ -18,7 +18,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 
 import msgspec
 
-from streamwatch.core.alerting.notification import HintReason, Notification, ToldHint, identify
+from streamwatch.core.alerting.notification import HintReason, Notification, NotifiedHint, identify
 from streamwatch.core.alerting.rules import EARLY_HINT, AlarmsSpec
 from streamwatch.core.events import Name
 from streamwatch.core.predictions.kind import ActiveHint
@@ -80,7 +80,7 @@ class OpenHints:
         if active is None:
             return self._silence(now_ms)
         over = [name for name in self.open() if name not in active]
-        told = [self._end(name, "stands_no_longer", now_ms) for name in over]
+        issued = [self._end(name, "stands_no_longer", now_ms) for name in over]
         self.waiting = False
         for name, hint in sorted(active.items()):
             kept = self._kept.get(name)
@@ -106,17 +106,17 @@ class OpenHints:
                     severity=rule.severity,
                     issued_ms=now_ms,
                     incident=incident,
-                    hint=ToldHint(name, hint),
+                    hint=NotifiedHint(name, hint),
                 )
                 self._keep(name, hint, hint.given_ms, begun)
-                told.append(begun)
-        return told
+                issued.append(begun)
+        return issued
 
     def retire(self, model: str, now_ms: int) -> list[Notification]:
         """Drop all state of a model, and resolve its open hint."""
-        told = [self._end(model, "model_retired", now_ms)] if model in self.open() else []
+        issued = [self._end(model, "model_retired", now_ms)] if model in self.open() else []
         self._kept.pop(model, None)
-        return told
+        return issued
 
     def open(self) -> dict[str, Notification]:
         """The notification of each open hint, by model."""
@@ -134,11 +134,11 @@ class OpenHints:
 
     def _silence(self, now_ms: int) -> list[Notification]:
         """Resolve the notified hints, and drop all state, as hints are turned off."""
-        told = [self._end(name, "stands_no_longer", now_ms) for name in self.open()]
+        issued = [self._end(name, "stands_no_longer", now_ms) for name in self.open()]
         self.silenced += bool(self._kept)
         self._kept.clear()
         self.waiting = False
-        return told
+        return issued
 
     def _keep(self, model: str, hint: ActiveHint, told_ms: int | None, newest: Notification | None) -> None:
         self._kept[model] = KeptHint(model, hint.ordinal, hint.given_ms, told_ms, newest)
@@ -148,7 +148,7 @@ class OpenHints:
         begun = kept.newest
         assert begun is not None and begun.hint is not None, "of an open hint"  # noqa: S101, PT018
         self._kept[model] = msgspec.structs.replace(kept, newest=None)
-        ended_ms = max(now_ms, begun.hint.as_told.given_ms)
+        ended_ms = max(now_ms, begun.hint.as_notified.given_ms)
         return msgspec.structs.replace(
             begun,
             id=identify("resolved", begun.incident, 1),

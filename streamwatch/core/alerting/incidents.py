@@ -89,7 +89,7 @@ class Incident(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class _News:
-    """What is to be told of an incident."""
+    """What to notify of an incident."""
 
     detectors: list[str] = field(default_factory=list[str])
     ends: bool = False
@@ -135,7 +135,7 @@ class Incidents:
         """Incident of each open alarm."""
         self._news: dict[str, _News] = {}
         """By incident, in the order in which they came."""
-        self._told: list[Notification] = []
+        self._issued: list[Notification] = []
 
     def begin(self, alarm: Alarm, as_found: Beginning, now_ms: int) -> None:
         """Open an alarm of a model and detector of which none is open."""
@@ -248,8 +248,8 @@ class Incidents:
         """Return the notifications of all changes since the last call."""
         for name in list(self._news):
             self._tell(name, now_ms)
-        told, self._told = self._told, []
-        return told
+        issued, self._issued = self._issued, []
+        return issued
 
     def parts(self) -> Iterator[tuple[Key, IncidentAlarm]]:
         """Return open alarms by model and detector, in canonical order."""
@@ -276,7 +276,7 @@ class Incidents:
     def restore(self, incidents: Sequence[Incident]) -> None:
         """Continue from a `state`."""
         self._incidents = {incident.id: incident for incident in incidents}
-        self._news, self._told = {}, []
+        self._news, self._issued = {}, []
         self._of = {
             (incident.model, part.alarm.detector): incident.id
             for incident in incidents
@@ -298,7 +298,7 @@ class Incidents:
         return self._incidents[name] if distance <= self._reach else None
 
     def _note(self, name: str, detector: str, *, ends: bool, now_ms: int) -> None:
-        """Remember what is to be told, once what was noted of the other kind is told."""
+        """Remember what to notify, after issuing what was noted of the other kind."""
         if (news := self._news.get(name)) is not None and news.ends is not ends:
             self._tell(name, now_ms)
         news = self._news.setdefault(name, _News(ends=ends))
@@ -319,7 +319,7 @@ class Incidents:
             shift=incident.shift,
             segment=incident.segment,
         )
-        self._told.append(newest)
+        self._issued.append(newest)
         if incident.is_open:
             self._incidents[name] = msgspec.structs.replace(incident, sent=incident.sent + 1, newest=newest)
         else:

@@ -113,10 +113,10 @@ class ModelLabels:
 
         def change(model: str, shown: Mapping[str, object]) -> Mapping[str, object]:
             found = self.of(model)
-            told: dict[str, object] = {"labels": found.labels} if found.labels else {}
+            added: dict[str, object] = {"labels": found.labels} if found.labels else {}
             if found.runbook_url is not None:
-                told["runbook_url"] = found.runbook_url
-            return {**shown, **told} if told else shown
+                added["runbook_url"] = found.runbook_url
+            return {**shown, **added} if added else shown
 
         return Layered(details, (), change)
 

@@ -112,19 +112,19 @@ class IncidentAlarm(msgspec.Struct, frozen=True):
         return self.is_open and self.expected_ms is not None and self.confirmation is None
 
 
-class ToldHint(msgspec.Struct, frozen=True):
-    """An early hint that people are told of: no alarm, and no verdict."""
+class NotifiedHint(msgspec.Struct, frozen=True):
+    """An early hint that people are notified of: no alarm, and no verdict."""
 
     model: Name
-    as_told: ActiveHint = msgspec.field(name="standing")
-    """The hint as it was when it was told first."""
+    as_notified: ActiveHint = msgspec.field(name="standing")
+    """The hint as it was when it was notified first."""
     ended_at_ms: int | None = None
     """Host time."""
     reason: HintReason | None = None
     """Reason for its end."""
 
 
-class ToldComparison(msgspec.Struct, frozen=True):
+class NotifiedComparison(msgspec.Struct, frozen=True):
     """A verdict on a challenger that people are notified of: no alarm."""
 
     champion: Name
@@ -152,7 +152,7 @@ class RivalPair(msgspec.Struct, frozen=True, order=True):
     opponent: Name
 
 
-class ToldFleet(msgspec.Struct, frozen=True):
+class NotifiedFleet(msgspec.Struct, frozen=True):
     """List of the models that are worse by the fleet's rule (`registers.fleet`), at a time of the grid."""
 
     at_ms: int
@@ -216,14 +216,14 @@ class Notification(msgspec.Struct, frozen=True):
     """Sent by hand, to see whether it arrives."""
     segment: SegmentChange | None = None
     """Value of a segment in which most of the extra errors sit; None where none stands out."""
-    hint: ToldHint | None = None
+    hint: NotifiedHint | None = None
     """The early hint that it is about, and then it has no parts; None: it is about something else."""
-    comparison: ToldComparison | None = None
+    comparison: NotifiedComparison | None = None
     """The verdict on a challenger that it is about, and then it has no parts; None: it is about something
     else."""
     gathered: Gathered | None = None
     """Notifications that it stands for, and then it is a digest of them; else None."""
-    fleet: ToldFleet | None = None
+    fleet: NotifiedFleet | None = None
     """List of the models that are worse that it brings, and then it is a digest; else None."""
     labels: Mapping[Name, Name] = {}
     """Labels that settings give to the model."""
@@ -251,7 +251,7 @@ class Notification(msgspec.Struct, frozen=True):
 
     @property
     def severities(self) -> frozenset[Severity]:
-        """Severities of its parts: whoever was told of one of them is told how it goes on."""
+        """Severities of its parts: whoever was notified of one of them is notified how it goes on."""
         if self.gathered is not None:
             return frozenset(one for each in self.gathered.listed for one in each.severities)
         return frozenset(part.severity for part in self.parts) or frozenset((self.severity,))
@@ -265,7 +265,7 @@ class Notification(msgspec.Struct, frozen=True):
         if self.fleet is not None:
             return self.fleet.at_ms
         if self.hint is not None:
-            return self.hint.as_told.given_ms
+            return self.hint.as_notified.given_ms
         if self.comparison is not None:
             return self.comparison.since_ms
         if self.digest is not None:

@@ -24,7 +24,7 @@ class Entry(msgspec.Struct):
 
     notification: Notification
     attempts: dict[Name, int]
-    """Failed attempts so far, by receiver that still has to be told."""
+    """Failed attempts so far, by receiver that still has to be notified."""
     number: int = 0
     """Ordinal of the notification: the host's clock, once set back, cannot tell the order."""
 

@@ -39,7 +39,7 @@ class AlarmRule:
         judged
             Whether it is of a verdict.
         misleads
-            Whether the model is judged by accuracy that says little of its use; a verdict is then told as
+            Whether the model is judged by accuracy that says little of its use; a verdict is then notified as
             information, unless a severity was chosen for the model.
         """
         return "info" if judged and misleads and not self.severity_given else self.severity
@@ -72,7 +72,7 @@ class AlarmsSpec:
     resolve_timeout_ms: int = DAY_MS
     """Host time after the newest alarm when what it found is taken for the new level."""
     stale_after_ms: int = 3_600_000
-    """Alarms found while catching up are told one by one if they are not older than this."""
+    """Alarms found while catching up are notified one by one if they are not older than this."""
     digest_interval_ms: int = 600_000
     """While catching up goes on, a digest leaves this long after the first alarm in it."""
     incident_outcomes: int = 2_500

@@ -254,7 +254,7 @@ def allocate_span(class_counts, allocator, c):
 
 @inner
 def free_span(class_counts, allocator, start, c):
-    """Put a span back on its free list."""
+    """Return a span to its free list."""
     class_counts[start, 0] = float(allocator[1 + c])
     allocator[1 + c] = start + 1
 
@@ -287,7 +287,7 @@ def allocate_block(blocks, allocator, c):
 
 @inner
 def free_block(blocks, allocator, slot):
-    """Put a block back on its free list."""
+    """Return a block to its free list."""
     c = blocks[slot * SLOT + 1]
     blocks[slot * SLOT] = allocator[1 + c]
     allocator[1 + c] = slot + 1

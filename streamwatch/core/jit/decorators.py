@@ -61,13 +61,13 @@ class CompiledFunction:
 
     @property
     def loaded(self) -> int:
-        """Of those, how many came from the cache."""
+        """Number of `signatures` that came from the cache."""
         if "dispatcher" not in self.__dict__:
             return 0
         return sum(self.dispatcher.stats.cache_hits.values())
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run it, compiled or loaded first if it was never called with such arguments.
+        """Run the function, compiled or loaded first if it was never called with such arguments.
 
         Raises
         ------
@@ -89,7 +89,7 @@ def entry(function: Function) -> Function:
 
 
 def detached(function: Function) -> Function:
-    """Compile a function called from a thread, kept in the cache; its arguments must be nobody else's.
+    """Compile a function called from a thread, kept in the cache; nothing else may use its arguments.
 
     It runs without the interpreter's lock, so the event loop goes on meanwhile.
     """

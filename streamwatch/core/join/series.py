@@ -24,7 +24,7 @@ class Holdings:
     early: int
     """Labels with a model, waiting."""
     unmatched: int
-    """Labels without a model that have met nobody."""
+    """Labels without a model that have met no prediction."""
     retained: int
     """All labels without a model that are kept."""
     dedup_entries: int

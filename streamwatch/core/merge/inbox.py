@@ -1,4 +1,4 @@
-"""`Inbox`: delivered records that were not given a time yet."""
+"""`Inbox`: delivered records that have no time yet."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HostIsBehind: TypeAlias = Callable[[int, int], bool | None]
 
 
 class Inbox:
-    """Gives records their times: nearly all at once, and those of doubtful timestamps one by one.
+    """Gives records their times: nearly all of a poll together, doubtful timestamps one by one.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Inbox:
 
     @property
     def waiting(self) -> NDArray[np.bool_]:
-        """Tell of each partition whether records without a time wait: bool, shape (partitions,)."""
+        """Tell by partition whether records without a time wait: bool, shape (partitions,)."""
         waiting = np.zeros(len(self._partitions.names), np.bool_)
         if self._doubtful:
             waiting[list(self._doubtful)] = True
@@ -110,7 +110,7 @@ class Inbox:
             self._appended[index] &= stamped
 
     def crowded(self, most: int) -> NDArray[np.bool_]:
-        """Tell of each partition whether more than `most` records of it wait, more than are asked."""
+        """Tell by partition whether more than `most` records wait, more than are looked at about a jump."""
         crowded = np.zeros(len(self._partitions.names), np.bool_)
         for index, ids in self._doubtful.items():
             crowded[index] = len(ids) > max(most, LOOK_AHEAD + 1)
@@ -307,7 +307,7 @@ class KeptBatches:
         return words
 
     def _move(self, rows: NDArray[np.void], batch: RecordBatch) -> None:
-        """Put what a batch has beside its rows behind the others'; its rows, kept here, then point there."""
+        """Append a batch's texts, scores, objects and events, and point its kept rows at them."""
         before = Beside(self._used, len(self._objects), self._scores.count, self._elements.count)
         if any(before):
             point_behind(rows, before)
@@ -409,7 +409,7 @@ class _KeptScores:
         self._all = NO_LISTS
 
     def add(self, scores: ScoreLists) -> None:
-        """Put the scores of further predictions behind the others."""
+        """Append the scores of further predictions."""
         if not len(scores):
             return
         count, used = self.count + len(scores), self._used + len(scores.values)
@@ -444,7 +444,7 @@ class _KeptElements:
         self._all = NO_ELEMENTS
 
     def add(self, elements: RecordElements) -> NDArray[np.void]:
-        """Put the events of further records behind the others; their rows, as they are kept."""
+        """Append the events of further records; their rows, as they are kept."""
         count, used = self.count + len(elements), self._used + len(elements.rows)
         kept = self._all = RecordElements(
             _with_room(self._all.ends, self.count, count),

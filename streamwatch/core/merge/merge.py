@@ -138,12 +138,12 @@ class Merge:
                     vocabulary.release_all_but(rows[:0])
 
     def found(self, ends_ms: Mapping[Partition, int | None]) -> None:
-        """Note when the fetches were sent that found partitions at their end; None: not known to be there."""
+        """Note when the fetches were sent that found partitions at their end; None where that is unknown."""
         for name, at_end_ms in ends_ms.items():
             self._partitions.found(self._partitions.order[name], at_end_ms)
 
     def leave_behind(self, partitions: Collection[Partition]) -> None:
-        """Wait no longer for these partitions, until they deliver or are found at their end."""
+        """Stop waiting for these partitions until they deliver or are found at their end."""
         self.left_behind += self._partitions.leave_behind(
             [self._partitions.order[name] for name in partitions]
         )
@@ -226,7 +226,7 @@ class Merge:
         return together(list(self._taken(Bounds())))
 
     def _taken(self, bounds: Bounds) -> Generator[Released, None, None]:
-        """Take out what may go within bounds that stay as they are."""
+        """Take the records that may be released within bounds that stay as they are."""
         while len(self._held) and len(part := self._take(bounds, self._spec.records_per_turn)):
             yield part
 
@@ -296,7 +296,7 @@ class Merge:
         return ids, self._held.rows(ids)
 
     def _compact(self) -> None:
-        """Let go of texts and objects of records that were released, when they are most of what is kept."""
+        """Free the texts and objects of released records when they are most of what is kept."""
         held = self.held_records
         if held == 0:
             self._kept.clear()
@@ -305,7 +305,7 @@ class Merge:
             self.compact()
 
     def _wait(self, now_ms: int, *, connected: bool) -> bool:
-        """Note for whom the smallest record waits; whether somebody was left behind, so that it may go."""
+        """Note the partitions that the smallest record waits for; whether one of them was left behind."""
         left = self._partitions.wait(
             self._held.first_key,
             rested_ms=self._held.first_arrived_ms + self._spec.settle_ms,

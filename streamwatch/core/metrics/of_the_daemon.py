@@ -139,7 +139,7 @@ DAEMON: Final = (
 )
 
 
-# Series of the join: records, predictions, labels, and what of them is told before labels come.
+# Series of the join: records, predictions, labels, and what is known of them before labels come.
 
 
 JOIN: Final = (

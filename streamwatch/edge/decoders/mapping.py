@@ -279,8 +279,8 @@ def notation(places: Places | None) -> str:
             return f"{{key_of: {key_of}}}"
         case Trimmed(place, prefix, suffix):
             lost = {"strip_prefix": prefix, "strip_suffix": suffix}
-            told = "".join(f", {key}: {text}" for key, text in lost.items() if text)
-            return f"{{place: {place}{told}}}"
+            rest = "".join(f", {key}: {text}" for key, text in lost.items() if text)
+            return f"{{place: {place}{rest}}}"
         case tuple():
             return f"[{', '.join(map(notation, places))}]"
 

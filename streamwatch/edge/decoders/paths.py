@@ -1,7 +1,7 @@
 """Reads only the mapped fields out of a JSON value, at the speed of compiled structs.
 
 The *strict* reader is a generated msgspec struct whose leaves are scalars; it takes nearly every record. Of
-what it refuses, `fields` are read whatever they hold, and judged as a tree, so that the reason can be told.
+what it refuses, `fields` are read whatever they hold, and judged as a tree, so that the reason can be given.
 Both skip fields that are not mapped without looking at them.
 """
 

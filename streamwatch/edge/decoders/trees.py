@@ -485,8 +485,8 @@ class TreeDecoder:
             return ""
         content = Content(record, opened.tree)
         parts = [part for part in self._parts if part.applies(content) is not False]
-        told = dict.fromkeys(part.explain(reason, content) for part in parts)
-        return "; ".join(each for each in told if each)
+        reasons = dict.fromkeys(part.explain(reason, content) for part in parts)
+        return "; ".join(each for each in reasons if each)
 
     def _opened(self, record: Record, read: ReadValue) -> UnwrappedRecord | str | None:
         """What is left to be mapped of a record, the reason why it is invalid, or None if it is skipped."""

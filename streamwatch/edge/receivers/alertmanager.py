@@ -20,9 +20,9 @@ from yarl import URL
 from streamwatch.core.alerting.notification import (
     IncidentAlarm,
     Notification,
+    NotifiedComparison,
+    NotifiedHint,
     Severity,
-    ToldComparison,
-    ToldHint,
 )
 from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT
 from streamwatch.edge.receivers.kind import (
@@ -59,7 +59,7 @@ class Alertmanager:
             return _written([self._hint(notification, notification.hint, now_ms)])
         if notification.comparison is not None:
             return _written([self._comparison(notification, notification.comparison, now_ms)])
-        # An alarm that ended before may have begun again in a later incident: its end is told once.
+        # An alarm that ended before may have begun again in a later incident: its end is sent once.
         news = notification.news
         parts = (part for part in notification.parts if part.is_open or part.alarm.detector in news)
         return _written([self._alert(notification, part, now_ms) for part in self._wanted(parts)])
@@ -100,8 +100,8 @@ class Alertmanager:
             },
         )
 
-    def _hint(self, notification: Notification, hint: ToldHint, now_ms: int) -> dict[str, Any]:
-        active = hint.as_told
+    def _hint(self, notification: Notification, hint: NotifiedHint, now_ms: int) -> dict[str, Any]:
+        active = hint.as_notified
         figures = {"event_time": iso(active.given_ms), "ordinal": str(active.ordinal)}
         figures |= {"before": f"{active.before:.6g}", "after": f"{active.now:.6g}"}
         return self._written_alert(
@@ -120,10 +120,12 @@ class Alertmanager:
             },
         )
 
-    def _comparison(self, notification: Notification, told: ToldComparison, now_ms: int) -> dict[str, Any]:
-        figures = {"verdict": "better" if told.verdict > 0 else "worse", "basis": told.basis}
-        if told.status:
-            figures["status"] = told.status
+    def _comparison(
+        self, notification: Notification, pair: NotifiedComparison, now_ms: int
+    ) -> dict[str, Any]:
+        figures = {"verdict": "better" if pair.verdict > 0 else "worse", "basis": pair.basis}
+        if pair.status:
+            figures["status"] = pair.status
         return self._written_alert(
             notification,
             {
@@ -132,12 +134,12 @@ class Alertmanager:
                     **self.labels,
                     "alertname": "StreamwatchComparison",
                     "severity": notification.severity,
-                    "model": told.challenger,
-                    "champion": told.champion,
+                    "model": pair.challenger,
+                    "champion": pair.champion,
                     "detector": COMPARISON,
                 },
                 "annotations": _annotations(notification, self.external_url) | figures,
-                **self._span(told.since_ms, told.ended_at_ms, now_ms),
+                **self._span(pair.since_ms, pair.ended_at_ms, now_ms),
             },
         )
 

@@ -42,15 +42,15 @@ class EndpointSpec:
     url: str = field(repr=False)
     timeout_seconds: float = 10.0
     severities: frozenset[Severity] | None = None
-    """Severities it is told; None: all."""
+    """Severities it is notified of; None: all."""
     matchers: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Labels that a model must have for it to be told of it."""
+    """Labels that a model must have for its notifications to be sent here."""
     alarms: bool = True
-    """Whether it is told of alarms and hints."""
+    """Whether it is notified of alarms and hints."""
     retraining: bool = False
-    """Whether it is told of models to be retrained."""
+    """Whether it is notified of models to be retrained."""
     comparisons: bool = False
-    """Whether it is told of verdicts on challengers."""
+    """Whether it is notified of verdicts on challengers."""
     digest: bool = False
     """Whether it is sent digests of the models that are worse."""
     repeat_interval_seconds: float | None = None

@@ -74,7 +74,7 @@ class PagerDuty:
         if notification.hint is not None:
             payload["component"] = notification.model
             payload["group"] = EARLY_HINT
-            payload["custom_details"]["hint"] = notification.hint.as_told
+            payload["custom_details"]["hint"] = notification.hint.as_notified
         if notification.comparison is not None:
             payload["component"] = notification.model
             payload["group"] = COMPARISON

@@ -68,20 +68,20 @@ class Slack:
             blocks.append({"type": "section", "fields": fields})
         if (hint := notification.hint) is not None:
             figures = {"Model": hint.model, "Severity": notification.severity}
-            if hint.as_told.predicted_class is None:
-                figures["Mean score"] = hint_figures(hint.as_told)
+            if hint.as_notified.predicted_class is None:
+                figures["Mean score"] = hint_figures(hint.as_notified)
             else:
-                figures[f"Share of {class_of(hint.as_told)}"] = hint_figures(hint.as_told)
+                figures[f"Share of {class_of(hint.as_notified)}"] = hint_figures(hint.as_notified)
             fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
             blocks.append({"type": "section", "fields": fields})
-        if (told := notification.comparison) is not None:
-            figures = {"Challenger": told.challenger, "Champion": told.champion}
-            figures["Verdict"] = f"by {told.basis}{f', {told.status}' * bool(told.status)}"
+        if (pair := notification.comparison) is not None:
+            figures = {"Challenger": pair.challenger, "Champion": pair.champion}
+            figures["Verdict"] = f"by {pair.basis}{f', {pair.status}' * bool(pair.status)}"
             fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
             blocks.append({"type": "section", "fields": fields})
         if notification.labels or notification.runbook_url:
-            told = [labelled(notification.labels), notification.runbook_url]
-            blocks.append({"type": "context", "elements": [_markdown(" · ".join(filter(None, told)))]})
+            context = [labelled(notification.labels), notification.runbook_url]
+            blocks.append({"type": "context", "elements": [_markdown(" · ".join(filter(None, context)))]})
         footer = f"{notification.incident} · {iso(notification.issued_ms)}"
         blocks.append({"type": "context", "elements": [_markdown(footer)]})
         if self.external_url:

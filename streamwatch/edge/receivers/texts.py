@@ -11,10 +11,10 @@ from streamwatch.core.alerting.notification import (
     Gathered,
     IncidentAlarm,
     Notification,
+    NotifiedComparison,
+    NotifiedFleet,
+    NotifiedHint,
     RivalPair,
-    ToldComparison,
-    ToldFleet,
-    ToldHint,
 )
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.false_alarms import said
@@ -124,21 +124,22 @@ _OVER = {
 }
 
 
-def hint_title(hint: ToldHint) -> str:
+def hint_title(hint: NotifiedHint) -> str:
     """One line, for a phone."""
     if hint.reason is not None:
         return f"Early hint on {hint.model} is over"
-    return f"Early hint, labels not yet in: {hint.model} {_changed(hint.as_told)}, {figures(hint.as_told)}"
+    given = hint.as_notified
+    return f"Early hint, labels not yet in: {hint.model} {_changed(given)}, {figures(given)}"
 
 
-def hint_sentences(hint: ToldHint) -> str:
+def hint_sentences(hint: NotifiedHint) -> str:
     """A few sentences: what changed, since when, and what that does not say."""
-    given = iso(hint.as_told.given_ms)
+    given = iso(hint.as_notified.given_ms)
     if hint.reason is not None:
         return f"The early hint on {hint.model}, given at {given}, is over: {_OVER[hint.reason]}."
     return (
-        f"This is an early hint, not a verdict: {hint.model} {_changed(hint.as_told)} than in earlier "
-        f"predictions, {figures(hint.as_told)} (given at {given}). The labels are not in yet; only "
+        f"This is an early hint, not a verdict: {hint.model} {_changed(hint.as_notified)} than in earlier "
+        f"predictions, {figures(hint.as_notified)} (given at {given}). The labels are not in yet; only "
         "they can show whether the model errs more."
     )
 
@@ -153,24 +154,24 @@ _ENDED = {
 }
 
 
-def comparison_title(told: ToldComparison) -> str:
+def comparison_title(pair: NotifiedComparison) -> str:
     """One line, for a phone."""
-    if told.reason is not None:
-        return f"No longer shown that {told.challenger} is {_side(told)} than {told.champion}"
-    since = f"{iso_minutes(told.since_ms)}{f' ({told.status})' * bool(told.status)}"
-    return f"Challenger {told.challenger} is {_side(told)} than champion {told.champion} since {since}"
+    if pair.reason is not None:
+        return f"No longer shown that {pair.challenger} is {_side(pair)} than {pair.champion}"
+    since = f"{iso_minutes(pair.since_ms)}{f' ({pair.status})' * bool(pair.status)}"
+    return f"Challenger {pair.challenger} is {_side(pair)} than champion {pair.champion} since {since}"
 
 
-def comparison_sentences(told: ToldComparison) -> str:
+def comparison_sentences(pair: NotifiedComparison) -> str:
     """A few sentences: which model is better, what that rests on, and what can be done about it."""
-    if told.reason is not None:
+    if pair.reason is not None:
         return (
-            f"That {told.challenger} is {_side(told)} than {told.champion} since {iso(told.since_ms)} is "
-            f"no longer said: {_ENDED[told.reason]}."
+            f"That {pair.challenger} is {_side(pair)} than {pair.champion} since {iso(pair.since_ms)} is "
+            f"no longer said: {_ENDED[pair.reason]}."
         )
-    if told.basis == "labels":
+    if pair.basis == "labels":
         rests = "It is by the order of labels, which labels that come late in a biased way can falsify."
-    elif told.status == "confirmed":
+    elif pair.status == "confirmed":
         rests = "It is by cohorts of prediction time, and confirmed: all labels of these predictions are in."
     else:
         rests = (
@@ -178,13 +179,13 @@ def comparison_sentences(told: ToldComparison) -> str:
             "these predictions are in."
         )
     return (
-        f"On ids that both have predicted, {told.challenger} is {_side(told)} than {told.champion} since "
-        f"{iso(told.since_ms)}, as of {iso(told.said_ms)}. {rests}"
+        f"On ids that both have predicted, {pair.challenger} is {_side(pair)} than {pair.champion} since "
+        f"{iso(pair.since_ms)}, as of {iso(pair.said_ms)}. {rests}"
     )
 
 
-def _side(told: ToldComparison) -> str:
-    return "better" if told.verdict > 0 else "worse"
+def _side(pair: NotifiedComparison) -> str:
+    return "better" if pair.verdict > 0 else "worse"
 
 
 def figures(hint: ActiveHint) -> str:
@@ -201,7 +202,7 @@ def _changed(hint: ActiveHint) -> str:
 
 
 def class_of(hint: ActiveHint) -> str:
-    """Name the class whose share changed; all beyond those told apart are named together."""
+    """Name the class whose share changed; all beyond those counted by name are named together."""
     return "classes beyond its first eight" if hint.predicted_class == OTHERS else f"{hint.predicted_class}"
 
 
@@ -315,7 +316,7 @@ def _digest_title(notification: Notification) -> str:
 def gathered_title(gathered: Gathered) -> str:
     """One line for a digest of notifications: how many models, and how many alarms began and are over."""
     models = f"{gathered.models} model{'s' if gathered.models != 1 else ''}"
-    told = ", ".join(
+    parts = ", ".join(
         f"{number} {words}"
         for number, words in (
             (gathered.firing, "began"),
@@ -324,7 +325,7 @@ def gathered_title(gathered: Gathered) -> str:
         )
         if number
     )
-    return f"{models}: {gathered.notifications} notifications at once ({told})"
+    return f"{models}: {gathered.notifications} notifications at once ({parts})"
 
 
 def gathered_lines(gathered: Gathered) -> list[str]:
@@ -348,7 +349,7 @@ def gathered_sentences(gathered: Gathered) -> str:
     return f"{lines}{beyond}\n"
 
 
-def fleet_title(fleet: ToldFleet) -> str:
+def fleet_title(fleet: NotifiedFleet) -> str:
     """One line for a list of worse models: how many, and how many pairs were added or have left."""
     counts = ((fleet.number_added * (fleet.before_ms is not None), "added"), (fleet.number_left, "left"))
     changes = ", ".join(f"{number} {words}" for number, words in counts if number)
@@ -356,7 +357,7 @@ def fleet_title(fleet: ToldFleet) -> str:
     return f"Worse by the fleet's rule: {models}{f' ({changes})' * bool(changes)}"
 
 
-def fleet_sentences(fleet: ToldFleet) -> str:
+def fleet_sentences(fleet: NotifiedFleet) -> str:
     """List of worse models in sentences: its promise, which a cut text keeps, then changes, then pairs."""
     promise = (
         f"List of {iso_minutes(fleet.at_ms)}, of {fleet.pairs:,} pairs of a model and an opponent; the share "

@@ -21,10 +21,10 @@ from streamwatch.core.alerting.notification import (
     Gathered,
     IncidentAlarm,
     Notification,
+    NotifiedComparison,
+    NotifiedFleet,
+    NotifiedHint,
     RivalPair,
-    ToldComparison,
-    ToldFleet,
-    ToldHint,
 )
 from streamwatch.core.estimators.registers.fleet import RULE
 from streamwatch.edge.receivers.kind import (
@@ -111,8 +111,8 @@ def body_of(notification: Notification, external_url: str) -> bytes:
         data["url"] = link(external_url, notification)
     if (hint := notification.hint) is not None:
         data |= {"model": hint.model, "hint": _hint(hint)}
-    elif (told := notification.comparison) is not None:
-        data |= {"model": told.challenger, "comparison": _comparison(told)}
+    elif (pair := notification.comparison) is not None:
+        data |= {"model": pair.challenger, "comparison": _comparison(pair)}
     elif (gathered := notification.gathered) is not None:
         data["digest"] = _gathered(gathered)
     elif (fleet := notification.fleet) is not None:
@@ -157,7 +157,7 @@ def _type(notification: Notification) -> str:
 
 
 def _gathered(gathered: Gathered) -> dict[str, Any]:
-    """A digest of notifications: those that are listed as they would be told of in a line each."""
+    """A digest of notifications: those that it lists, each as its notification's one line."""
     return {
         "notifications": gathered.notifications,
         "models": gathered.models,
@@ -178,7 +178,7 @@ def _gathered(gathered: Gathered) -> dict[str, Any]:
     }
 
 
-def _fleet(fleet: ToldFleet) -> dict[str, Any]:
+def _fleet(fleet: NotifiedFleet) -> dict[str, Any]:
     """List of the models that are worse; `since` and its interval are null where the verdict is another."""
     return {
         "at": iso(fleet.at_ms),
@@ -215,9 +215,9 @@ def _iso(ms: int | None) -> str | None:
     return None if ms is None else iso(ms)
 
 
-def _hint(hint: ToldHint) -> dict[str, Any]:
+def _hint(hint: NotifiedHint) -> dict[str, Any]:
     """What changed among predictions; `predicted_class` is null where their mean score did."""
-    text = hint.as_told
+    text = hint.as_notified
     return {
         "predicted_class": text.predicted_class,
         "more": text.more,
@@ -228,16 +228,16 @@ def _hint(hint: ToldHint) -> dict[str, Any]:
     }
 
 
-def _comparison(told: ToldComparison) -> dict[str, Any]:
+def _comparison(pair: NotifiedComparison) -> dict[str, Any]:
     """Verdict on a challenger; `status` is null in the order of labels."""
     return {
-        "champion": told.champion,
-        "challenger": told.challenger,
-        "verdict": "better" if told.verdict > 0 else "worse",
-        "since": iso(told.since_ms),
-        "basis": told.basis,
-        "status": told.status or None,
-        "reason": told.reason,
+        "champion": pair.champion,
+        "challenger": pair.challenger,
+        "verdict": "better" if pair.verdict > 0 else "worse",
+        "since": iso(pair.since_ms),
+        "basis": pair.basis,
+        "status": pair.status or None,
+        "reason": pair.reason,
     }
 
 

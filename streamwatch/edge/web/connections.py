@@ -58,7 +58,7 @@ class HttpLimits:
 
 
 Refused = Callable[[str], None]
-"""Told the reason each time a client was refused or cut off."""
+"""Called with the reason each time a client was refused or cut off."""
 
 
 class Phase(Enum):

@@ -151,7 +151,7 @@ class Alarms(Struct, frozen=True):
     alarms: list[Alarm]
 
 
-# The overview, and what is told while it changes.
+# The overview, and what is sent while it changes.
 
 
 class Row(Caveats, total=False):
@@ -341,7 +341,7 @@ class Listing(Struct, frozen=True, kw_only=True):
 
 
 class LabelOrder(TypedDict, total=False):
-    """Verdict on a challenger in the order of labels, where the one by cohorts is told."""
+    """Verdict on a challenger in the order of labels, where the one by cohorts is shown."""
 
     verdict: Required[Verdict]
     evidence: Required[dict[str, Amount]]

@@ -168,7 +168,7 @@ class HttpServer:
     access
         Who may read, and whether in the clear.
     stream
-        What those are told who keep listening; None for no such route.
+        What is sent to those who keep listening; None for no such route.
     observers
         Shown every report in the rendering thread.
     limits

@@ -128,7 +128,7 @@ _ODD: Final = 64
 _PATIENCE: Final = 16
 """Times in a row that new names may stop a part; after that rows are read one by one."""
 _HEAD: Final = 1_000
-"""Rows by which a file is told to hold outcomes."""
+"""Rows by which a file is recognised as one of outcomes."""
 
 
 class OutcomeRows:

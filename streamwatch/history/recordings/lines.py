@@ -21,7 +21,7 @@ SAMPLE_CHARACTERS: Final = 80
 NEITHER: Final = "neither_prediction_nor_label"
 """Reason of a line that has neither class."""
 _EXPLAINED: Final = 2
-"""Mappings of which it is told where they looked."""
+"""Mappings of which an error says where they looked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Recordings as partitions: what each line decodes to, with its place and time, in chunks.
+"""Recordings as partitions: what each line decodes to, with its offset and time, in chunks.
 
 A file is a partition of its own. Its lines' record time is their event's `timestamp`; a line without one
 comes a millisecond after the line before it, so a file without timestamps counts its lines as milliseconds.
@@ -61,7 +61,7 @@ def each_of(found: Fitted) -> Sequence[Event | Both]:
 
 
 def side_of(events: Iterable[Fitted]) -> Side:
-    """Guess from its first lines what a file holds; `both` where they do not tell."""
+    """Guess from its first lines what a file holds; `both` where they do not show it."""
     kinds = {type(event) for found in events for event in each_of(found)} & {Prediction, Label, Both}
     if kinds == {Prediction}:
         return "prediction"
@@ -102,7 +102,7 @@ def placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) 
 
 
 CHUNK: Final = 1_000
-"""Lines decoded at once, and lines by which a file is told to hold one kind only."""
+"""Lines decoded at once, and lines by which a file is recognised as one of one kind."""
 _MIXED: Final = "recording"
 
 
@@ -184,7 +184,7 @@ class PartitionReader:
         return partitions
 
     def partition_of(self, side: Side) -> Partition:
-        """Partition that a file is whose lines are of this side, where it is the only one."""
+        """Partition of a file whose lines are all of this side."""
         return Partition(self._topic or self._named_by(side), 0)
 
     def fitted(self, records: Sequence[LineRecord]) -> list[Fitted]:
@@ -200,7 +200,7 @@ class PartitionReader:
                 self._bad.add(BadLine(record.number, event.reason, sample_of(record.value), source, why))
 
     def rest(self, recording: Recording, partition: Partition, side: Side, last_ms: int) -> RecordedPartition:
-        """Take a file from some line on, as the partition that it was; `last_ms` dates the line before."""
+        """Read the rest of a file as the same partition; `last_ms` is the time of the line before."""
         lines = recording.records()
         fitted = self._decoded(list(islice(lines, CHUNK)), self._topic, recording.name)
         return RecordedPartition(

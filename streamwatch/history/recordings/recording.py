@@ -200,7 +200,7 @@ class Recording:
 
 
 def total_bytes(recordings: Sequence[Recording]) -> int | None:
-    """Size of all of them; None where one is standard input."""
+    """Size of all files; None where one is standard input."""
     sizes = [recording.file.total_bytes for recording in recordings]
     return None if None in sizes else sum(size for size in sizes if size is not None)
 

@@ -17,7 +17,7 @@ from streamwatch.core.metrics.series import Family
 from streamwatch.history.recordings.file import RecordingError
 
 _EXECUTED: Final = re.compile(r"['=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-"""How a text begins that a spreadsheet takes for a formula (or that begins as one made harmless does)."""
+"""Beginnings of texts that a spreadsheet takes for formulas, and of texts made harmless."""
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -73,7 +73,7 @@ class TraceCsv:
 
 
 class TracedEstimatorSet:
-    """Monitors that write what they say after every outcome they evaluate, or pair, or both."""
+    """`EstimatorSet` that writes a row of its series after every outcome, pair, or both."""
 
     def __init__(self, monitors: EstimatorSet, trace: TraceCsv | None, pairs: TraceCsv | None = None) -> None:
         self._monitors = monitors

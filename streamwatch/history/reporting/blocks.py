@@ -1,4 +1,4 @@
-"""Parts of a report, before anybody decides how they are written."""
+"""Parts of a report, independent of the format they are written in."""
 
 from __future__ import annotations
 

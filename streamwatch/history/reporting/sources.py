@@ -36,7 +36,7 @@ class ReportError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Everything that is told, from one moment."""
+    """Everything that is reported, from one moment."""
 
     name: str
     """Of the recording, or the daemon's URL."""

@@ -188,7 +188,7 @@ def _refuse_change(losses: Losses, block: float) -> None:
 MOST_DISPERSION: Final = 1.2
 """Variance of counts over that of independent losses, which its upper limit may reach."""
 LEAST_CELLS: Final = 20
-"""Cells of which the variance is told."""
+"""Cells from which the variance is estimated."""
 _EXPECTED: Final = 5.0
 """Errors and hits that a cell is to have, for the χ² law of its count."""
 _INSTEAD: Final = "tune from recorded outcomes"

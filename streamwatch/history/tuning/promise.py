@@ -1,11 +1,11 @@
 """The least strict detector that keeps a promise.
 
 A history is one draw of what the model does; another month would have had another error. So streams are drawn
-from histories that are themselves resampled, and the rate that is told is an interval over both.
+from histories that are themselves resampled, and the rate that is reported is an interval over both.
 
 The streams by which a threshold is chosen make it look better than it is: of several thresholds the first is
-taken on which there happened to be few alarms (the winner's curse). So the rate that is told is that on other
-streams, of other resampled histories.
+taken on which there happened to be few alarms (the winner's curse). So the rate that is reported is that on
+other streams, of other resampled histories.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def rate_intervals(
     total = counts.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         between = np.maximum(0.0, (counts.var(axis=1, ddof=1) - means) / means**2)
-    told = np.flatnonzero(means >= 5.0)
-    if len(told):
-        between[means < 5.0] = np.maximum(between[told[-1]], np.nan_to_num(between[means < 5.0]))
+    known = np.flatnonzero(means >= 5.0)
+    if len(known):
+        between[means < 5.0] = np.maximum(between[known[-1]], np.nan_to_num(between[means < 5.0]))
     low, high = np.zeros(len(means)), np.zeros(len(means))
     tail = (1.0 - CONFIDENCE) / 2.0
     for j, mean in enumerate(means):
@@ -216,7 +216,7 @@ GAPS: Final = 2
 start and after an alarm, `ewma` alarms less for a while, which takes more of a short stream than of the time
 between alarms: it alarmed 1.4 times as often on long streams as from the start of streams of .8 such gaps."""
 RISES: Final = (0.02, 0.05, 0.10)
-"""Drops of the accuracy whose delay is told."""
+"""Drops of the accuracy whose delay is reported."""
 RUNS: Final = 48
 MOST_AFTER: Final = 100_000
 """Outcomes after a drop that are looked at."""
@@ -265,7 +265,7 @@ class Threshold:
     """Mean length of the blocks that streams were drawn in."""
     rate: float
     """False alarms per outcome on streams drawn from the history, which is too low where losses go together:
-    resampling in blocks loses the longest stretches of errors. Only the interval is told."""
+    resampling in blocks loses the longest stretches of errors. Only the interval is reported."""
     low: float
     high: float
     """Interval of the rate; `high` is at most what was promised."""
@@ -347,11 +347,11 @@ def advise(
     spec = replace(found.spec, name=tuned.base.name)
     after = int(min(MOST_AFTER, max(2_000, outcomes_per_alarm)))
     before = int(min(20_000, len(losses)))
-    told: list[Delay] = []
+    by_rise: list[Delay] = []
     for rise in RISES:
         if rise < 1.0 - losses.mean():
             late = delays(found.tried, losses, found.block, rise, RUNS, before, after, rng)[found.index]
-            told.append(Delay(rise, float(np.median(late)), float(np.isfinite(late).mean())))
+            by_rise.append(Delay(rise, float(np.median(late)), float(np.isfinite(late).mean())))
     return Advice(
         kind=kind,
         spec=spec,
@@ -360,7 +360,7 @@ def advise(
         low=found.low,
         high=found.high,
         simulated=found.simulated,
-        delays=tuple(told),
+        delays=tuple(by_rise),
     )
 
 

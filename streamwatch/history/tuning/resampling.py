@@ -14,7 +14,7 @@ from scipy import stats
 
 Losses = NDArray[np.int8]
 MEANS: Final = 20
-"""Means over a stretch from which their variance is told."""
+"""Means over a stretch from which their variance is estimated."""
 GROWTH: Final = 1e-4
 """Chance at which a variance that does not grow is taken to."""
 

@@ -43,7 +43,7 @@ LEARNING: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A data set of the paper's."""
+    """Data set of the paper."""
 
     name: str
     instances: int
@@ -164,8 +164,8 @@ def drawn(  # one parameter for each thing that a world is of
     cells = [[repr(value) for value in row] for row in recorded.x.tolist()]
     plain = [" ".join(row) for row in cells]
     classes = int(recorded.true_class.max()) + 1
-    told = "\n\n".join("\n".join(_lines(stream, plain, cells)) for stream in streams)
-    given = f"{recorded.x.shape[1]} {classes}\n{told}\n".encode()
+    text = "\n\n".join("\n".join(_lines(stream, plain, cells)) for stream in streams)
+    given = f"{recorded.x.shape[1]} {classes}\n{text}\n".encode()
     expected = sum(len(stream.places) for stream in streams)
     answers = np.array(lines_of(jars, MOA_CLASSIFIERS, [TREE], given, expected)).astype(np.int64)
     runs: list[Run] = []

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 PERIOD: Final = 1_000
-"""Instances that rates of alarms are told for, as in the paper."""
+"""Instances that rates of alarms are given for, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ WITHOUT_MOA: Final = ("frozen", "calibration")
 
 
 class PageError(ValueError):
-    """A page has no place for a part; the message says which."""
+    """A page lacks the marks of a part; the message says which."""
 
 
 def written(page: str, part: str, tables: Sequence[Table]) -> str:
@@ -47,7 +47,7 @@ def written(page: str, part: str, tables: Sequence[Table]) -> str:
 
 
 def check(page: Path, parts: Sequence[str]) -> None:
-    """Refuse a page that has no place for a part, before hours of runs.
+    """Refuse a page that lacks the marks of a part, before hours of runs.
 
     Raises
     ------

@@ -56,7 +56,7 @@ def stacked(runs: Sequence[Run]) -> Losses:
 
 
 def placed(alarms: Alarms, runs: Sequence[Run]) -> Alarms:
-    """Instances of alarms that were told by outcome (1-based) on `stacked` runs."""
+    """Instances of alarms by outcome (1-based) on `stacked` runs."""
     return [
         [int(run.places[alarm - 1]) for alarm in those if alarm <= len(run.losses)]
         for those, run in zip(alarms, runs, strict=True)

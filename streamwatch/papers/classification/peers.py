@@ -148,10 +148,10 @@ def answers_of(
     """
     refuse_without(jars)
     dimensions = streams[0][0].shape[1]
-    told = "\n\n".join("\n".join(_lines(x, true_class)) for x, true_class in streams)
+    text = "\n\n".join("\n".join(_lines(x, true_class)) for x, true_class in streams)
     expected = sum(len(x) for x, _ in streams)
     commands = [COMMANDS[name] for name in names]
-    lines = lines_of(jars, MOA_CLASSIFIERS, commands, f"{dimensions} 2\n{told}\n".encode(), expected)
+    lines = lines_of(jars, MOA_CLASSIFIERS, commands, f"{dimensions} 2\n{text}\n".encode(), expected)
     found = np.array([line.split(b";") for line in lines]).astype(np.int64)
     ends = np.cumsum([len(x) for x, _ in streams])[:-1]
     return {name: np.split(found[:, index], ends) for index, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""Detectors that are scored: the daemon's, and others' through one call."""
+"""Detectors that are scored: the daemon's, and other libraries', called the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alarms put down to known changes.
+"""Attribution of alarms to known changes.
 
 The rule. A change is given time from its first outcome to the end of its span, or to the next change,
 whichever is sooner. The first alarm within the span of a rise of the error finds it, and its delay is counted
@@ -21,7 +21,7 @@ class Change:
     at: int
     """First instance (0-based) after the change, or of a ramp."""
     span: int
-    """Outcomes within which an alarm is put down to it."""
+    """Outcomes within which an alarm is attributed to it."""
     rises: bool = True
 
 
@@ -46,7 +46,7 @@ class Score:
 
 
 def score(alarms: Sequence[int], changes: Sequence[Change], outcomes: int) -> Score:
-    """Put the alarms of a stream down to its changes.
+    """Attribute the alarms of a stream to its changes.
 
     Parameters
     ----------

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.alerting.book import AlarmBook
-from streamwatch.core.alerting.notification import Notification, RivalPair, ToldFleet, decode, encode
+from streamwatch.core.alerting.notification import Notification, NotifiedFleet, RivalPair, decode, encode
 from streamwatch.core.alerting.rules import AlarmsSpec, FleetDigestSpec
 from streamwatch.core.estimators.registers.fleet import WorseList, WorsePair
 from tests.core.alerting.told import SPEC, Told
-from tests.tiers import examples
+from tests.tiers import by_tier
 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 MIDNIGHT_MS = 1_000 * DAY_MS
@@ -62,7 +62,7 @@ def again(told: Fleet) -> Fleet:
     return next_life
 
 
-def fleet(notifications: list[Notification]) -> ToldFleet:
+def fleet(notifications: list[Notification]) -> NotifiedFleet:
     (only,) = notifications
     assert (only.kind, only.severity, only.model, only.series) == ("digest", "info", "", "")
     assert only.fleet is not None
@@ -209,7 +209,7 @@ def test_another_interval_goes_on_at_the_next_time_of_its_grid(before: int, afte
     assert all(at_ms % after == 0 for at_ms in found)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=by_tier(fast=100, rotating=1_000, default=10_000, everything=20_000), deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -43,7 +43,7 @@ def test_a_hint_is_told_once_and_once_more_when_it_stands_no_longer() -> None:
     (begun,) = review(book, {"m": hint()})
     assert (begun.kind, begun.severity, begun.model, begun.series) == ("firing", "info", "m", "m")
     assert begun.hint is not None
-    assert (begun.hint.as_told, begun.started_at_ms, begun.ended_at_ms) == (hint(), NOW_MS, None)
+    assert (begun.hint.as_notified, begun.started_at_ms, begun.ended_at_ms) == (hint(), NOW_MS, None)
     assert decode(encode(begun)) == begun
     assert review(book, {"m": hint()}, NOW_MS + 1) == []
     assert book.open_incidents() == [begun]
@@ -229,7 +229,7 @@ def test_whatever_happens_what_is_told_is_what_a_plain_account_tells_restarted_a
         else:
             told += book.review(Told(), now_ms, behind=behind, hints=shown)
         expected += plain.review(shown, now_ms, behind=behind)
-        assert [(n.kind, n.model, n.hint.as_told.ordinal) for n in told if n.hint] == expected
+        assert [(n.kind, n.model, n.hint.as_notified.ordinal) for n in told if n.hint] == expected
         assert {n.model for n in book.open_incidents()} == {m for m in ("loud", "m", "n") if plain.is_open(m)}
         kinds += [n.kind for n in told]
         assert ids.isdisjoint(n.id for n in told)

@@ -21,9 +21,10 @@ def faded(loss: NDArray[np.integer], alpha: float) -> tuple[Floats, Floats]:
     """Faded error and its effective sample size after every outcome, as weighted means over all losses."""
     weights = alpha ** np.arange(len(loss) - 1, -1, -1.0)
     ends = range(1, len(loss) + 1)
-    error = [float(weights[-n:] @ loss[:n] / weights[-n:].sum()) for n in ends]
-    n_eff = [float(weights[-n:].sum() ** 2 / (weights[-n:] ** 2).sum()) for n in ends]
-    return np.array(error), np.array(n_eff)
+    losses = loss.astype(np.float64)
+    sums, squares = np.cumsum(weights[::-1]), np.cumsum(weights[::-1] ** 2)
+    error = np.array([weights[-n:] @ losses[:n] for n in ends]) / sums
+    return error, sums**2 / squares
 
 
 class Said(NamedTuple):

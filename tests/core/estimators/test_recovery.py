@@ -114,6 +114,7 @@ def test_without_a_fading_factor_nothing_is_followed() -> None:
     assert len(table.recoveries(np.array([row]))) == 0
 
 
+@pytest.mark.slow
 def test_histograms_count_every_drift_that_ended() -> None:
     spec = with_alpha(DEFAULT, 0.98, verdict_outcomes=500)
     loss = phases(*[(3_000, 0.05), (400, 0.7)] * 5, (3_000, 0.05), (3_000, 0.9))

@@ -22,7 +22,7 @@ from streamwatch.edge.keys import id_keys
 from tests.edge.decoders.fetched import decoded_of, fetched
 from tests.edge.decoders.mutations import mutated
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
-from tests.tiers import by_tier, examples
+from tests.tiers import by_tier
 
 NAMED = TopicMapping(model=("value.model.name", "value.model.version"))
 OPTIONAL = TopicMapping(model=("value.model.name", "value.model.version?"))
@@ -130,7 +130,7 @@ def test_every_reason_that_a_missing_part_gives_is_one_of_the_closed_set() -> No
 CONTENT = st.none() | st.text(st.sampled_from("ab/%2F5"), min_size=1, max_size=6)
 
 
-@settings(max_examples=examples(500))
+@settings(max_examples=by_tier(fast=100, rotating=1_000, default=25_000, everything=50_000))
 @given(st.lists(CONTENT, min_size=3, max_size=3), st.lists(st.booleans(), min_size=3, max_size=3))
 def test_the_contents_can_be_read_from_the_text_so_different_ones_never_share_it(
     contents: list[str | None], optional: list[bool]

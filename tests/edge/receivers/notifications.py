@@ -12,9 +12,9 @@ from streamwatch.core.alerting.notification import (
     HintReason,
     IncidentAlarm,
     Notification,
+    NotifiedHint,
     Reason,
     Severity,
-    ToldHint,
 )
 from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.predictions.kind import ActiveHint
@@ -89,7 +89,7 @@ def hinted(
 ) -> Notification:
     figures = (0.1, 0.3125) if predicted_class is not None else (0.91, 0.62)
     said = ActiveHint(3, given_ms, predicted_class, predicted_class is not None, *figures)
-    hint = ToldHint(model, said)
+    hint = NotifiedHint(model, said)
     made = Notification("hint_1", "firing", "info", NOW_MS, f"incident_of_{model}", hint=hint)
     return msgspec.structs.replace(made, **changes)
 

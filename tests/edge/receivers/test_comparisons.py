@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from streamwatch.core.alerting.notification import Notification, ToldComparison
+from streamwatch.core.alerting.notification import Notification, NotifiedComparison
 from streamwatch.edge.receivers import EndpointSpec, HttpRequestBody
 from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.http import HttpReceiver
@@ -26,7 +26,7 @@ def read(request: HttpRequestBody) -> Any:
 def told(
     kind: Literal["firing", "updated", "resolved"] = "firing", verdict: int = 1, **changes: Any
 ) -> Notification:
-    made = ToldComparison("old", "new<1>", verdict, NOW_MS - 3_600_000, NOW_MS, "cohorts", "early")
+    made = NotifiedComparison("old", "new<1>", verdict, NOW_MS - 3_600_000, NOW_MS, "cohorts", "early")
     if kind == "resolved":
         changes = {"ended_at_ms": NOW_MS + 60_000, "reason": "retracted", **changes}
     return Notification(

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from streamwatch.core.alerting.notification import Notification, RivalPair, ToldFleet
+from streamwatch.core.alerting.notification import Notification, NotifiedFleet, RivalPair
 from streamwatch.core.estimators.registers.fleet import RULE, WorsePair
 from streamwatch.edge.receivers import KINDS, EndpointSpec, HttpRequestBody
 from streamwatch.edge.receivers.http import HttpReceiver
@@ -29,7 +29,7 @@ PAIRS = (
 
 
 def digest(**changes: Any) -> Notification:
-    told = ToldFleet(
+    told = NotifiedFleet(
         at_ms=AT_MS,
         before_ms=BEFORE_MS,
         share=0.05,

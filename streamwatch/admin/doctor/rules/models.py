@@ -173,7 +173,7 @@ LIMITS_REACHED = Rule("limits_reached", _limits_reached)
 
 
 LEAST: Final = 0.05
-"""Share of a segment's outcomes that are told apart no more, from which on it is said."""
+"""Share of a segment's outcomes, counted under one name as values are too many, that is reported."""
 
 
 def _segments_full(facts: Facts) -> Iterator[Finding]:

@@ -287,7 +287,7 @@ Indices: TypeAlias = NDArray[np.int32]
 
 
 class Scores(NamedTuple):
-    """Scores of n outcomes: i has `values[offsets[i]:offsets[i + 1]]`, of the `classes` at the same places.
+    """Scores of n outcomes: i has `values[offsets[i]:offsets[i + 1]]`, of the `classes` at the same indices.
 
     If no outcome of a batch has scores, `offsets` is empty.
     """

@@ -174,19 +174,21 @@ def shift_over_folds(
     delta, level
         As for `shift_between`.
     """
-    told = [(found, names) for past, windows, names in folds if (found := _sides(past, windows)) is not None]
-    if not told:
+    shifts = [
+        (found, names) for past, windows, names in folds if (found := _sides(past, windows)) is not None
+    ]
+    if not shifts:
         return None
-    union = list(dict.fromkeys(name for _, names in told for name in names))
+    union = list(dict.fromkeys(name for _, names in shifts for name in names))
     counts = np.zeros((2, 2, len(union)))
-    for found, names in told:
+    for found, names in shifts:
         at = np.array([union.index(name) for name in names], np.int64)
         for which, (n, hits) in enumerate((found.before, found.recent)):
-            counts[which, 0, at] += n[: len(at)] / len(told)
-            counts[which, 1, at] += hits[: len(at)] / len(told)
+            counts[which, 0, at] += n[: len(at)] / len(shifts)
+            counts[which, 1, at] += hits[: len(at)] / len(shifts)
     labels, losses = (
         fmean(max(0.0, rho) if rho == rho else 0.0 for rho in each)  # noqa: PLR0124 - not NaN
-        for each in zip(*(found.correlation for found, _ in told), strict=True)
+        for each in zip(*(found.correlation for found, _ in shifts), strict=True)
     )
     z = NormalDist().inv_cdf(1.0 - delta / 2.0)
     before, recent = ((side[0], side[1]) for side in counts)

@@ -84,7 +84,7 @@ class SampledLabels:
 
     @property
     def section(self) -> str:
-        """Name of its state: kind, parameters that change the state's meaning, and version."""
+        """Name of the register's state: kind, parameters that change the state's meaning, and version."""
         return f"sampled_labels(horizon={self._spec.horizon_ms}) v{VERSION}"
 
     def observe(self, predictions: PredictionBatch) -> None:
@@ -250,7 +250,7 @@ class SampledLabels:
         return {}
 
     def unrepresentative(self) -> AbstractSet[str]:
-        """Models some predictions of which are more likely to be labelled than others."""
+        """Models with predictions more likely to be labelled than others."""
         return {
             name for name, watched in self._watched.items() if is_unrepresentative(self._models[watched.row])
         }

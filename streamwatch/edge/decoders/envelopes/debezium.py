@@ -47,8 +47,8 @@ def _payload(tree: Any) -> dict[str, Any] | None:
 
 
 def _row(columns: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
-    told = {"__op": change["op"], "__ts_ms": change.get("ts_ms"), "__source": change.get("source")}
-    return columns | told
+    about = {"__op": change["op"], "__ts_ms": change.get("ts_ms"), "__source": change.get("source")}
+    return columns | about
 
 
 KIND = EnvelopeKind("debezium", open_change, MappingProxyType({}))

@@ -1,6 +1,6 @@
 """KServe's v1 protocol: `instances` in the request, `predictions` in the answer.
 
-What places are looked up in: `value.id` and `value.model` (of the logger's CloudEvent, or beside the arrays),
+Locations start at `value.id` and `value.model` (of the logger's CloudEvent, or beside the arrays),
 `value.instances` and `value.predictions`. Unless settings say otherwise each element of `predictions` is a
 class, and its id is `<id>#<index>`. A request alone is skipped.
 

@@ -1,4 +1,4 @@
-"""From a topic's mapping to what the compiled loop is told; None where it cannot read such records."""
+"""Turn a topic's mapping into the compiled loop's arguments; None where the loop cannot read such records."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from streamwatch.edge.decoders.scanner.shape import (
 )
 from streamwatch.edge.decoders.scanner.tokens import TokenTable
 
-# What the compiled loop is told of a topic, as tuples of arrays; and the same without counted references.
+# The compiled loop's arguments for a topic, as tuples of arrays; and the same without counted references.
 #
 # Counting references is atomic: for arrays that are named in every record it took ten times what reading
 # takes.
@@ -464,7 +464,7 @@ def plan_of(  # noqa: C901, PLR0911, PLR0912, PLR0913 - a reason each; what each
     prefix
         What keys begin with, before the id.
     rules
-        How classes are made of scores; None where that cannot be told.
+        How classes are made of scores; None where that cannot be known.
     reads_folds
         Whether every fold may predict every id; else records with a fold are left to others.
     least_probability

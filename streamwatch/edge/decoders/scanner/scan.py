@@ -61,7 +61,7 @@ from streamwatch.edge.decoders.scanner.text import (
 from streamwatch.edge.decoders.scanner.tokens import MAX_TOKEN_BYTES, number_of
 
 ORDINARY, UNUSUAL_RECORD, NEW_NAME = range(3)
-"""Status of a record: its row says everything; it is left to others, be it for a name not met before."""
+"""Status of a record: its row says everything; other decoders read it, as they do for a new name."""
 _UNKNOWN: Final = -1
 _UNUSUAL: Final = -2
 _NONE: Final = -3
@@ -74,7 +74,7 @@ _PERCENT: Final = 37
 
 @hot
 def _side(data: Any, plan: Plan, trace: Trace) -> int:
-    """Side that the record's kind tells; -1 if it is not plain."""
+    """Side by the record's kind; -1 if that is not plain."""
     leaf = plan.kind
     start, stop = trace.start[leaf], trace.stop[leaf]
     if trace.kind[leaf] == TEXT or trace.kind[leaf] == WIDE:
@@ -97,7 +97,7 @@ def _rule(plan: Any, side: int) -> Any:
 
 @hot
 def _show_names(plan: Plan, trace: Trace, side: int, span: Any) -> None:
-    """Write down where the names of a record stand."""
+    """Record the positions of a record's names."""
     span[:] = 0
     leaf = plan.prediction if side == PREDICTION else plan.label
     if leaf >= 0 and trace.kind[leaf] > NULL and _rule(plan, side).rule == NAMED:

@@ -254,8 +254,8 @@ def _text(found: Any) -> str:
 def _number(node: Mapping[str, Any], key: str, default: Any = None, *, maximum: int) -> int:
     found = node.get(key, default)
     if type(found) is not int or not 0 <= found <= maximum:
-        told = str(found) if isinstance(found, float) else repr(found)[:100]
-        raise SchemaUnusable(f"{key}: expected a whole number from 0 to {maximum}, got {told}")
+        shown = str(found) if isinstance(found, float) else repr(found)[:100]
+        raise SchemaUnusable(f"{key}: expected a whole number from 0 to {maximum}, got {shown}")
     return found
 
 

@@ -51,7 +51,7 @@ DOUBT_SECONDS: Final = 30.0
 WAIT_SECONDS: Final = 0.25
 """Time for which one call waits for what is being fetched."""
 SAID_SECONDS: Final = 1.0
-"""Time after which it is said that a schema is waited for."""
+"""Time after which waiting for a schema is reported."""
 FORGOTTEN_SECONDS: Final = 10.0
 """Time after which a schema that no record has needed is no longer waited for."""
 AT_ONCE: Final = 8
@@ -62,7 +62,7 @@ RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 class Registry(Protocol):
-    """A place to fetch schemas from."""
+    """Source of schemas."""
 
     @property
     def host(self) -> str:
@@ -327,9 +327,9 @@ def _made(wanted: SchemaRequest, schema: Schema) -> ValueReader | Exception:
 
 
 def _told(error: Exception) -> str:
-    """Say what was the matter; faults of libraries with their type, whose messages may say little."""
-    told = str(error) if isinstance(error, SchemaUnusable) else f"{type(error).__name__}: {error}"
-    return told[:_MOST_TOLD]
+    """Describe a fault; those of libraries with their type, as their messages may say little."""
+    text = str(error) if isinstance(error, SchemaUnusable) else f"{type(error).__name__}: {error}"
+    return text[:_MOST_TOLD]
 
 
 # Schemas of all topics, as the daemon waits for them.

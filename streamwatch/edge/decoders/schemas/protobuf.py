@@ -163,8 +163,8 @@ class ProtobufReader:
         expected = ", ".join(f"{each} = {number}" for number, each in [*fields.items()][:SHOWN_FIELDS])
         numbers = dict.fromkeys(numbers_on_the_wire(value, start))
         found = ", ".join(fields.get(each, f"unknown {each}") for each in [*numbers][:SHOWN_FIELDS])
-        told = f"expected message {name} ({expected or 'no fields'})"
-        return f"{told}; decoded until it breaks off: {found or 'nothing'}"
+        wanted = f"expected message {name} ({expected or 'no fields'})"
+        return f"{wanted}; decoded until it breaks off: {found or 'nothing'}"
 
     def transcoder(self, wanted: Wanted) -> Transcoder | None:
         """Make what writes the wanted fields of one message type, the first where values name theirs."""
@@ -560,8 +560,8 @@ def _run(command: list[str], folder: Path) -> None:
     if done.returncode == 0:
         return
     lines = done.stderr.decode(errors="replace").replace(f"{folder / 'in'}/", "").splitlines()
-    told = "\n".join(line for line in lines if ".proto" in line and "parser.cc" not in line)
-    told = told.replace(MAIN, "schema")
-    if not told:
+    complaint = "\n".join(line for line in lines if ".proto" in line and "parser.cc" not in line)
+    complaint = complaint.replace(MAIN, "schema")
+    if not complaint:
         raise ChildProcessError(f"protoc ended with {done.returncode}, and says nothing of the schema")
-    raise SchemaUnusable(f"does not compile: {told[:_TOLD]}")
+    raise SchemaUnusable(f"does not compile: {complaint[:_TOLD]}")

@@ -70,7 +70,7 @@ async def probe(spec: KafkaSpec, topics: Sequence[str]) -> Mapping[str, Probed]:
     KafkaUnreachable
         No broker answered, or none let the client in.
     TopicsMissing
-        Some do not exist; the nearest existing names are told.
+        Some do not exist; the error names the nearest existing ones.
     ReadDenied
         Some may be seen and not read.
     """
@@ -283,7 +283,7 @@ async def sample(
     KafkaUnreachable
         No broker answered, or none let the client in.
     TopicsMissing
-        Some do not exist; the nearest existing names are told.
+        Some do not exist; the error names the nearest existing ones.
     ReadDenied
         Some may be seen and not read.
     """

@@ -145,7 +145,7 @@ class ClientLogCapture(logging.Handler):
             library.propagate = self._propagated
 
 
-# TLS to brokers, and how they are told who this is.
+# TLS to brokers, and authentication.
 
 
 def security_options(spec: KafkaSpec) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""One disposable connection to Kafka: the aiokafka consumer with its traps fenced off, fetching beside it.
+"""One disposable connection to Kafka: the aiokafka consumer, and fetching of our own over its connections.
 
-Whatever goes wrong with a connection, the cure is another one; nothing here remembers a place in the log.
+Whatever goes wrong with a connection, the cure is another one; nothing here remembers a position in the log.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REFUSED = (UnknownTopicOrPartitionError.errno, NotLeaderForPartitionError.errno
 
 
 class TopicChangeSignals:
-    """Notifications refused fetches and broken connections of a client, which hides both and reads on.
+    """Watches a client for refused fetches and broken connections, both of which it hides.
 
     A topic deleted and made anew shows itself by nothing else, once the new log is longer than the position:
     fetches in flight are refused when the topic goes. A partition that is held back has none in flight.
@@ -83,7 +83,7 @@ SCAN_ROWS = 8_192
 
 
 class Connection:
-    """Opened once, closed once.
+    """Connection to the brokers; opened once, closed once.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Connection:
 
     @property
     def fetched(self) -> bool:
-        """A broker has answered a fetch without an error."""
+        """Note that a broker has answered a fetch without an error."""
         return self._fetching is not None and self._fetching.answers > 0
 
     @property
@@ -240,7 +240,7 @@ class Connection:
         return await self._usage.ask(awaitable, self._spec.request_timeout_ms / 1_000)
 
 
-# Whether brokers answer: told by their answers, not by the absence of errors.
+# Whether brokers answer: known from their answers, not by the absence of errors.
 
 
 PULSES: Final = 8
@@ -284,21 +284,21 @@ class BrokerHealth:
 
     @property
     def alive(self) -> bool:
-        """The last answer is recent."""
+        """Tell whether the last answer is recent."""
         return self.silent_ms <= self._alive_ms
 
     @property
     def lost(self) -> bool:
-        """Brokers were told to be lost and not yet to be back."""
+        """Tell whether brokers were reported lost and not yet back."""
         return self._lost_at is not None
 
     def begin(self) -> None:
-        """A new connection was opened: what the last one fetched says nothing of this one."""
+        """Begin anew with a new connection, of which the last one's fetches say nothing."""
         self._fetches.clear()
         self.answered()
 
     def answered(self) -> None:
-        """A broker answered something."""
+        """Note that a broker answered something."""
         self._silent_seconds = 0.0
         if self._lost_at is not None:
             self._emit(KafkaRecovered(round(self._monotonic() - self._lost_at, 3)))
@@ -311,13 +311,13 @@ class BrokerHealth:
         self._turned_at = now
 
     def failed(self, reason: str, retry_in_seconds: float = 0.0) -> None:
-        """Brokers did not answer, or not as they should."""
+        """Note that brokers did not answer, or not as they should."""
         if self._lost_at is None:
             self._lost_at = self._monotonic()
         self._emit(KafkaLost(reason, round(retry_in_seconds, 3)))
 
     def look(self, connection: Connection, partitions: Iterable[Partition]) -> None:
-        """Notification fetches that were answered since the last look, be it with nothing."""
+        """Note the fetches that were answered since the last look, be it with nothing."""
         now = self._monotonic()
         news = False
         for partition in partitions:

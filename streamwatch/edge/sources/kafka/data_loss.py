@@ -252,8 +252,8 @@ class Fingerprints:
             return
         self._newest[partition] = record
 
-    def told(self) -> None:
-        """A poll tells where reading stands in every log, as it is known now."""
+    def polled(self) -> None:
+        """Note that a poll reported where reading stands in every log, as it is known now."""
         self._polled.clear()
 
     def belong(self, partition: Partition, topic_id: str | None) -> Fingerprint:

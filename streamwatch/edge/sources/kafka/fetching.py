@@ -82,7 +82,7 @@ class Slot:
     suspected: int = -1
     """Offset at which an answer was broken once, or a broker failed."""
     error: str = ""
-    """A failure that is to be told."""
+    """A failure that is to be reported."""
     failures: int = 0
     """Errors of a broker at `suspected`."""
     salvage: asyncio.Task[None] | None = None
@@ -92,7 +92,7 @@ class Slot:
 
     @property
     def idle(self) -> bool:
-        """Nothing of it is left to be taken or to be told."""
+        """Nothing of it is left to be taken or to be reported."""
         return self.reader is None and self.damage is None and self.salvage is None and not self.out_of_range
 
     def seek(self, position: int) -> None:
@@ -203,9 +203,9 @@ EMPTY_TRIES: Final = 10
 """Empty answers, each after `WAIT_MS`, though the log goes on: so a broker says that it finds no batch.
 Where answers come sooner, more of them in the same time."""
 TELL_AFTER: Final = 3
-"""Failures in a row before one is told: leaders change now and then, which is over at the next attempt."""
+"""Failures in a row before one is reported: a leader that changed is found at the next attempt."""
 TELL_EVERY: Final = 10
-"""Requests in a row that brought no answer: nodes come and go, and that none answers is told by others."""
+"""Requests in a row that brought no answer: nodes come and go, and that none answers is found elsewhere."""
 MOST_BYTES: Final = 52_428_800
 """Of one answer, over all partitions."""
 HELD_BYTES: Final = 32 * 1_048_576

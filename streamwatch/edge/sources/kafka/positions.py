@@ -98,7 +98,7 @@ class PartitionPositions:
 
     def tell(self) -> None:
         """A poll tells where reading stands: what was found of the logs until now may be told with it."""
-        self.fingerprints.told()
+        self.fingerprints.polled()
         self._losses.tell()
 
     async def settle(self, connection: Connection, listing: Listing) -> None:

@@ -180,7 +180,7 @@ class KafkaSource:
         Raises
         ------
         TopicsMissing
-            A configured topic does not exist; the nearest existing names are told.
+            A configured topic does not exist; the error names the nearest existing ones.
         ReadingEnded
             A log is not the one that was read, or the state not the one last used, and `on_data_loss` is
             `fail`.

@@ -72,7 +72,7 @@ class Reader:
         self.directory = directory
         self._lock = keep_closed(directory) if closed else None
         self.process = None if closed else holder(directory)
-        """Who writes to the state meanwhile, if anybody does."""
+        """Process that writes to the state meanwhile; None if none does."""
         self._links: TemporaryDirectory[str] | None = None
         try:
             self.database = self._opened(whole_log=whole_log)

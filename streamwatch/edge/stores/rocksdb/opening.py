@@ -1,4 +1,4 @@
-"""A state directory from the outside: is there one, may this program use it, what does it need first.
+"""A state directory before RocksDB opens it: whether it is there, may be used, and must be converted first.
 
 `format.json` names the schema and is read before RocksDB touches anything. It is written last when a
 directory is made, so one without it holds nothing yet.
@@ -88,7 +88,7 @@ def require_schema(directory: Path, written: Format, *, converts: bool = False) 
 
 
 def open_database(spec: RocksSpec) -> Database:
-    """Open a directory, made if need be.
+    """Open a directory, which is made if it is not there.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def _checked(database: Database, written: Format) -> Database:
 
 @contextmanager
 def closed_on_failure(database: Database) -> Generator[None]:
-    """Leave nothing open that nobody gets."""
+    """Close the database if the block fails, as no caller gets it."""
     try:
         yield
     except BaseException:
@@ -215,7 +215,7 @@ def write_format(directory: Path, what: Format) -> None:
 
 
 def copy_format(directory: Path, copy: Path) -> None:
-    """Make a copy of a database a state, on the disk for good.
+    """Make a copy of a database a state that survives power cuts.
 
     Raises
     ------

@@ -29,6 +29,6 @@ class CatalogueExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        """The same catalogue always."""
+        """Encode the catalogue, which never changes."""
         del report, live, media_type, asked
         return encode(listed())

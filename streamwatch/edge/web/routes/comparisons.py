@@ -136,7 +136,7 @@ def comparisons_of(families: Iterable[Family]) -> list[dict[str, object]]:
 
 
 def _judge(document: dict[str, Any], cohorts: dict[str, Any]) -> None:
-    """Say the verdict by cohorts if there is one to be told, and else the one in the order of labels."""
+    """Give the verdict by cohorts where there is one, and else the one in the order of labels."""
     document["verdict"] = VERDICTS[int(document.get("verdict", 0))]
     document["basis"] = "labels"
     if "headline" not in cohorts:

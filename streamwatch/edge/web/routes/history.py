@@ -185,7 +185,7 @@ class HistoryExporter:
     def _frame(self, report: Report) -> Frame:
         families = {family.name: family for family in report.families}
         self._forgetting = main_forgetting(families.get("accuracy_ratio"))
-        # Whoever is told of at all: who has no outcome yet, and who only sent records that were left out.
+        # Every model that is shown, also one without an outcome, or of which all records were left out.
         of_models = (family for family in report.families if family.labels == ("model",))
         names = dict.fromkeys(values[0] for family in of_models for values, _ in family.samples)
         rows = {name: row for row, name in enumerate(names)}

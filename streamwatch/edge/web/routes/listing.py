@@ -36,7 +36,7 @@ from streamwatch.edge.web.routes.overview import TROUBLES, Row, no_change_of, ov
 PAGE: Final = 50
 """Rows of an answer unless more are asked for."""
 WARNED: Final = 5
-"""Models whose warnings are told beside the rows."""
+"""Models whose warnings are listed beside the rows."""
 SORTS: Final[Mapping[str, str]] = {
     "attention": "trouble",
     "model": "",
@@ -161,7 +161,7 @@ class ListingExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        """The rows that are asked for, in their order."""
+        """Rows of the page asked for, in their order."""
         del live, media_type
         if report is not self._report:
             self._report, self._seen = report, overview(report)
@@ -210,7 +210,7 @@ def beginning_of(name: str) -> str:
 
 
 def name_key(name: str) -> tuple[object, ...]:
-    """Sort key by which model-9 comes before model-10, and capitals are nothing special."""
+    """Sort key by which model-9 comes before model-10, whatever the case of letters."""
     parts = re.split(r"([0-9]+)", name.casefold())
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part), name
 
@@ -261,7 +261,7 @@ def _warned(rows: Mapping[str, Row]) -> list[Warned]:
 
 
 def _groups(rows: Mapping[str, Row], found: Sequence[str]) -> list[Group]:
-    """Groups, those first that need a look most."""
+    """Groups, those most in need of attention first."""
     troubles: dict[str, Counter[str]] = {}
     for name in found:
         troubles.setdefault(beginning_of(name), Counter())[str(rows[name]["trouble"])] += 1

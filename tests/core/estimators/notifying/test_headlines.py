@@ -83,6 +83,7 @@ def test_the_order_of_labels_is_told_until_cohorts_judge_and_from_then_on_they_a
     assert verdicts(monitors.recent_alarms)[-1] == worse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 173])
 def test_alarms_do_not_depend_on_cuts_or_on_resuming(size: int) -> None:
     outcomes = falling(n=9_000)

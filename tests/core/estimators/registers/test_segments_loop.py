@@ -18,6 +18,7 @@ from streamwatch.core.events import Outcome, segments_text
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.scores import lists_of
 from tests.core.estimators.registers.plain_segments import EPOCH, OTHER, PlainSegments
+from tests.tiers import few
 
 MODELS = 3
 CLASSES = 4
@@ -109,7 +110,7 @@ SPECS = {
 
 
 @pytest.mark.parametrize("columns", [False, True], ids=["objects", "columns"])
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", few(SPECS, 3))
 def test_what_is_kept_is_that_of_the_register_in_objects(
     name: str,
     columns: bool,  # noqa: FBT001 - a parameter

@@ -135,6 +135,7 @@ def test_the_streams_start_within_blocks_at_their_end_and_just_after_it_and_some
     assert sum(started > 0 for started in said) > 20
 
 
+@pytest.mark.slow
 def test_no_verdict_before_the_start_and_then_at_once() -> None:
     got, changed = history(steps((2_500, -1)))
     assert np.flatnonzero(changed).tolist() == [1_999]

@@ -16,6 +16,7 @@ from tests.core.estimators.verdicts.runs import history
 BLOCK = 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.01, 0.05, 0.2])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_interval_of_the_mean_lead_is_that_of_ville_after_every_block(seed: int, delta: float) -> None:

@@ -72,7 +72,7 @@ def test_hints_begin_and_end_where_the_register_says_with_its_figures() -> None:
         views = register.views()
         for notification in decide(register, book, start):
             assert notification.hint is not None
-            model, said = notification.model, notification.hint.as_told
+            model, said = notification.model, notification.hint.as_notified
             view = views[model]
             stands[model] = notification.kind == "firing"
             seen += 1

@@ -15,7 +15,7 @@ from streamwatch.core.predictions.sampled_labels import SAMPLED_LABELS_BYTES, Sa
 from streamwatch.core.predictions.sampled_labels.register import SampledLabels
 from streamwatch.core.predictions.sampled_labels.state import OPPONENTS, SAMPLED
 from tests.core.predictions.sampled_labels.plain_sampled import Plain
-from tests.tiers import by_tier
+from tests.tiers import by_tier, few
 
 HORIZON_MS = 32_000
 SPEC = SampledLabelsSpec(HORIZON_MS)
@@ -125,7 +125,7 @@ def near(found: float, expected: float) -> bool:
     return math.isnan(found) if math.isnan(expected) else found == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", few(KINDS, 2))
 def test_estimates_equal_their_definition_at_every_prefix(name):
     events = a_stream(KINDS[name], 7, 3_000)
     register, plain = SampledLabels(SPEC), Plain(HORIZON_MS, SPEC.delta)
@@ -159,7 +159,7 @@ def test_estimates_equal_their_definition_at_every_prefix(name):
     assert register.details()["m"]["sampled_labels"]["labels_unasked"] == plain.unasked
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", few(KINDS, 2))
 def test_the_state_depends_neither_on_cuts_nor_on_interleaving_nor_on_a_restart(name):
     events = [event for _, event in a_stream(KINDS[name], 3, 1_500)]
     once = SampledLabels(SPEC)

@@ -15,6 +15,7 @@ from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.edge.sources.kafka.connection import Connection
 from streamwatch.edge.sources.kafka.dead_letters import KafkaProducer
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from tests.tiers import few
 
 Complaints = list[str]
 
@@ -29,7 +30,7 @@ async def complaints() -> AsyncIterator[Complaints]:
     loop.set_exception_handler(None)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def broker():
     with EmbeddedBroker() as broker:
         broker.create_topic("events", 1)
@@ -60,7 +61,7 @@ Asking = Callable[[Connection], Coroutine[None, None, Any]]
     ],
     ids=["listing", "ends", "commit"],
 )
-@pytest.mark.parametrize("turns", range(8))
+@pytest.mark.parametrize("turns", few(range(8), 1))
 async def test_what_is_asked_while_it_closes_fails_and_opens_no_connection_again(
     broker: EmbeddedBroker, complaints: Complaints, asking: Asking, turns: int
 ) -> None:
@@ -81,7 +82,7 @@ async def test_what_is_asked_while_it_closes_fails_and_opens_no_connection_again
     assert complaints == []
 
 
-@pytest.mark.parametrize("turns", range(0, 40, 4))
+@pytest.mark.parametrize("turns", few(range(0, 40, 4), 3))
 async def test_a_producer_that_is_given_up_while_it_opens_leaves_nothing_open(
     broker: EmbeddedBroker, complaints: Complaints, turns: int
 ) -> None:
@@ -98,7 +99,7 @@ async def test_a_producer_that_is_given_up_while_it_opens_leaves_nothing_open(
     assert complaints == []
 
 
-@pytest.mark.parametrize("turns", range(0, 40, 4))
+@pytest.mark.parametrize("turns", few(range(0, 40, 4), 3))
 async def test_a_connection_that_is_given_up_while_it_opens_leaves_nothing_open(
     broker: EmbeddedBroker, complaints: Complaints, turns: int
 ) -> None:

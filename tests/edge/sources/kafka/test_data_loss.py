@@ -110,11 +110,11 @@ def test_a_log_found_to_be_another_one_is_not_told_of_before_its_position_is() -
     prints.renew(EVENTS, "newer")
     assert prints.of(EVENTS) == Fingerprint("newer", ())
     assert prints.all() == {EVENTS: Fingerprint("old", (mark_of(record(7)),))}
-    prints.told()
+    prints.polled()
     assert prints.all() == {EVENTS: Fingerprint("newer", ())}
     prints.forget(EVENTS)
     assert prints.all() == {EVENTS: Fingerprint("newer", ())}
-    prints.told()
+    prints.polled()
     assert prints.all() == {}
     prints.renew(EVENTS, "another")
     prints.replace({})

@@ -52,6 +52,7 @@ def plainly(naive: NaiveCohorts, judged_until: int, at_ms: int, rise: float) -> 
     return found if found is not None and (found.is_confirmed or bound < rise / 2) else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("crowded", "predictions"), [(1.0, 9_000), (5.0, 12_000)])
 def test_a_confirmation_is_what_plain_sums_say(crowded: float, predictions: int) -> None:
     stream = Stream(predictions=predictions, accuracy=(0.85, 0.7), crowded=crowded)

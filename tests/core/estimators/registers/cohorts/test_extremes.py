@@ -12,6 +12,7 @@ from streamwatch.core.estimators.registers.cohorts import CohortsSpec, bytes_of
 from streamwatch.core.estimators.registers.cohorts.state import CLASS, HELD_OUTCOMES, MODEL, SLOTS, empty
 from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
 from tests.core.estimators.registers.cohorts.streams import Outcomes
+from tests.tiers import few
 
 DAY_MS = 86_400_000
 BEGAN_MS = 1_700_000_000_000
@@ -76,7 +77,7 @@ EXTREMES: dict[str, tuple[int, Outcomes]] = {
 }
 
 
-@pytest.mark.parametrize("by_prediction", [False, True])
+@pytest.mark.parametrize("by_prediction", few([False, True], 1))
 @pytest.mark.parametrize("name", EXTREMES)
 def test_numbers_stay_finite_and_cohorts_few(name, by_prediction) -> None:
     horizon_ms, outcomes = EXTREMES[name]

@@ -18,6 +18,7 @@ from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn
 from tests.core.estimators.registers.cohorts.naive_cohorts import NaiveCohorts
 from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
 from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
+from tests.tiers import few
 
 NAMES = {"no_change": "persistent_at_prediction", "majority": "majority"}
 START = (100.0, 100.0)
@@ -61,7 +62,7 @@ def plain_headline(naive: NaiveCohorts) -> Said:
     return Said(0, "", "", 0)
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("name", few(STREAMS, 3))
 def test_every_change_of_the_plain_headline_is_told_once_and_nothing_else(name: str) -> None:
     horizon_ms, outcomes = drawn(name)
     naive = NaiveCohorts(horizon_ms, predictions=1_000, start=START)

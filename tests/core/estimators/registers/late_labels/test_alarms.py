@@ -12,7 +12,7 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
 from streamwatch.core.specs import DAY_MS
 from tests.layouts import DEFAULT
-from tests.tiers import by_tier
+from tests.tiers import by_tier, few
 
 HOUR_MS = 3_600_000
 SPEC = replace(DEFAULT, registers=(LateLabelsSpec(DAY_MS),))
@@ -101,7 +101,7 @@ def test_a_verdict_says_whether_only_quick_labels_could_be_in() -> None:
 @pytest.mark.parametrize(
     ("waiting_share", "quick"), [(0.0, False), (0.04, False), (0.5, True)], ids=["none", "few", "many"]
 )
-@pytest.mark.parametrize("size", [1, 700, 100_000])
+@pytest.mark.parametrize("size", few([700, 1, 100_000], 1))
 def test_quick_labels_are_judged_by_delays_and_by_what_waits_not_by_the_horizon(
     waiting_share, quick, size
 ) -> None:
