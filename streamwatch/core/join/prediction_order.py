@@ -58,9 +58,9 @@ NO_RUN: Final = -1
 UNLISTED: Final = -2
 
 OUTCOME_WORDS: Final = OUTCOME.itemsize // 8
-BUCKETS: Final = 1 << 17
+BUCKETS: Final = 1 << 18
 """Length of the ring of buckets, a power of two."""
-BUCKETS_PER_WINDOW: Final = BUCKETS // 2
+BUCKETS_PER_WINDOW: Final = BUCKETS // 4
 """Number of buckets into which a window is cut, at most."""
 BUCKETS_PER_MARK: Final = 64
 LINE: Final = 64
