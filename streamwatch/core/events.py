@@ -202,6 +202,10 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Whether the label was asked for; None without a probability, or where nothing says it."""
 
 
+DelayKind: TypeAlias = Literal["errors", "hits"]
+"""Kind of labels whose delays are compared."""
+
+
 class Judgement(msgspec.Struct, frozen=True, gc=False):
     """A verdict on a model against an opponent, and since when it holds."""
 

@@ -101,6 +101,10 @@ class FakeModels:
     def false_alarms_monthly(self, alarm: Alarm) -> None:
         del alarm
 
+    def delays_moved(self, model: str) -> tuple[()]:
+        del model
+        return ()
+
     def class_shift(self, model: str, level: float) -> ClassShift | None:
         moved = Moved(model, 0.1, 0.4)
         return ClassShift("classes", 0.135, 0.135, 0.0, 0.02, moved, None) if level < 1 else None

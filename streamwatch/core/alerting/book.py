@@ -39,7 +39,7 @@ from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Confirmation, Judgement, Name
+from streamwatch.core.events import Alarm, Confirmation, DelayKind, Judgement, Name
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.layered import Layered
@@ -112,6 +112,10 @@ class WatchedModels(Protocol):
         """Tell how many false alarms its detector raises in 30 days at its model; None where unknown."""
         ...
 
+    def delays_moved(self, model: str) -> tuple[DelayKind, ...]:
+        """Find the kinds of labels of a model whose settled delays differ between neighbouring months."""
+        ...
+
 
 class AlarmBook:
     """Decides which alarms become notifications, and when alarms end.
@@ -169,7 +173,7 @@ class AlarmBook:
                 sides = sides.changed(alarm.event_ms, alarm.judgement.since_ms, worse=worse)
                 self._sides[key], alternation = sides, sides.alternation()
                 if opened is not None and alarm.before == alarm.after:
-                    self._incidents.restate(alarm, now_ms)
+                    self._incidents.restate(alarm, now_ms, _delays_moved(alarm, models))
                     continue
                 if opened is not None and alternation is not None:
                     self._suppressed["alternates"] += opened.alternation is not None
@@ -305,6 +309,7 @@ class AlarmBook:
             if alarm.judgement is None and alarm.predicted_ms is None and alarm.after > before
             else None,
             models.false_alarms_monthly(alarm),
+            _delays_moved(alarm, models),
         )
 
     def _level_before(self, alarm: Alarm) -> float:
@@ -427,6 +432,13 @@ class AlarmBook:
 def _reason_of(judgement: Judgement) -> Reason:
     """Reason for the end of the alarm that a change of verdict ends."""
     return "retracted" if judgement.status == "retracted" else "verdict_changed"
+
+
+def _delays_moved(alarm: Alarm, models: WatchedModels) -> tuple[DelayKind, ...]:
+    """Find the kinds of labels whose delays have moved, of an early verdict: it counts on their keeping."""
+    if alarm.judgement is None or alarm.judgement.status != "early":
+        return ()
+    return models.delays_moved(alarm.model)
 
 
 def _misleads(alarm: Alarm, models: WatchedModels) -> bool:

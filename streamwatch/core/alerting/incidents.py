@@ -32,7 +32,7 @@ from streamwatch.core.alerting.notification import (
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Confirmation, Name
+from streamwatch.core.events import Alarm, Confirmation, DelayKind, Name
 
 Key = tuple[str, str]
 """Model and detector."""
@@ -114,6 +114,8 @@ class Beginning(NamedTuple):
     """Event time from which on cohorts may confirm the alarm; None if they need not, or cannot."""
     false_monthly: float | None = None
     """False alarms that the detector is expected to raise in 30 days at this model; None where unknown."""
+    delays_moved: tuple[DelayKind, ...] = ()
+    """Of an early verdict, kinds of labels whose settled delays have changed."""
 
 
 class Incidents:
@@ -164,6 +166,7 @@ class Incidents:
             accuracy_misleads=as_found.misleads,
             expected_ms=as_found.expected_ms,
             false_monthly=as_found.false_monthly,
+            delays_moved=as_found.delays_moved,
         )
         self._incidents[found.id] = msgspec.structs.replace(
             found.begun(part, place), shift=as_found.shift, segment=as_found.segment or found.segment
@@ -176,7 +179,7 @@ class Incidents:
         part = msgspec.structs.replace(part, alarm=alarm, touched_ms=now_ms, alarms=part.alarms + 1)
         self._incidents[incident.id] = incident.changed(part, place_of(alarm))
 
-    def restate(self, alarm: Alarm, now_ms: int) -> None:
+    def restate(self, alarm: Alarm, now_ms: int, delays_moved: tuple[DelayKind, ...] = ()) -> None:
         """Replace an open verdict of which all but the side has changed: its basis, status or opponent.
 
         That is news, unless it alternates.
@@ -184,7 +187,7 @@ class Incidents:
         incident, part = self._open(alarm.model, alarm.detector)
         if part.alternation is None:
             self._note(incident.id, alarm.detector, ends=False, now_ms=now_ms)
-        part = msgspec.structs.replace(part, alarm=alarm)
+        part = msgspec.structs.replace(part, alarm=alarm, delays_moved=delays_moved)
         self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
 
     def confirm(self, key: Key, found: Confirmation, now_ms: int) -> None:

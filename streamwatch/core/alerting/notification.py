@@ -16,7 +16,7 @@ from streamwatch.core.alerting.alternation import Alternation
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.registers.fleet import WorsePair
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Confirmation, Name
+from streamwatch.core.events import Alarm, Confirmation, DelayKind, Name
 from streamwatch.core.predictions.kind import ActiveHint
 
 Kind: TypeAlias = Literal["firing", "updated", "resolved", "digest", "retraining"]
@@ -100,6 +100,8 @@ class IncidentAlarm(msgspec.Struct, frozen=True):
     """What cohorts of predictions showed; None until they did."""
     false_monthly: float | None = None
     """False alarms that the detector is expected to raise in 30 days at this model; None where unknown."""
+    delays_moved: tuple[DelayKind, ...] = ()
+    """Of an early verdict, kinds of labels whose settled delays had changed when it was said."""
 
     @property
     def is_open(self) -> bool:

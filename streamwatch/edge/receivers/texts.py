@@ -526,10 +526,10 @@ def _sentence(part: IncidentAlarm) -> str:
     if alarm.judgement is not None:
         retired = f" The alarm ends: {REASONS['model_retired']}." if part.reason == "model_retired" else ""
         if alarm.judgement.basis == "cohorts":
-            standing = _standing(alarm.judgement)
+            standing = f"{f' {said}' if (said := _standing(alarm.judgement)) else ''}{_delays(part)}"
             return (
                 f"{alarm.model} {judged(alarm.judgement)}, by cohorts of {alarm.n_eff:,.0f} predictions; "
-                f"said at {iso(alarm.event_ms)}.{f' {standing}' * bool(standing)}{_of_rare(part)}{retired}"
+                f"said at {iso(alarm.event_ms)}.{standing}{_of_rare(part)}{retired}"
             )
         return (
             f"{alarm.model} {judged(alarm.judgement)}. The verdict was reached at outcome {alarm.outcome}, "
@@ -544,6 +544,16 @@ def _sentence(part: IncidentAlarm) -> str:
         f"{share(alarm.after)} (outcome {alarm.outcome} at {iso(alarm.event_ms)}; "
         f"statistic {alarm.statistic:.6g}, threshold {alarm.threshold:.6g}).{in_prediction_time(alarm)}"
         f"{among_predictions(alarm)}{_confirmed(part)}{_again(part)}{_false_ones(part)}"
+    )
+
+
+def _delays(part: IncidentAlarm) -> str:
+    """Say of an early verdict that the delays it counts on have changed; empty if they have not."""
+    if not part.delays_moved or part.alarm.judgement is None or part.alarm.judgement.status != "early":
+        return ""
+    return (
+        f" How late labels of {' and '.join(part.delays_moved)} are has changed lately: until predictions "
+        f"with the new delays have all their labels, this verdict may be wrong."
     )
 
 

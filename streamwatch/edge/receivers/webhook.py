@@ -243,7 +243,11 @@ def _comparison(pair: NotifiedComparison) -> dict[str, Any]:
 
 def _part(part: IncidentAlarm) -> dict[str, Any]:
     """One alarm of an incident; `newest` is the detector's newest alarm, or the verdict that ended it."""
-    expected = {} if part.false_monthly is None else {"false_alarms_expected_monthly": part.false_monthly}
+    expected: dict[str, Any] = {}
+    if part.false_monthly is not None:
+        expected["false_alarms_expected_monthly"] = part.false_monthly
+    if part.delays_moved:
+        expected["delays_moved"] = part.delays_moved
     return {
         "detector": part.alarm.detector,
         "severity": part.severity,

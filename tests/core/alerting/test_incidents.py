@@ -70,6 +70,10 @@ class Told:
     def false_alarms_monthly(self, alarm: Alarm) -> None:
         del alarm
 
+    def delays_moved(self, model: str) -> tuple[()]:
+        del model
+        return ()
+
     def class_shift(self, model: str, level: float) -> None:
         del model, level
 

@@ -202,3 +202,14 @@ def test_retraining_is_not_announced_of(of: str) -> None:
     late = NOW_MS + 2 * DAY_MS
     found = told.book.review(told, late, behind=of == "a backlog")
     assert [each for each in found if each.kind == "retraining"] == []
+
+
+def test_an_early_verdict_says_which_delays_have_moved_until_it_is_confirmed(told: Told) -> None:
+    told.moved = {"m": ("hits",)}
+    (fires,) = told.hears(by_cohorts(-1, "early", 1))
+    assert fires.parts[0].delays_moved == ("hits",)
+    (confirmed,) = told.hears(by_cohorts(-1, "confirmed", 2, before=-1))
+    assert confirmed.parts[0].delays_moved == ()
+    other = Told(moved={"m": ("hits",)})
+    (plain,) = other.hears(by_cohorts(-1, "confirmed", 1))
+    assert plain.parts[0].delays_moved == ()

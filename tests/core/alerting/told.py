@@ -11,7 +11,7 @@ from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Confirmation
+from streamwatch.core.events import Alarm, Confirmation, DelayKind
 
 HOUR_MS = 3_600_000
 NOW_MS = 1_000 * HOUR_MS
@@ -51,6 +51,8 @@ class Told:
     """What confirmations were asked for."""
     falsely: dict[str, float] = field(default_factory=dict)
     """By detector, false alarms expected in 30 days."""
+    moved: dict[str, tuple[DelayKind, ...]] = field(default_factory=dict)
+    """By model, kinds of labels whose delays have moved."""
 
     def __post_init__(self) -> None:
         self.book = AlarmBook(self.spec, self.identity)
@@ -82,6 +84,9 @@ class Told:
 
     def false_alarms_monthly(self, alarm: Alarm) -> float | None:
         return self.falsely.get(alarm.detector)
+
+    def delays_moved(self, model: str) -> tuple[DelayKind, ...]:
+        return self.moved.get(model, ())
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
         del level

@@ -234,3 +234,18 @@ def test_a_webhook_has_the_expected_number_of_false_alarms_as_a_field() -> None:
     data = json.loads(FORMS["webhook"].request_body(firing(parts=parts), NOW_MS).body)["data"]
     assert [each.get("false_alarms_expected_monthly") for each in data["alarms"]] == [2.5, None]
     assert "false_alarms_expected_monthly" not in data["alarms"][1]
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_an_early_verdict_says_that_the_delays_it_counts_on_have_moved(kind: str) -> None:
+    moved = part(judged_by_cohorts(), delays_moved=("errors", "hits"))
+    said = sent(kind, firing(parts=(moved,), news=("verdict",)))
+    assert (
+        "How late labels of errors and hits are has changed lately: until predictions with the new delays "
+        "have all their labels, this verdict may be wrong."
+    ) in said
+    for each in (
+        part(judged_by_cohorts()),
+        part(judged_by_cohorts(status="confirmed"), delays_moved=("hits",)),
+    ):
+        assert "has changed lately" not in sent(kind, firing(parts=(each,), news=("verdict",)))

@@ -98,6 +98,10 @@ class Recorder:
     def false_alarms_monthly(self, alarm):
         del alarm
 
+    def delays_moved(self, model):
+        del model
+        return ()
+
     def class_shift(self, model, level):
         """Of a model by the numbers that are at hand, so that each notification has one of its own."""
         count = len(self.outcomes.get(model, ()))

@@ -21,10 +21,10 @@ from streamwatch.core.estimators.measures.uncertainty import (
 )
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, shift_between, shift_over_folds
 from streamwatch.core.estimators.notifying.false_alarms import monthly
-from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, JudgesModels
+from streamwatch.core.estimators.registers.alarms import ComparesDelays, ExplainsAlarms, JudgesModels
 from streamwatch.core.estimators.registers.fleet import WorseList
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import SEPARATOR, Alarm, Confirmation, fold_of, model_of
+from streamwatch.core.events import SEPARATOR, Alarm, Confirmation, DelayKind, fold_of, model_of
 from streamwatch.core.specs import (
     HEADLINE,
     AdwinSpec,
@@ -258,6 +258,15 @@ class ModelFacts:
             return None
         found = (register.change_of(slot.row) for register in self._explaining)
         return next((change for change in found if change is not None), None)
+
+    def delays_moved(self, model: str) -> tuple[DelayKind, ...]:
+        """Find the kinds of labels of a model whose settled delays differ between neighbouring months.
+
+        None if the model does not exist or predicts in folds, or where no register compares delays.
+        """
+        slot = self._index.models.get(model)
+        comparing = [each for each in self._explaining if isinstance(each, ComparesDelays)]
+        return () if slot is None or not comparing else comparing[0].delays_moved(slot.row)
 
     def accuracy_misleads(self, model: str) -> bool:
         """Tell whether a model is judged by accuracy although accuracy misleads (see `imbalance`).

@@ -10,7 +10,7 @@ from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.fleet import WorseList
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.estimators.trace_chunk import Cell
-from streamwatch.core.events import Confirmation, ErrorChange
+from streamwatch.core.events import Confirmation, DelayKind, ErrorChange
 
 
 @runtime_checkable
@@ -39,6 +39,15 @@ class ExplainsAlarms(Protocol):
 
         False if the register has no horizon.
         """
+        ...
+
+
+@runtime_checkable
+class ComparesDelays(Protocol):
+    """Register that compares the delays of labels of neighbouring times."""
+
+    def delays_moved(self, row: int) -> tuple[DelayKind, ...]:
+        """Find the kinds of labels of a row whose settled delays differ between neighbouring times."""
         ...
 
 

@@ -81,13 +81,16 @@ def take_in(m, b, kinds, outcomes, number, labels, own_classes, costs, p, row, p
         delay = p.horizon_ms if x.known & 1 and p.by_prediction == 0 else waited
         if delay <= p.horizon_ms:
             u = kinds[np.uint32(min(y, CLASSES - 1)), row]
-            count_outcome(m, b, u, own_classes, costs, p, x, predicted, delay)
+            if b.table > 0:
+                count_by_costs(m, b, u, own_classes, costs, p, x, predicted, delay)
+            else:
+                count_outcome(m, u, p, x, predicted, delay)
         count_for_leader(m, labels, row, y)
     return count
 
 
 @hot
-def count_outcome(m, b, u, own_classes, costs, p, x, predicted_ms, delay_ms):
+def count_outcome(m, u, p, x, predicted_ms, delay_ms):
     """Count an outcome with a delay up to the horizon; u is the record of its class.
 
     There are no branches but those that turn out the same for most outcomes of a model.
@@ -109,15 +112,6 @@ def count_outcome(m, b, u, own_classes, costs, p, x, predicted_ms, delay_ms):
     second = (leading >= 0) & ((leading != y) if is_hit else (leading == y))
     sign = 1 if is_hit else -1
     stretch = stretch_of(m.bounds_ms, predicted_ms)
-    if b.table > 0:
-        answers = known, leading
-        for j in range(len(OPPONENTS)):
-            lead = lead_by_costs(b, costs, own_classes, y, x.predicted_class, answers[j])
-            count_lead(m, b, u, j, side, stretch, answers[j] >= 0, lead, predicted_ms, delay_ms)
-        if stretch >= 0:
-            slot, counts = cohort_of(m, stretch, predicted_ms, delay_ms)
-            u.labelled[np.uint32(slot), side, ALL] += counts
-        return
     if stretch >= 0:
         t = m.stretches[np.uint32(stretch)]
         t.outcomes[NO_CHANGE] += known >= 0
@@ -134,6 +128,28 @@ def count_outcome(m, b, u, own_classes, costs, p, x, predicted_ms, delay_ms):
     if m.claims > 0:
         count_claimed(m.opponents[NO_CHANGE], predicted_ms, known >= 0, sign * first)
         count_claimed(m.opponents[MAJORITY], predicted_ms, leading >= 0, sign * second)
+
+
+@inner
+def count_by_costs(m, b, u, own_classes, costs, p, x, predicted_ms, delay_ms):
+    """Count an outcome of a model that is judged by costs; as `count_outcome` otherwise."""
+    y = x.true_class
+    side = np.uint32(HITS if y == x.predicted_class else MISSES)
+    known, leading = (x.known >> 1) - 1, leader_at(m, predicted_ms)
+    if p.by_prediction == 0:
+        k = count_in_windows(m, p, predicted_ms, delay_ms)
+        bucket = slot_of(m, p, predicted_ms)
+        if bucket >= 0:
+            u.counts[np.uint32(bucket), side, np.uint32(k)] += 1
+            m.bucket_outcomes[np.uint32(bucket)] += 1
+    stretch = stretch_of(m.bounds_ms, predicted_ms)
+    answers = known, leading
+    for j in range(len(OPPONENTS)):
+        lead = lead_by_costs(b, costs, own_classes, y, x.predicted_class, answers[j])
+        count_lead(m, b, u, j, side, stretch, answers[j] >= 0, lead, predicted_ms, delay_ms)
+    if stretch >= 0:
+        slot, counts = cohort_of(m, stretch, predicted_ms, delay_ms)
+        u.labelled[np.uint32(slot), side, ALL] += counts
 
 
 @inner

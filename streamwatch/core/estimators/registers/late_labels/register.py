@@ -32,7 +32,7 @@ from streamwatch.core.estimators.registers.late_labels.observe import (
 )
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, RingSnapshot
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import ErrorChange
+from streamwatch.core.events import DelayKind, ErrorChange
 from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Sample
 from streamwatch.core.specs import DAY_MS
@@ -297,6 +297,18 @@ class LateLabels:
     def change_of(self, row: int) -> SegmentChange | None:
         """Return None, as this register has no segments."""
         del row
+
+    def delays_moved(self, row: int) -> tuple[DelayKind, ...]:
+        """Find the kinds of labels of a row whose delays differ between neighbouring halves of a horizon.
+
+        None do where missing labels are assumed, as quick and late labels are of different classes then.
+        """
+        if self._spec.assumed:
+            return ()
+        self._estimate(np.array([row], np.int64))
+        of_all, own = self._estimates[row]
+        named: dict[DelayKind, int] = {"errors": ERROR, "hits": HIT}
+        return tuple(name for name, kind in named.items() if of_all[own].moved[kind] is not None)
 
     def only_quick_labels(self, age_ms: int) -> bool:
         """Tell whether a model's first predictions are younger than the horizon."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.registers.late_labels.accuracy import estimates_of
 from streamwatch.core.estimators.registers.late_labels.moved import typical_delays
 from streamwatch.core.estimators.registers.late_labels.observe import ERROR, HIT, geometry_of
-from streamwatch.core.estimators.registers.late_labels.register import document_of
+from streamwatch.core.estimators.registers.late_labels.register import LateLabels, LateLabelsSpec, document_of
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, counted
 from streamwatch.core.specs import DAY_MS
 
@@ -105,3 +105,10 @@ def test_nothing_is_said_before_both_halves_are_known_nor_of_few_outcomes() -> N
     for columns in (young, few):
         (estimate,) = estimates_of(ring_of(columns), np.zeros(1, np.int64))
         assert estimate.moved == (None, None)
+
+
+def test_the_register_names_the_kinds_whose_delays_moved_and_none_where_labels_are_assumed() -> None:
+    for assumed, later, named in ((False, 40.0, ("hits",)), (True, 40.0, ()), (False, 15.0, ())):
+        register = LateLabels(LateLabelsSpec(assumed=assumed), 1)
+        register._ring = ring_of(outcomes_of(1, later=later))
+        assert register.delays_moved(0) == named
