@@ -41,6 +41,7 @@ VERSION_FILE: Final = "streamwatch/__init__.py"
 PYTHONS: Final = ("3.11", "3.12", "3.13")
 PLATFORM: Final = "manylinux_2_28_x86_64"
 """What the compiled functions need is less than what NumPy and Numba, which are installed beside, do."""
+_START_SECONDS: Final = 60
 _VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
 
 
@@ -84,13 +85,13 @@ def build(work: Path, out: Path, pythons: Sequence[str]) -> str:
     (out / f"streamwatchd-{version}.cdx.json").write_bytes(bill)
     (plain,) = out.glob("*-none-any.whl")
     for python in pythons:
-        interpreter = _interpreter(uv, python)
-        if interpreter is None:
+        found = interpreter(uv, python)
+        if found is None:
             _say(f"Python {python} is not installed here: no wheel with compiled functions for it")
         elif platform.machine() != "x86_64":
             _say(f"{platform.machine()}: compiled functions are shipped for x86-64 only")
         else:
-            with_compiled(plain, interpreter, python, work / f"compile-{python}", out)
+            with_compiled(plain, found, python, work / f"compile-{python}", out)
     return version
 
 
@@ -152,10 +153,10 @@ def check(wheel: Path, version: str, work: Path) -> None:
         If it does not.
     """
     python = re.sub(r"cp(\d)(\d+)", r"\1.\2", wheel.stem.split("-")[-3])
-    interpreter = _interpreter(_uv(), python)
-    if interpreter is None:
+    found = interpreter(_uv(), python)
+    if found is None:
         raise SystemExit(f"{wheel.name}: Python {python} is gone")
-    commands = _installed(f"{wheel}[demo,fast-start]", interpreter, work / "venv")
+    commands = _installed(f"{wheel}[demo,fast-start]", found, work / "venv")
     home = {"HOME": str(work / "home"), "XDG_CACHE_HOME": str(work / "home" / "cache")}
     streamwatch = str(commands / "streamwatch")
     said = _run([streamwatch, "--version"], work, home).decode()
@@ -181,9 +182,34 @@ def _installed(requirement: str, interpreter: str, folder: Path) -> Path:
     return folder / "bin"
 
 
-def _interpreter(uv: str, python: str) -> str | None:
+def interpreter(uv: str, python: str) -> str | None:
+    """Interpreter of a version, as uv finds it, else the first of `candidates` that starts.
+
+    uv gives up at the first command on PATH of that name that does not start, as pyenv's for a version that
+    is installed and not chosen.
+    """
     found = subprocess.run([uv, "python", "find", python], capture_output=True, text=True, check=False)
-    return found.stdout.strip() if found.returncode == 0 else None
+    if found.returncode == 0:
+        return found.stdout.strip()
+    return next((str(each) for each in candidates(python) if _version_of(each) == python), None)
+
+
+def candidates(python: str) -> list[Path]:
+    """Files that may be an interpreter of a version: those on PATH, then those that pyenv has installed."""
+    folders = [Path(each) for each in os.get_exec_path()]
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    folders += sorted(each / "bin" for each in root.glob("versions/*"))
+    return [file for each in folders if os.access(file := each / f"python{python}", os.X_OK)]
+
+
+def _version_of(file: Path) -> str | None:
+    """Version of an interpreter, such as 3.11; None if it does not start."""
+    asked = [str(file), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    try:
+        said = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=_START_SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return said.stdout.strip() if said.returncode == 0 else None
 
 
 def _uv() -> str:
