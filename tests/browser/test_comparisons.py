@@ -46,6 +46,8 @@ async def test_a_verdict_says_whether_it_is_certain(server: HttpServer, opened: 
         row = page.get_by_role("region", name="Challengers, by lead").locator("tbody tr").first
         await expect(row.locator(".badge")).to_have_text("Better")
         await expect(row).to_contain_text(words)
+        if words == "confirmed":
+            await expect(row).to_contain_text(re.compile(r"since .* \((between .* and .*|.* at the latest)\)"))
 
 
 def compared() -> Report:

@@ -359,6 +359,17 @@ COMPARISONS: Final = (
         *_COMPARED,
     ),
     gauge(
+        "comparison_cohort_verdict_earliest_timestamp_seconds",
+        "First prediction time from which the verdict by cohorts may hold, with a confidence of 80 %; absent "
+        "if it may be before all that was judged.",
+        *_COMPARED,
+    ),
+    gauge(
+        "comparison_cohort_verdict_latest_timestamp_seconds",
+        "Last prediction time from which the verdict by cohorts may hold, with a confidence of 80 %.",
+        *_COMPARED,
+    ),
+    gauge(
         "comparison_cohort_verdict_confirmed",
         "Whether the verdict by cohorts that is held has been confirmed by settled predictions (1), or is "
         "early (0).",

@@ -394,6 +394,8 @@ class Comparison(TypedDict, total=False):
     verdict_since_timestamp_seconds: Annotated[
         float, about("Event time since which; by cohorts, prediction time")
     ]
+    verdict_earliest_timestamp_seconds: Earliest
+    verdict_latest_timestamp_seconds: Latest
     verdict_since_pair: Annotated[Ordinal, about("Pair since which")]
     lead: Annotated[
         Lead,

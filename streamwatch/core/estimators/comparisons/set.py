@@ -56,6 +56,8 @@ class ComparisonVerdict:
 _OF_COHORTS: Final = {
     "comparison_cohort_verdict": "verdict",
     "comparison_cohort_verdict_since_timestamp_seconds": "since_seconds",
+    "comparison_cohort_verdict_earliest_timestamp_seconds": "earliest_seconds",
+    "comparison_cohort_verdict_latest_timestamp_seconds": "latest_seconds",
     "comparison_cohort_verdict_confirmed": "confirmed",
     "comparison_cohort_verdict_retracted_total": "retracted",
     "comparison_cohort_lead": "lead",

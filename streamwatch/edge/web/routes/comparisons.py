@@ -44,6 +44,7 @@ _PREFIX = "comparison_"
 _OF_COHORTS = "cohort_"
 _JUDGED = (
     *("verdict", "verdict_since_timestamp_seconds", "verdict_since_pair"),
+    *("verdict_earliest_timestamp_seconds", "verdict_latest_timestamp_seconds"),
     *("lead", "lead_lower", "lead_upper", "lead_dispersion", "evidence"),
 )
 """What there is in the order of labels and by cohorts, except the number of a pair."""

@@ -119,6 +119,10 @@ def test_every_pair_leaves_what_the_plain_rule_says(name) -> None:
             assert [value for _, value in held] == (
                 [] if opponent.verdict == 0 else [float(STATUS[opponent.status] == CONFIRMED)]
             )
+            earliest, latest = opponent.between or (None, None)
+            for limit, of_plain in (("earliest", earliest), ("latest", latest)):
+                limits = families[f"comparison_cohort_verdict_{limit}_timestamp_seconds"]
+                assert [value for _, value in limits] == ([] if not of_plain else [of_plain / 1000.0])
             retracted = families["comparison_cohort_verdict_retracted_total"]
             assert [value for _, value in retracted] == [opponent.retracted]
             for _, value in families["comparison_cohort_lead_dispersion"]:

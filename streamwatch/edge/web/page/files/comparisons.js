@@ -4,6 +4,7 @@ import { get, segment } from "./api.js";
 import { Chart } from "./charts.js";
 import { byId, element, mark, say } from "./dom.js";
 import { both, count, percent, ratio, short, signed } from "./format.js";
+import { between } from "./verdict.js";
 
 const TEXT = { better: "Better", worse: "Worse", open: "Open" };
 const TITLE = {
@@ -166,6 +167,7 @@ function challengers(own, forgetting) {
   const rows = own.map((each) => {
     const found = each.measures[forgetting] ?? {};
     const since = each.verdict === "open" || each.verdict_since_timestamp_seconds === undefined ? "" : `since ${both(each.verdict_since_timestamp_seconds)}`;
+    const span = since && between(each.verdict_earliest_timestamp_seconds, each.verdict_latest_timestamp_seconds);
     const badge = element("span", { class: "badge", title: TITLE[each.verdict] }, TEXT[each.verdict]);
     const [word, hint] = each.provisional ? CERTAINTY.provisional : CERTAINTY[each.status] ?? ["", ""];
     const certainty = element("span", { class: "minor", title: hint }, word);
@@ -173,7 +175,7 @@ function challengers(own, forgetting) {
     const bounds = each.lead_lower === undefined ? "" : `${signed(each.lead_lower)} to ${signed(each.lead_upper)}`;
     return element("tr", {},
       element("th", { scope: "row" }, element("a", { href: `#/model/${encodeURIComponent(each.challenger)}` }, each.challenger)),
-      element("td", {}, badge, certainty, element("span", { class: "minor" }, since)),
+      element("td", {}, badge, certainty, element("span", { class: "minor" }, span ? `${since} (${span})` : since)),
       element("td", { class: "number" }, signed(each.lead), element("span", { class: "minor" }, bounds)),
       ...[count(each.pairs), percent(found.challenger_error_ratio), percent(found.champion_error_ratio), signed(found.q), short(found.mcnemar_calibrated)]
         .map((text) => element("td", { class: "number" }, text)));
