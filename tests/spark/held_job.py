@@ -88,7 +88,7 @@ def main() -> None:
     folder, master, trigger, *overrides = sys.argv[1:]
     assert trigger in {"continuously", "available now"}
     sink.AIOKafkaProducer, job.ResultsSink = held_classes(Hold(Path(folder)))  # type: ignore[misc]
-    settings = load(None, [*overrides, f"spark.checkpoint={folder}/checkpoint"], environ={})
+    settings = load(None, [f"spark.checkpoint={folder}/checkpoint", *overrides], environ={})
     spec = job_spec(settings, SettingsBuckets(settings, buckets_spec(settings)))
     spec = replace(
         spec,
