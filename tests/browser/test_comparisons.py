@@ -18,6 +18,7 @@ from tests.edge.web.http_faces import BEGAN_MS, Model, families_of
 from tests.edge.web.judged_pairs import judged
 
 pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="session")]
+INTERVAL = re.compile(r"since .* \((between .* and .*|.* at the latest)\)")
 CHAMPION, BEST, EQUAL = "champ/1", "<b>best</b>", "equal"
 SPEC = MonitorsSpec(comparisons=(ComparisonSpec(CHAMPION, ("*",)),), verdict_outcomes=2_000)
 
@@ -47,7 +48,7 @@ async def test_a_verdict_says_whether_it_is_certain(server: HttpServer, opened: 
         await expect(row.locator(".badge")).to_have_text("Better")
         await expect(row).to_contain_text(words)
         if words == "confirmed":
-            await expect(row).to_contain_text(re.compile(r"since .* \((between .* and .*|.* at the latest)\)"))
+            await expect(row).to_contain_text(INTERVAL)
 
 
 def compared() -> Report:

@@ -78,7 +78,9 @@ def test_a_verdict_by_cohorts_takes_the_place_of_the_one_in_the_order_of_labels(
     assert told["lead"] == pytest.approx(0.2, abs=0.02)
     assert told["lead_lower"] < 0.2 < told["lead_upper"]
     since = told["verdict_since_timestamp_seconds"]
-    assert told.get("verdict_earliest_timestamp_seconds", 0) <= since <= told["verdict_latest_timestamp_seconds"]
+    assert (
+        told.get("verdict_earliest_timestamp_seconds", 0) <= since <= told["verdict_latest_timestamp_seconds"]
+    )
     assert "verdict_since_pair" not in told
     assert told["age_seconds"] < 60
     assert told["retracted"] == 0
