@@ -46,7 +46,7 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
         _check_alerts(settings)
         events: list[InternalEvent] = []
         cache = _schema_cache(settings, events.append)
-        topics = build_topics(settings, cache)
+        topics = build_topics(settings, cache, ids_as_text=True)
     except SettingsError as error:
         return [CheckResult(str(error), good=False)]
     limits = capacity_limits(settings)

@@ -193,7 +193,9 @@ def _scores(written: str | ScoreArraySection | None) -> str | ScoreArray | None:
     return ScoreArray(written.array, written.classes) if isinstance(written, ScoreArraySection) else written
 
 
-def build_topics(settings: Settings, readers: Readers | None = None) -> dict[str, Topic]:
+def build_topics(
+    settings: Settings, readers: Readers | None = None, *, ids_as_text: bool = False
+) -> dict[str, Topic]:
     """Side and decoder of each topic.
 
     Parameters
@@ -202,6 +204,8 @@ def build_topics(settings: Settings, readers: Readers | None = None) -> dict[str
         Whatever the operator chose.
     readers
         Readers of the registry's schemas; None without a registry.
+    ids_as_text
+        Whether ids are as records have them, to be shown; the state has keys of them, within their namespace.
 
     Raises
     ------
@@ -220,7 +224,8 @@ def build_topics(settings: Settings, readers: Readers | None = None) -> dict[str
     vocabulary = Vocabulary()
     for name, side in sides(settings.topics).items():
         try:
-            keys = id_keys(namespaces[name], digest=settings.outcomes.topic is None)  # they hold ids
+            digest = settings.outcomes.topic is None  # outcomes hold ids
+            keys = None if ids_as_text else id_keys(namespaces[name], digest=digest)
             spec = decoder_spec(
                 name, side, mappings[name], envelopes[name], keys, vocabulary, folds, texts[name]
             )

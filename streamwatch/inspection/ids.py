@@ -244,7 +244,12 @@ def affixes(left: Stream, right: Stream) -> list[Affix]:
 
 
 def affix_of(a: Column, b: Column) -> Affix | None:
-    """Reason why ids of two columns do not meet; None where they would not whatever is cut off."""
+    """Reason why ids of two columns do not meet; None where they would not whatever is cut off.
+
+    None, too, where a column has no id that is plain text.
+    """
+    if not a.counts or not b.counts:
+        return None
     least = max(MIN_SHARED, 0.2 * min(len(a.counts), len(b.counts)))
     for note, forms in _FORMS:
         left, right = ({forms(text) for text in column.counts} for column in (a, b))

@@ -135,3 +135,9 @@ def test_ids_of_another_time_are_no_fault_and_told_with_one_of_each_side() -> No
 def test_of_few_ids_nothing_is_said() -> None:
     assert check_ids(of_both_sides(NUMBERS, NUMBERS[:9])) is None
     assert check_ids(of_both_sides([], NUMBERS)) is None
+
+
+def test_ids_that_are_no_plain_text_are_no_fault() -> None:
+    found = check_ids(of_both_sides([f"\x95{number}\x0f" for number in NUMBERS], NUMBERS))
+    assert found is not None
+    assert found.good

@@ -73,3 +73,13 @@ def test_folds_that_test_some_ids_only_need_the_order_of_resolution() -> None:
     assert specs.monitors_spec(found).folds_share_stream
     with pytest.raises(SettingsError, match=r"join.order: expected resolution with folds.prequential: false"):
         specs.folds_scheme(settings(topics, folds=folds, join={"order": "prediction_time"}))
+
+
+@pytest.mark.parametrize("kind", ["memory", "rocksdb"])
+def test_ids_that_are_shown_are_those_of_the_records(kind: str) -> None:
+    topics = build_topics(settings(two_use_cases(), kind), ids_as_text=True)
+    content = {"id": 1, "model": "m", "prediction": "a"}
+    record = of(content, topic="fraud-predictions")
+    (event,) = topics["fraud-predictions"].decoder.decode_all([record], [0])
+    assert isinstance(event, Prediction)
+    assert event.id == "1"

@@ -115,3 +115,28 @@ async def test_check_says_of_scores_on_a_topic_what_to_write_instead(kafka: Brok
     right = await results({"score": "value.p", "threshold": 0.5, "above": "fraud", "below": "legit"})
     assert right[what].good
     assert right[f"topic {topics['labels']}: 50 labels in the first 50 records"].good
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("start", "good"), [("txn-", False), ("other", True)])
+async def test_check_shows_ids_that_never_meet_as_records_have_them(
+    kafka: Broker, start: str, good: bool
+) -> None:
+    topics = {side: await create_topic(kafka, fresh(side)) for side in ("predictions", "labels")}
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for n in range(1_000, 1_050):
+        prediction = {"id": f"{n}", "model": "m", "prediction": "fraud"}
+        later = n if start == "txn-" else n + 50_000
+        producer.produce(topics["predictions"], json.dumps(prediction).encode())
+        producer.produce(topics["labels"], json.dumps({"id": f"{start}{later}", "label": "fraud"}).encode())
+    assert producer.flush(60) == 0
+
+    arguments: dict[str, Any] = {"kafka": {"bootstrap_servers": kafka.bootstrap_servers}, "topics": topics}
+    found = {result.what: result for result in await check_all(Settings(**arguments))}
+
+    ids = found["ids: none of 50 labels in the samples meets one of 50 predictions"]
+    assert ids.good is good
+    shown = f"a prediction's id is '1000', a label's '{start}{1_000 if start == 'txn-' else 51_000}'"
+    assert any(shown in line for line in ids.details)
+    if not good:
+        assert "ids at labels start with 'txn-', those at predictions do not" in ids.details[0]
