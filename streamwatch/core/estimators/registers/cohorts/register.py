@@ -80,6 +80,13 @@ def _words_of(state: State, row: int, classes: int) -> list[NDArray[np.uint64]]:
     return [each.view(np.uint64) for each in records]
 
 
+def _are_by_costs(state: State, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which rows are judged by costs."""
+    if len(state.by_costs) < len(state.models):  # none may be
+        return np.zeros(len(rows), np.bool_)
+    return state.by_costs["table"][rows] > 0
+
+
 def _is_by_costs(state: State, row: int) -> bool:
     """Tell whether a row is judged by costs."""
     return row < len(state.by_costs) and bool(state.by_costs["table"][row] > 0)
@@ -90,7 +97,7 @@ def encode(state: State, rows: NDArray[np.int64]) -> list[bytes]:
     found = [b""] * len(rows)
     classes = state.models["classes"][rows]
     seen = state.models["observed"][rows] > 0
-    by_costs = np.array([_is_by_costs(state, row) for row in rows.tolist()], np.bool_)
+    by_costs = _are_by_costs(state, rows)
     for counted, costed in np.unique(np.stack((classes[seen], by_costs[seen])), axis=1).T.tolist():
         members = np.flatnonzero(seen & (classes == counted) & (by_costs == costed))
         chosen = rows[members]
