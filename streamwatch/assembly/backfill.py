@@ -15,8 +15,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
-from streamwatch.assembly.state import HostClocks, state_opening, warm_up_run
+from streamwatch.assembly.state import HostClocks, state_opening
 from streamwatch.assembly.topics import build_topics, formats_by_topic, sides
+from streamwatch.assembly.warming import warm_up_run
 from streamwatch.core.events import Partition
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.ports import PartitionState, Poll

@@ -21,29 +21,17 @@ from streamwatch.assembly.publishing import (
     publication_log,
     publishing_of,
     shared_name,
-    transactions_spec,
 )
 from streamwatch.assembly.results import require_source
-from streamwatch.assembly.topics import formats_by_topic
 from streamwatch.core.alerting.outbox import check_entries
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.estimators.warming import WarmUpResult, warm_up
 from streamwatch.core.join.caveats import models_without_verdicts
 from streamwatch.core.join.cold.overflow import Overflow
 from streamwatch.core.join.models import joined_folds
-from streamwatch.core.join.warming import (
-    warm_up_commits,
-    warm_up_join,
-    warm_up_order,
-    warm_up_overflow,
-)
-from streamwatch.core.merge.merge import warm_up_merge
 from streamwatch.core.pipeline.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.pipeline.sections import StartOver
 from streamwatch.core.ports import DeadLetters, RecoveredState, Schemas, Store
-from streamwatch.core.predictions.registers import warm_up_predictions
-from streamwatch.core.publishing.line_writer import warm_up_lines
 from streamwatch.daemon import (
     MERGE,
     POSITIONS,
@@ -66,11 +54,8 @@ from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.daemon.publisher import Publisher
 from streamwatch.daemon.standby import StandbyPublisher
 from streamwatch.daemon.status import SteadyClock
-from streamwatch.edge.decoders.formats import KINDS
-from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.keys import bytes_of_keys, digest_bytes
 from streamwatch.edge.process import return_freed_memory
-from streamwatch.edge.sources.kafka.record_batches import warm_up_batches
 from streamwatch.edge.stores.kind import damage_named
 from streamwatch.edge.stores.space import FreeSpace
 from streamwatch.settings import Settings, SettingsError
@@ -301,40 +286,3 @@ def open_store(settings: Settings) -> Store:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-# Compiling whatever `streamwatch run` calls before it is needed, or loading what was compiled before.
-
-
-def warm_up_run(settings: Settings, *, any_state: bool = False) -> WarmUpResult:
-    """Warm up estimators, join, merge and readers as a daemon with these settings needs them.
-
-    Parameters
-    ----------
-    settings
-        Whatever the operator chose.
-    any_state
-        Whatever `state.kind` says, warm up for all kinds: what is kept serves any of them later.
-
-    Returns
-    -------
-    Warmth
-        That of the estimators.
-    """
-    warmth = warm_up(specs.monitors_spec(settings))
-    warm_up_join()
-    warm_up_commits()
-    if any_state or specs.join_spec(settings).order == "prediction_time":
-        warm_up_order()
-    if any_state or specs.store_kind(settings).durable:
-        warm_up_overflow()
-    warm_up_predictions(specs.join_spec(settings).prediction_registers)
-    warm_up_merge()
-    if any_state or transactions_spec(settings) is not None:
-        warm_up_lines()
-        warm_up_batches()
-    compile_reader()
-    for name in {section.type for section in formats_by_topic(settings.topics).values()} & KINDS.keys():
-        if (of_format := KINDS[name].warm_up) is not None:
-            of_format()
-    return warmth

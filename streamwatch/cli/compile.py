@@ -128,22 +128,13 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     """
     settings = read_settings(config, overrides, otherwise=_NO_KAFKA)
 
-    from streamwatch.assembly.state import warm_up_run
-    from streamwatch.core.buckets.histories import warm_up_buckets
+    from streamwatch.assembly.warming import warm_up_run
     from streamwatch.settings import SettingsError
 
     began = time.monotonic()
-    from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-    from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
-    from streamwatch.history.outcome_rows.warming import warm_up_rows
-
     try:
         with telling_of_compiling() as compiled:
-            warmth = warm_up_run(settings, any_state=True)
-            warm_up_buckets()
-            compiled_scan()  # of what Kafka answers; kept beside the estimators, like the next two
-            compiled_plain_batches()
-            warm_up_rows()
+            warmth = warm_up_run(settings, everything=True)
     except SettingsError as error:
         refuse(str(error))
     warmth = replace(warmth, compiled=compiled())

@@ -26,8 +26,9 @@ from pathlib import Path
 import numpy as np
 
 from streamwatch.assembly.specs import monitors_spec
-from streamwatch.assembly.state import state_opening, warm_up_run
+from streamwatch.assembly.state import state_opening
 from streamwatch.assembly.topics import build_topics
+from streamwatch.assembly.warming import warm_up_run
 from streamwatch.core.metrics.selection import StandardSeries
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch

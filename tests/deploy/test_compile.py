@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("compile")]
 START = """
 import sys
 from pathlib import Path
-from streamwatch.assembly.state import warm_up_run
+from streamwatch.assembly.warming import warm_up_run
 from streamwatch.core.jit.cache import KernelCache
 from streamwatch.core.jit.observers import observers
 from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches

@@ -120,7 +120,7 @@ async def test_check_says_of_scores_on_a_topic_what_to_write_instead(kafka: Brok
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("start", "good"), [("txn-", False), ("other", True)])
 async def test_check_shows_ids_that_never_meet_as_records_have_them(
-    kafka: Broker, start: str, good: bool
+    kafka: Broker, start: str, *, good: bool
 ) -> None:
     topics = {side: await create_topic(kafka, fresh(side)) for side in ("predictions", "labels")}
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})

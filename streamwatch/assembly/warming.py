@@ -1,0 +1,211 @@
+"""Compiling whatever `streamwatch run` calls before it is needed, or loading what was compiled before.
+
+    python -m streamwatch.assembly.warming        (the second process: reads names of steps, a line each)
+
+Where nothing has been compiled yet, a second process compiles beside the first. Each takes the next step that
+neither has begun; what one has compiled, the other loads from the cache. Estimators stay with the first, as
+they depend on the settings.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Final
+
+from streamwatch.assembly import specs
+from streamwatch.assembly.publishing import transactions_spec
+from streamwatch.assembly.topics import formats_by_topic
+from streamwatch.core.buckets.histories import warm_up_buckets
+from streamwatch.core.estimators.warming import WarmUpResult, warm_up
+from streamwatch.core.jit.observers import observers
+from streamwatch.core.jit.shipped import SHIPPED
+from streamwatch.core.join.warming import (
+    warm_up_commits,
+    warm_up_join,
+    warm_up_order,
+    warm_up_overflow,
+)
+from streamwatch.core.merge.merge import warm_up_merge
+from streamwatch.core.predictions.registers import warm_up_predictions
+from streamwatch.core.publishing.line_writer import warm_up_lines
+from streamwatch.edge.decoders.formats import KINDS
+from streamwatch.edge.decoders.scanner.reader import compile_reader
+from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
+from streamwatch.edge.sources.kafka.record_batches import warm_up_batches
+from streamwatch.history.outcome_rows.warming import warm_up_rows
+from streamwatch.settings import Settings
+
+STEPS: Final[dict[str, Callable[[], object]]] = {
+    "reader": compile_reader,
+    "join": warm_up_join,
+    "client": compiled_scan,
+    "batches read": compiled_plain_batches,
+    "overflow": warm_up_overflow,
+    "merge": warm_up_merge,
+    "order": warm_up_order,
+    "commits": warm_up_commits,
+    "batches written": warm_up_batches,
+    "lines": warm_up_lines,
+    "buckets": warm_up_buckets,
+    "rows": warm_up_rows,
+}
+"""What depends on no settings, what takes longest first."""
+
+
+def warm_up_run(settings: Settings, *, everything: bool = False) -> WarmUpResult:
+    """Warm up estimators, join, merge and readers as a daemon with these settings needs them.
+
+    Parameters
+    ----------
+    settings
+        Whatever the operator chose.
+    everything
+        Whatever the state and the order of these settings, warm up for all of them, for Spark's buckets and
+        for files of outcomes: what is kept serves any of them later.
+
+    Returns
+    -------
+    WarmUpResult
+        That of the estimators.
+    """
+    fresh = nothing_is_compiled()
+    waiting = deque(name for name in STEPS if everything or _is_needed(name, settings, fresh=fresh))
+    with _second_process(waiting if fresh else deque()) as compiled_there:
+        result = warm_up(specs.monitors_spec(settings))
+        warm_up_predictions(specs.join_spec(settings).prediction_registers)
+        for name in {section.type for section in formats_by_topic(settings.topics).values()} & KINDS.keys():
+            if (of_format := KINDS[name].warm_up) is not None:
+                of_format()
+        _take(waiting)
+    _take(waiting)  # what the second process gave back
+    if not everything:
+        _take(deque(compiled_there))
+    return result
+
+
+def _take(waiting: deque[str]) -> None:
+    """Take steps from the right until none is left."""
+    while (name := _next(waiting.pop)) is not None:
+        STEPS[name]()
+
+
+def _next(pop: Callable[[], str]) -> str | None:
+    """The next step, or None where the other process has taken the last."""
+    try:
+        return pop()
+    except IndexError:
+        return None
+
+
+def _is_needed(name: str, settings: Settings, *, fresh: bool) -> bool:
+    """Whether a daemon with these settings calls what the step compiles.
+
+    What the source of records calls, it loads when it starts; only what is to be compiled is compiled here.
+    """
+    if name in ("client", "batches read"):
+        return fresh
+    if name == "order":
+        return specs.join_spec(settings).order == "prediction_time"
+    if name == "overflow":
+        return specs.store_kind(settings).durable
+    if name in ("lines", "batches written"):
+        return transactions_spec(settings) is not None
+    return name not in ("buckets", "rows")
+
+
+def nothing_is_compiled() -> bool:
+    """Tell whether there is a place for what will be compiled, and nothing in it or in the installation."""
+    from streamwatch.core.jit.cache import cache_directory, kernel_hash  # noqa: PLC0415 - it loads numba
+
+    directory = cache_directory()
+    if directory is None or not os.access(directory, os.W_OK):
+        return False
+    return not (SHIPPED / f"kernel-{kernel_hash()}").is_dir() and not any(Path(directory).glob("*.nbc"))
+
+
+@contextmanager
+def _second_process(waiting: deque[str]) -> Generator[list[str]]:
+    """Let a second process take steps from the left while this one does its own.
+
+    Gives the names of the steps that it has done, complete once it is left; a step that it did not finish is
+    back in `waiting` then. Without steps or a second processor there is none.
+    """
+    done: list[str] = []
+    if not waiting or not sys.executable or _processors() == 1:
+        yield done
+        return
+    command = [sys.executable, "-P", "-m", __spec__.name]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own interpreter
+        assert process.stdin is not None  # noqa: S101 - they were asked for
+        assert process.stdout is not None  # noqa: S101
+        functions: list[str] = []
+        thread = threading.Thread(
+            target=_hand_out, args=(waiting, done, functions, process.stdin, process.stdout), daemon=True
+        )
+        thread.start()
+        try:
+            yield done
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            thread.join()
+    for function in functions:
+        for observer in observers:
+            observer(function, True)
+
+
+def _hand_out(
+    waiting: deque[str], done: list[str], functions: list[str], steps: IO[str], answers: IO[str]
+) -> None:
+    """Give the second process one step after another; one that ends early has said why on standard error."""
+    with suppress(BrokenPipeError), steps:
+        while (name := _next(waiting.popleft)) is not None:
+            answer = ""
+            try:
+                steps.write(f"{name}\n")
+                steps.flush()
+                answer = answers.readline()
+            finally:
+                if not answer:
+                    waiting.append(name)
+            if not answer:
+                return
+            functions += json.loads(answer)
+            done.append(name)
+
+
+def _processors() -> int:
+    """Number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def compile_steps(steps: Iterable[str], answer: Callable[[str], object]) -> None:
+    """Take each step that is named, and answer with the functions that were compiled for it, as JSON."""
+    compiled: list[str] = []
+
+    def observe(function: str, done: bool) -> None:  # noqa: FBT001 - as jit calls it
+        if done:
+            compiled.append(function)
+
+    observers.append(observe)
+    try:
+        for step in steps:
+            STEPS[step.strip()]()
+            answer(json.dumps(compiled))
+            compiled.clear()
+    finally:
+        observers.remove(observe)
+
+
+if __name__ == "__main__":
+    compile_steps(sys.stdin, lambda line: print(line, flush=True))  # noqa: T201 - this is the answer
