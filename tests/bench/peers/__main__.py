@@ -93,7 +93,7 @@ def run_steady(scenario: Scenario, servers: str, repeats: int) -> dict[str, obje
             found = (more * many - fewer * few) / (many - few)
             results.setdefault(peer, []).append(round(found, 3))
             print(f"{scenario.name:>12} {peer:>10} {found:8.2f} µs a further message", flush=True)
-    title = f"{scenario.title}, {few / 1e6:.0f} to {many / 1e6:.1f} million messages"
+    title = f"{scenario.title}, {few / 1e6:.2g} to {many / 1e6:.2g} million messages"
     return {"name": scenario.name, "title": title, "messages": many, "cpu_us": results}
 
 
