@@ -30,7 +30,9 @@ test-fast: kernels  ## what needs no broker, browser or minutes: while writing c
 	STREAMWATCH_TESTS=fast $(PYTEST) -q $(ARGS)
 
 # Of the slow tests a twelfth, another at every commit; all of them where some are asked for by ARGS, and in the gate.
+# Three workers, as many of the slow tests wait.
 TIER ?= $(if $(ARGS),default,rotating)
+test: WORKERS = 3
 test: kernels  ## before handing in: all parts, those that need Kafka, Prometheus … say so where they cannot be had (minutes)
 	STREAMWATCH_TESTS=$(TIER) $(PYTEST) $(ARGS)
 
