@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections import deque
 from pathlib import Path
 
@@ -71,3 +76,29 @@ def test_what_came_with_the_installation_counts_as_compiled(
     monkeypatch.setattr(warming, "SHIPPED", tmp_path / "shipped")
     (tmp_path / "shipped" / Path(directory).name).mkdir(parents=True)
     assert not warming.nothing_is_compiled()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says whether a process is there")
+def test_the_second_process_ends_with_the_first_and_leaves_an_interruption_to_it() -> None:
+    first = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-P', '-m', 'streamwatch.assembly.warming'],"
+        " stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)\n"
+        "child.stdin.write('merge\\n')\n"
+        "child.stdin.flush()\n"
+        "print(child.pid, child.stdout.readline().strip(), flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", first], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        pid, _, answer = process.stdout.readline().partition(" ")
+        assert isinstance(json.loads(answer), list)
+        os.kill(int(pid), signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1.0)
+        assert Path(f"/proc/{pid}").exists()
+        process.kill()
+    deadline = time.monotonic() + 60.0
+    while Path(f"/proc/{pid}/exe").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{pid}/exe").exists()

@@ -18,8 +18,8 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import AsyncGenerator, Callable, Collection
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from aiohttp import web
 from confluent_kafka import Producer
 
 from tests.deploy.rules import DEPLOY, RULE_FILES
+from tests.deploy.served_receiver import served
 from tests.integration.alertmanager_server import alertmanager
 from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.prometheus_server import prometheus
@@ -129,19 +130,6 @@ class People:
         receiver = request.match_info["receiver"]
         self.notified.append(Notified(time.monotonic(), receiver, told["firing"], told["resolved"]))
         return web.Response(text="ok")
-
-    @asynccontextmanager
-    async def served(self) -> AsyncGenerator[str]:
-        app = web.Application()
-        app.router.add_post("/{receiver}", self.listen)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            host, port = runner.addresses[0][:2]
-            yield f"http://{host}:{port}"
-        finally:
-            await runner.cleanup()
 
     async def once(self, alerts: Collection[Alert], told: str, since: float) -> float | None:
         """Wait until they have been told of all of these; seconds until then, None where that never was."""
@@ -343,8 +331,8 @@ async def test_people_are_told_of_drifts_silence_a_lost_broker_and_a_stopped_dae
     policy = DEPLOY / "alertmanager" / "alertmanager.yml"
     program = real_component("prometheus-alertmanager")
     async with (
-        people.served() as served,
-        alertmanager(program, served, tmp_path, policy, group_wait="5s", group_interval="5s") as told_at,
+        served(people.listen) as address,
+        alertmanager(program, address, tmp_path, policy, group_wait="5s", group_interval="5s") as told_at,
     ):
         daemon = Daemon(tmp_path, *settings(kafka, topics, told_at.url, tmp_path))
         daemon.start()

@@ -6,8 +6,7 @@ Prometheus sends an alert that is over again each minute, for a quarter of an ho
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from aiohttp import web
 
 from tests.deploy.rules import DEPLOY, alerts
+from tests.deploy.served_receiver import served
 from tests.integration.alertmanager_server import alertmanager
 
 pytestmark = pytest.mark.slow
@@ -46,19 +46,6 @@ class People:
         self.heard.set()
         return web.Response()
 
-    @asynccontextmanager
-    async def served(self) -> AsyncGenerator[str]:
-        app = web.Application()
-        app.router.add_post("/{receiver}", self.listen)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            host, port = runner.addresses[0][:2]
-            yield f"http://{host}:{port}"
-        finally:
-            await runner.cleanup()
-
     async def once(self, told: Told) -> None:
         async with asyncio.timeout(DEADLINE_SECONDS):
             while told not in self.told:
@@ -85,8 +72,8 @@ async def test_an_alert_that_is_over_comes_once_more_with_the_next_of_its_group(
     nothing = frozenset[str]()
     program = real_component("prometheus-alertmanager")
     async with (
-        people.served() as served,
-        alertmanager(program, served, tmp_path, POLICY, group_wait="1s", group_interval="1s") as server,
+        served(people.listen) as address,
+        alertmanager(program, address, tmp_path, POLICY, group_wait="1s", group_interval="1s") as server,
     ):
         began = datetime.now(UTC)
         await post(server.url, "KafkaUnreachable", began, began + FAR)
