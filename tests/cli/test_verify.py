@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 
 import msgspec
 import pytest
@@ -14,6 +13,7 @@ from streamwatch.core.pipeline.journal import JournalPosition
 from streamwatch.daemon import POSITIONS
 from streamwatch.edge.stores.rocksdb.database import SECTION_PREFIX, number_key
 from tests.core.join.join_stream import predict
+from tests.edge.stores.rocksdb.open_copy import copy_while_open
 from tests.edge.stores.rocksdb.stream import digested
 from tests.edge.stores.rocksdb.written_state import Life, altering, contents, put
 
@@ -142,7 +142,7 @@ def test_what_a_log_no_longer_holds_is_said_with_the_commit_it_goes_back_to(stre
     for n in range(5):
         life.feed(*digested([predict(str(n), at=n)]))
         life.commit()
-    copy = shutil.copytree(tmp_path / "open", tmp_path / "copy")
+    copy = copy_while_open(tmp_path / "open", tmp_path / "copy")
     life.store.close()
     log = max(copy.glob("*.log"))
     content = bytearray(log.read_bytes())

@@ -16,6 +16,7 @@ import pytest
 
 from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.edge.stores.kind import StateDamaged, StateRefused
+from tests.edge.stores.rocksdb.open_copy import copy_while_open
 from tests.faults.committed import Committing
 from tests.faults.disk.volume import read_only
 from tests.faults.disk.watching import Pairs, daemon, watching
@@ -54,7 +55,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     committing = Committing(folder / "living", IDS)
     assert list(committing.until(COMMITS))[-1] == COMMITS
     until(lambda: not any(committing.store._database.figure("columns", name) for name in AT_WORK))
-    shutil.copytree(folder / "living", folder / "state")
+    copy_while_open(folder / "living", folder / "state")
     committing.store.close()
     return folder / "state"
 

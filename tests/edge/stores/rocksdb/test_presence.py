@@ -12,6 +12,7 @@ from streamwatch.core.ports import CommitBatch
 from streamwatch.edge.stores.kind import StateGone
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from streamwatch.edge.stores.space import FreeSpace
+from tests.edge.stores.rocksdb.open_copy import copy_while_open
 
 
 def opened(directory: Path) -> RocksStore:
@@ -40,7 +41,7 @@ def test_what_is_flushed_into_a_directory_that_was_removed_is_not_called_durable
 
 def test_another_directory_in_its_place_is_not_the_same(tmp_path: Path) -> None:
     store = opened(tmp_path / "state")
-    shutil.copytree(tmp_path / "state", tmp_path / "copy")
+    copy_while_open(tmp_path / "state", tmp_path / "copy")
     (tmp_path / "state").rename(tmp_path / "moved")
     (tmp_path / "copy").rename(tmp_path / "state")
     store.commit(CommitBatch({"section": b"1"}))

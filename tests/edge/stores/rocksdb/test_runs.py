@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from contextlib import suppress
 from random import Random
@@ -19,6 +18,7 @@ from streamwatch.edge.stores.rocksdb.database import COLD_RUNS
 from streamwatch.edge.stores.rocksdb.store import RocksRuns
 from tests.core.join.cold.cold_model import SMALL, array_of
 from tests.edge.stores.rocksdb.cold_steps import OnDisk, opened
+from tests.edge.stores.rocksdb.open_copy import copy_while_open
 from tests.tiers import by_tier
 
 SEEDS = by_tier(fast=2, default=8, everything=200)
@@ -40,8 +40,7 @@ class LogCutShort(OnDisk):
         if self.database is None:
             return super().open_store()
         # as the files are while it is open: closing would write what a crash does not
-        copy = self.directory.with_name(f"{self.directory.name}+")
-        shutil.copytree(self.directory, copy)
+        copy = copy_while_open(self.directory, self.directory.with_name(f"{self.directory.name}+"))
         self.database.close()
         self.database = None
         self.directory = copy
