@@ -132,6 +132,7 @@ def warm_up_cold_entries() -> None:
     for evicted in range(2):
         entries["arrival"] = evicted * _COUNT + np.arange(_COUNT)
         cold.evict(PREDICTIONS, entries)
+    assert cold.may_have(entries["low"].copy(), entries["high"].copy()).all()  # noqa: S101 - they are there
     found = cold.look_up(entries["low"].copy(), entries["high"].copy())
     cold.mark_dead(found.runs[:1], found.positions[:1])
     merge = cold.plan_merge()

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.join.cold.block import MOST_SIDE_COLUMNS, entries_of
-from streamwatch.core.join.cold.finding import FoundEntries, find_entries, read_living
-from streamwatch.core.join.cold.merging import Eviction, Merge, runs_to_merge
+from streamwatch.core.join.cold.finding import FoundEntries, find_entries, mark_candidates, read_living
+from streamwatch.core.join.cold.merging import Evicted, Eviction, Merge, PackedEntries, runs_to_merge
 from streamwatch.core.join.cold.oldest import OldestSearch, TakenEntries
 from streamwatch.core.join.cold.run import DEDUP_ENTRIES, Run, committed_runs
 from streamwatch.core.join.cold.store import (
@@ -136,23 +136,23 @@ class ColdEntries:
         Within a queue, entries with larger `arrival` must not have earlier `record_ms`.
         """
         if len(entries):
-            eviction = self.plan_eviction(queue, entries, side)
+            if side is None:
+                side = np.zeros((len(entries), len(self._side_of(queue))), np.int32)
+            eviction = self.plan_eviction(queue, PackedEntries(entries, side))
             eviction.run()
             self.finish_eviction(eviction)
 
-    def plan_eviction(
-        self, queue: int, entries: NDArray[np.void], side: NDArray[np.int32] | None = None
-    ) -> Eviction:
-        """Plan to store entries, at least one, as `evict` does; they count after `finish_eviction`."""
+    def plan_eviction(self, queue: int, entries: Evicted) -> Eviction:
+        """Plan to store entries, at least one, as `evict` does; they count after `finish_eviction`.
+
+        Predictions must have the side columns that `keep_side` named.
+        """
         if queue not in QUEUES:
             raise ValueError(f"queue must be one of {QUEUES}, got {queue}")
         if self._search is not None and self._search.queue == queue:
             raise RuntimeError(f"nothing may be evicted of queue {queue} while its oldest entries are sought")
-        names = self._side_of(queue)
-        if side is None:
-            side = np.zeros((len(entries), len(names)), np.int32)
-        number = self._number()
-        return Eviction(self._store, self._spec, number, queue, entries, side, names, self.floor)
+        names, number = self._side_of(queue), self._number()
+        return Eviction(self._store, self._spec, number, queue, entries, names, self.floor)
 
     def finish_eviction(self, eviction: Eviction) -> None:
         """Add the run that `eviction` has built; after its `run`."""
@@ -164,6 +164,17 @@ class ColdEntries:
         """Find the living entries of distinct ids, given by the halves of their digests, (n,)."""
         columns = len(self._columns)
         return find_entries(self._store, self._runs.values(), low, high, self.floor, columns)
+
+    def may_have(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Tell of ids, given by the halves of their digests, (n,), which may have entries; False is certain.
+
+        Nothing is read from the store.
+        """
+        marks = np.zeros(len(low), np.bool_)
+        for run in self._runs.values():
+            if run.alive:
+                mark_candidates(low, high, run.bloom, marks)
+        return marks
 
     def mark_dead(self, runs: NDArray[np.int64], positions: NDArray[np.int64]) -> int:
         """Mark entries as dead by their handles in `FoundEntries`; return how many were alive."""

@@ -67,6 +67,17 @@ def fences_below(fences, low):
 
 
 @entry
+def mark_candidates(low, high, bloom, marks):
+    """Mark the ids, in any order, that may be in the run."""
+    n = low.shape[0]
+    for i in range(n):
+        if i + _AHEAD < n:
+            prefetch(bloom, 8 * line_of(bloom, low[i + _AHEAD]))
+        if may_have(bloom, low[i], high[i]):
+            marks[i] = True
+
+
+@entry
 def find_candidates(low, high, bloom, fences, which, first, last):
     """Find which ids (sorted by `low`) may be in the run, and in which blocks; return their number."""
     count = 0

@@ -90,11 +90,13 @@ class Guests:
         if not cold.runs:
             return
         self._outside.drop_generations(int(table.arrays.totals["floor"][0]))
-        taken = rows[rows["side"] < NOTHING]
-        lows = np.concatenate([taken["low"], due["low"]])
-        low, high = distinct_ids(lows, np.concatenate([taken["high"], due["high"]]))
-        if not len(low):
+        lows = np.concatenate([rows["low"], due["low"]])
+        highs = np.concatenate([rows["high"], due["high"]])
+        asked = cold.may_have(lows, highs)
+        asked[: len(rows)] &= rows["side"] < NOTHING
+        if not asked.any():
             return
+        low, high = distinct_ids(lows[asked], highs[asked])
 
         found: list[tuple[FoundEntries, list[StoredScores]]] = []
 

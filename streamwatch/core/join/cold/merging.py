@@ -5,18 +5,53 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import detached
-from streamwatch.core.join.cold.block import WORDS
+from streamwatch.core.join.cold.block import WORDS, Words, with_side
 from streamwatch.core.join.cold.finding import Living, read_living
-from streamwatch.core.join.cold.run import NO_ID, Positions, Run, RunWriter, count_ids, sorted_entries
+from streamwatch.core.join.cold.run import Positions, Run, RunWriter, copy_in_order, sorted_by_low
 from streamwatch.core.join.cold.store import ColdSpec, RunStore
 
 # Eviction of entries to a new run: planned and finished by the loop, built in a thread.
+
+
+class Evicted(Protocol):
+    """Entries that leave the table, in any order; read in a thread, while nothing else uses them."""
+
+    def low(self) -> NDArray[np.uint64]:
+        """Lower halves of their digests, (n,)."""
+        ...
+
+    def write(self, order: NDArray[np.int32], words: Words) -> None:
+        """Write those with these indices into rows of words, uint64 (len(order), words)."""
+        ...
+
+
+class PackedEntries:
+    """Entries that are packed already.
+
+    Parameters
+    ----------
+    entries
+        `PACKED_ENTRY` (n,).
+    side
+        Their side columns, (n, columns).
+    """
+
+    def __init__(self, entries: NDArray[np.void], side: NDArray[np.int32]) -> None:
+        self._words = with_side(entries, side)
+
+    def low(self) -> NDArray[np.uint64]:
+        """Lower halves of their digests, (n,)."""
+        return self._words[:, 0].copy()
+
+    def write(self, order: NDArray[np.int32], words: Words) -> None:
+        """Write those with these indices into rows of words."""
+        copy_in_order(self._words, order, words)
 
 
 class Eviction:
@@ -33,11 +68,9 @@ class Eviction:
     queue
         Queue of all entries.
     entries
-        `PACKED_ENTRY` (n,), in any order, at least one.
-    side
-        Their side columns, (n, columns).
+        The entries, at least one.
     names
-        Names of these.
+        Names of their side columns.
     floor
         Oldest generation of dedup entries that is not dropped.
     """
@@ -48,13 +81,11 @@ class Eviction:
         spec: ColdSpec,
         number: int,
         queue: int,
-        entries: NDArray[np.void],
-        side: NDArray[np.int32],
+        entries: Evicted,
         names: tuple[str, ...],
         floor: int,
     ) -> None:
         self._entries = entries
-        self._side = side
         self._names = names
         self._store = store
         self._spec = spec
@@ -66,10 +97,15 @@ class Eviction:
 
     def run(self) -> None:
         """Sort and write the entries; to be called in a thread. The result may be discarded."""
-        words = sorted_entries(self._entries, self._side)
-        ids = max(1, int(count_ids(words, *NO_ID)))
-        writer = RunWriter(self._store, self._spec, self._number, self._queue, ids, self._floor, self._names)
-        writer.add(words)
+        spec, entries = self._spec, self._entries
+        order, ids = sorted_by_low(entries.low())
+        writer = RunWriter(self._store, spec, self._number, self._queue, ids, self._floor, self._names)
+        step = spec.chunk_blocks * spec.block_entries
+        words = np.empty((min(step, len(order)), WORDS + len(self._names)), np.uint64)
+        for start in range(0, len(order), step):
+            part = order[start : start + step]
+            entries.write(part, words[: len(part)])
+            writer.add(words[: len(part)])
         self.run_made = writer.finish()
 
 

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from streamwatch.core.jit import entry, hot, prefetch
+from streamwatch.core.jit import detached, entry, hot, prefetch
 from streamwatch.core.join.counters import PENDING, RESOLVED
 from streamwatch.core.join.held_scores import HeldScores
 from streamwatch.core.join.layout import (
@@ -185,19 +185,31 @@ def pack_chosen(entries, chosen, arrival, packed):
         p.generation = e.topic
 
 
-@entry
-def pack_settled(entries, chosen, arrival, packed):
-    """Write dedup entries of the table as `PACKED_ENTRY`, with their generation and without times."""
+@detached
+def low_of_chosen(entries, chosen, low):
+    """Write the lower halves of the digests of chosen entries."""
     for k in range(chosen.shape[0]):
         if k + _AHEAD < chosen.shape[0]:
             prefetch(entries, entries.itemsize * chosen[k + _AHEAD])
-        e = entries[chosen[k]]
+        low[k] = entries[chosen[k]].low
+
+
+@detached
+def pack_settled(entries, chosen, order, arrival, packed):
+    """Write dedup entries as `PACKED_ENTRY`, with their generation and without times.
+
+    `order`: indices, in `chosen`, of those to be written; the arrival of one is `arrival` plus its index.
+    """
+    for k in range(order.shape[0]):
+        if k + _AHEAD < order.shape[0]:
+            prefetch(entries, entries.itemsize * chosen[order[k + _AHEAD]])
+        e = entries[chosen[order[k]]]
         p = packed[k]
         p.low = e.low
         p.high = e.high
         p.record_ms = 0
         p.timestamp_ms = NO_TIME
-        p.arrival = arrival + k
+        p.arrival = arrival + order[k]
         p.model = e.model
         p.predicted_class = e.predicted_class
         p.true_or_scores = e.true_or_scores
@@ -223,11 +235,22 @@ def oldest_of(entries, totals, places, queue, found):
     return n
 
 
+@hot
+def look_ahead(slots, entries, chosen, shift, k):
+    """Prefetch what is needed to remove the entries after the k-th: themselves first, then their slots."""
+    n = chosen.shape[0]
+    if k + 2 * _AHEAD < n:
+        prefetch(entries, entries.itemsize * chosen[k + 2 * _AHEAD])
+    if k + _AHEAD < n:
+        prefetch(slots, 8 * np.int64(entries[chosen[k + _AHEAD]].low >> shift))
+
+
 @entry
 def remove_waiting(slots, entries, totals, places, obsolete_places, queue, chosen, shift):
     """Remove entries from their queue and the table, and note that what commits wrote of them is obsolete."""
     t = totals[0]
     for k in range(chosen.shape[0]):
+        look_ahead(slots, entries, chosen, shift, k)
         x = chosen[k]
         place = places[x]
         if place & PLACE_MASK != 0:
@@ -245,6 +268,7 @@ def remove_settled(slots, entries, totals, chosen, shift):
     """Remove dedup entries from the table; their lists must be empty already."""
     t = totals[0]
     for k in range(chosen.shape[0]):
+        look_ahead(slots, entries, chosen, shift, k)
         unchain(slots, entries, t, chosen[k], shift)
         free_entry(entries, t, chosen[k])
 

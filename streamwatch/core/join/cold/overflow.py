@@ -7,7 +7,7 @@ done.
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,13 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry
-from streamwatch.core.join.cold.block import PACKED_ENTRY
+from streamwatch.core.join.cold.block import PACKED_ENTRY, Words
 from streamwatch.core.join.cold.contents import OutsideContents, StoredScores, with_numbers
 from streamwatch.core.join.cold.guests import Guests, Work, yield_to_loop
+from streamwatch.core.join.cold.merging import PackedEntries
 from streamwatch.core.join.cold.moving import (
     WAITING_QUEUES,
     Table,
     bring_to_front,
+    low_of_chosen,
     oldest_of,
     pack_chosen,
     pack_settled,
@@ -32,7 +34,7 @@ from streamwatch.core.join.cold.moving import (
 from streamwatch.core.join.cold.run import DEDUP_ENTRIES
 from streamwatch.core.join.cold.store import ColdSpec, RunStore
 from streamwatch.core.join.counters import UNMATCHED
-from streamwatch.core.join.layout import GENERATIONS_KEPT, NEVER_MS, PREDICTIONS, Arrays, Records
+from streamwatch.core.join.layout import GENERATIONS_KEPT, NEVER_MS, PREDICTIONS, Records
 from streamwatch.core.join.table import deadline, find_dedup
 
 # Sizes of a compiled join's table and of what is outside.
@@ -131,6 +133,39 @@ _KEPT_SHARE: Final = 0.75
 """Share of a full table that stays in it when entries are evicted."""
 
 
+class Settled:
+    """Dedup entries of the table, in the order in which they settled.
+
+    They are packed a chunk at a time, in the order of the run: as many as the table holds, packed at once and
+    sorted in another copy, took 128 bytes an entry for a moment, and three times as long.
+
+    Parameters
+    ----------
+    entries
+        Entries of the table.
+    found
+        int32 (n,): indices of the dedup entries.
+    arrival
+        Arrival of the first.
+    """
+
+    def __init__(self, entries: Records, found: NDArray[np.int32], arrival: int) -> None:
+        self._entries = entries
+        self._found = found
+        self._arrival = arrival
+
+    def low(self) -> NDArray[np.uint64]:
+        """Lower halves of their digests, (n,)."""
+        low = np.empty(len(self._found), np.uint64)
+        low_of_chosen(self._entries, self._found, low)
+        return low
+
+    def write(self, order: NDArray[np.int32], words: Words) -> None:
+        """Write those with these indices into rows of words."""
+        packed = words.reshape(-1).view(PACKED_ENTRY)
+        pack_settled(self._entries, self._found, order, self._arrival, packed)
+
+
 class TableEviction:
     """Moves entries from a table to runs.
 
@@ -197,10 +232,13 @@ class TableEviction:
         chosen = found[: oldest_of(arrays.entries, arrays.totals, arrays.places, queue, found)]
         if not len(chosen):
             return
-        packed = self._packed(pack_chosen, arrays, chosen)
+        packed = np.empty(len(chosen), PACKED_ENTRY)
+        pack_chosen(arrays.entries, chosen, self._arrival, packed)
+        self._arrival += len(chosen)
         self._outside.scores.put(packed, table)
-        side = arrays.side[chosen] if queue == PREDICTIONS and arrays.side.shape[1] else None
-        eviction = cold.plan_eviction(queue, packed, side)
+        columns = arrays.side.shape[1] if queue == PREDICTIONS else 0
+        side = arrays.side[chosen] if columns else np.empty((len(chosen), 0), np.int32)
+        eviction = cold.plan_eviction(queue, PackedEntries(packed, side))
         yield eviction.run
         cold.finish_eviction(eviction)
         remove_waiting(
@@ -226,8 +264,8 @@ class TableEviction:
         counts = np.diff(ends[:parts, 1], prepend=0)
         for generation, count in zip(ends[:parts, 0].tolist(), counts.tolist(), strict=True):
             settled[generation] = settled.get(generation, 0) + count
-        packed = self._packed(pack_settled, arrays, found)
-        eviction = cold.plan_eviction(DEDUP_ENTRIES, packed)
+        eviction = cold.plan_eviction(DEDUP_ENTRIES, Settled(arrays.entries, found, self._arrival))
+        self._arrival += len(found)
         yield eviction.run
         cold.finish_eviction(eviction)
         for ends_of_list in ("first", "last"):
@@ -239,15 +277,6 @@ class TableEviction:
             part = found[start : start + AT_ONCE]
             remove_settled(arrays.slots, arrays.entries, totals, part, table.shift)
         self.dedup_moved_out = True
-
-    def _packed(
-        self, write: Callable[..., None], arrays: Arrays, chosen: NDArray[np.int64] | NDArray[np.int32]
-    ) -> Records:
-        """Pack entries for a run, numbered by arrival."""
-        packed = np.empty(len(chosen), PACKED_ENTRY)
-        write(arrays.entries, chosen, self._arrival, packed)
-        self._arrival += len(chosen)
-        return packed
 
 
 class Overflow:

@@ -204,7 +204,10 @@ class ColdSpec:
     """Largest number of entries of a merged run."""
     filter_bits: int = 12
     """Bits of the filter per id: about 1 in 200 absent ids passes."""
-    filter_bits_of_few: int = 16
-    """Bits of the filter per id for small runs, of which there are many: about 1 in 1,000 passes."""
-    many_entries: int = 2**19
-    """Number of ids below which a run is small."""
+    filter_bits_of_few: int = 32
+    """Bits of the filter per id for small runs, of which there are many: about 1 in 16,000 passes.
+
+    So most batches of new ids are joined without reading a block, and without waiting for a thread.
+    """
+    many_entries: int = 2**21
+    """Number of ids below which a run is small: its filter has at most 8 MB."""

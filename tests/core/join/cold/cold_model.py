@@ -287,7 +287,9 @@ class ColdSteps:
     def ask(self, ids):
         low = np.array([id_[0] for id_ in ids], np.uint64)
         high = np.array([id_[1] for id_ in ids], np.uint64)
-        return self.cold.look_up(low, high)
+        found = self.cold.look_up(low, high)
+        assert self.cold.may_have(low, high)[found.id_indices].all()
+        return found
 
     def check(self):
         """Every id has what the list has; queues have as many, and none older than they say."""

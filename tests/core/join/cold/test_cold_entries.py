@@ -10,6 +10,7 @@ import pytest
 
 from streamwatch.core.join.cold.block import PACKED_ENTRY, pack
 from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.cold.run import sorted_by_low
 from streamwatch.core.join.cold.store import DEAD, ENTRIES, FILTER, ColdDamaged, ColdSpec, MemoryRuns, key_of
 from tests.core.join.cold.cold_model import IDS, SMALL, ColdSteps, CutRuns, array_of
 from tests.tiers import by_tier
@@ -226,3 +227,32 @@ def test_only_one_search_or_merge_is_planned_at_a_time_and_its_queue_is_left_alo
         cold.plan_oldest_search(3, 1)
     with pytest.raises(ValueError, match=r"queue must be one of \(0, 1, 2, 3\), got 4"):
         cold.evict(4, array_of(made))
+
+
+@pytest.mark.parametrize("copies", [1, 2, 5, 1_001, 4_000])
+def test_digests_are_sorted_as_numpy_sorts_them_however_many_are_equal(copies):
+    chance = np.random.default_rng(copies)
+    low = np.repeat(chance.integers(0, 2**64, 4_000 // copies + 1, np.uint64), copies)
+    chance.shuffle(low)
+    order, distinct = sorted_by_low(low)
+    assert order.tolist() == np.argsort(low, kind="stable").tolist()
+    assert distinct == len(np.unique(low))
+
+
+def test_no_digest_and_the_largest_ones_are_sorted():
+    assert sorted_by_low(np.zeros(0, np.uint64))[1] == 0
+    order, distinct = sorted_by_low(np.array([2**64 - 1, 0, 2**64 - 1, 2**63], np.uint64))
+    assert (order.tolist(), distinct) == ([1, 3, 0, 2], 3)
+
+
+def test_an_id_that_was_never_evicted_is_hardly_ever_sought():
+    chance = np.random.default_rng(7)
+    there, absent = chance.integers(0, 2**64, (2, 50_000, 2), np.uint64)
+    entries = np.zeros(len(there), PACKED_ENTRY)
+    entries["low"], entries["high"] = there.T
+    entries["arrival"] = np.arange(len(there))
+    cold = ColdEntries(MemoryRuns())
+    assert not cold.may_have(*there.T.copy()).any()
+    cold.evict(0, entries)
+    assert cold.may_have(*there.T.copy()).all()
+    assert cold.may_have(*absent.T.copy()).sum() < 10
