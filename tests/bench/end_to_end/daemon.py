@@ -67,9 +67,7 @@ SETTINGS = "BENCH_SETTINGS"
 DEFAULT = StateSection().join_memory_megabytes
 
 
-def settings(
-    servers: str, topics: list[str], state: str = "", megabytes: int = ALL_IN_MEMORY
-) -> dict[str, object]:
+def settings(servers: str, topics: list[str], state: str = "", megabytes: int = DEFAULT) -> dict[str, object]:
     """Those of the environment (`SETTINGS`, a JSON document) come in addition, and what its payload asks."""
     payload = payload_of()
     durable = {"kind": "rocksdb", "directory": state, "join_memory_megabytes": megabytes}
@@ -89,7 +87,7 @@ def settings(
 
 
 async def daemon(
-    servers: str, topics: list[str], messages: int, state: str = "", megabytes: int = ALL_IN_MEMORY
+    servers: str, topics: list[str], messages: int, state: str = "", megabytes: int = DEFAULT
 ) -> dict[str, float]:
     """The daemon as `run` builds it, until what it shows has every message."""
     watch, meter = Stopwatch(), Meter()
