@@ -13,8 +13,6 @@ from tests.bench.peers.payloads import PAYLOAD, payload_of, records_of
 from tests.bench.peers.scenarios import Scenario
 
 RATE = 1_000.0
-BATCH_BYTES = 16_384
-"""What most producers send at a time by default."""
 
 
 def fill(servers: str, topics: tuple[str, str], scenario: Scenario) -> tuple[int, int]:
@@ -28,7 +26,7 @@ def fill(servers: str, topics: tuple[str, str], scenario: Scenario) -> tuple[int
         {
             "bootstrap.servers": servers,
             "compression.type": scenario.compression,
-            "batch.size": BATCH_BYTES,
+            "batch.size": scenario.batch_bytes,
             "linger.ms": 20,
             "queue.buffering.max.messages": 1_000_000,
         }

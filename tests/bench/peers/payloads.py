@@ -9,10 +9,12 @@ from __future__ import annotations
 import io
 import json
 import os
+import uuid
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -54,6 +56,31 @@ class Scored(Prediction, gc=False):
 
 class Segmented(Prediction, gc=False):
     """The same with the values of two segments."""
+
+    country: str
+    channel: str
+
+
+class Numbered(msgspec.Struct, gc=False):
+    """A prediction whose id is a number."""
+
+    id: int
+    timestamp: int
+    model: str
+    prediction: str
+
+
+class NumberedLabel(msgspec.Struct, gc=False):
+    """A label whose id is a number."""
+
+    id: int
+    timestamp: int
+    label: str
+    model: str | None = None
+
+
+class Full(Scored, gc=False):
+    """A prediction with scores and the values of two segments."""
 
     country: str
     channel: str
@@ -127,8 +154,8 @@ class Payload:
     labels: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-def scored(classes: int) -> Payload:
-    """Predictions with so many scores, which sum to 1."""
+def scored(classes: int, *, segments: bool = False) -> Payload:
+    """Predictions with so many scores, which sum to 1, and perhaps with the values of two segments."""
     chance = Random(classes)
     known = StreamSpec().classes
     names = [*known, *(f"class-{k}" for k in range(len(known), classes))][:classes]
@@ -138,33 +165,79 @@ def scored(classes: int) -> Payload:
         drawn.append({name: round(part / sum(parts), 6) for name, part in zip(names, parts, strict=True)})
 
     def write(told: Sequence[Document]) -> bytes:
-        return as_json({**told[0], "scores": drawn[chance.randrange(len(drawn))]})
+        values = drawn_segments(chance) if segments else {}
+        return as_json({**told[0], "scores": drawn[chance.randrange(len(drawn))], **values})
 
+    if segments:
+        return Payload(write, decode_predictions=lambda: into(Full), predictions=SEGMENTS)
     return Payload(write, decode_predictions=lambda: into(Scored))
 
 
-CLASSES: Final = 20
-"""Classes of the payload that has many."""
+SEGMENTS: Final = {"mapping": {"segments": {"country": "value.country", "channel": "value.channel"}}}
 
 
-def one_of_many(id_: str, name: str) -> str:
+def drawn_segments(chance: Random) -> Document:
+    """Values of two segments, of 20 and of 3."""
+    country = f"country-{min(int(chance.expovariate(0.3)), 19)}"
+    return {"country": country, "channel": chance.choice(("web", "app", "shop"))}
+
+
+CLASSES: Final = {"twenty classes": 20, "thousand classes": 1_000}
+"""Number of classes, by the payload that has many."""
+
+
+def one_of_many(id_: str, name: str, classes: int) -> str:
     """Class that stands for one of the stream's few in what is said of an id.
 
     All of an id move on by the same number, which is small as a rule, so hits stay hits and some classes are
     rarer than others.
     """
     drawn = zlib.crc32(id_.encode())
-    moved = drawn % CLASSES * (drawn // CLASSES % CLASSES) // CLASSES
-    return f"class-{(StreamSpec().classes.index(name) + moved) % CLASSES:02}"
+    moved = drawn % classes * (drawn // classes % classes) // classes
+    return f"class-{(StreamSpec().classes.index(name) + moved) % classes:02}"
 
 
-def of_many_classes() -> Payload:
-    """Plain records whose classes are of twenty."""
+def of_many_classes(classes: int) -> Payload:
+    """Plain records whose classes are of so many."""
 
     def write(field_: str, document: Document) -> bytes:
-        return as_json({**document, field_: one_of_many(document["id"], document[field_])})
+        return as_json({**document, field_: one_of_many(document["id"], document[field_], classes)})
 
     return Payload(lambda told: write("prediction", told[0]), lambda document: write("label", document))
+
+
+TENANTS: Final = 3_334
+"""Number of customers of the payload with very many models: each has its own three."""
+
+
+def of_many_models() -> Payload:
+    """Each id is of one of many customers, each of which has models of its own."""
+
+    def write(told: Sequence[Document]) -> bytes:
+        tenant = zlib.crc32(told[0]["id"].encode()) % TENANTS
+        return as_json({**told[0], "model": f"{told[0]['model']}-{tenant}"})
+
+    return Payload(write)
+
+
+def with_uuids() -> Payload:
+    """Ids are UUIDs."""
+
+    def renamed(document: Document) -> bytes:
+        return as_json({**document, "id": str(uuid.uuid5(uuid.NAMESPACE_OID, document["id"]))})
+
+    return Payload(lambda told: renamed(told[0]), renamed)
+
+
+def with_numbers() -> Payload:
+    """Ids are JSON numbers of nine digits."""
+
+    def renamed(document: Document) -> bytes:
+        return as_json({**document, "id": 100_000_000 + int(document["id"].rpartition("-")[2])})
+
+    return Payload(
+        lambda told: renamed(told[0]), renamed, lambda: into(Numbered), lambda: into(NumberedLabel)
+    )
 
 
 def in_folds() -> Payload:
@@ -183,11 +256,9 @@ def segmented() -> Payload:
     chance = Random(20)
 
     def write(told: Sequence[Document]) -> bytes:
-        country = f"country-{min(int(chance.expovariate(0.3)), 19)}"
-        return as_json({**told[0], "country": country, "channel": chance.choice(("web", "app", "shop"))})
+        return as_json({**told[0], **drawn_segments(chance)})
 
-    mapping = {"segments": {"country": "value.country", "channel": "value.channel"}}
-    return Payload(write, decode_predictions=lambda: into(Segmented), predictions={"mapping": mapping})
+    return Payload(write, decode_predictions=lambda: into(Segmented), predictions=SEGMENTS)
 
 
 def timed() -> Payload:
@@ -252,13 +323,17 @@ def together() -> Payload:
 
 PAYLOADS: Final[Mapping[str, Callable[[], Payload]]] = {
     "plain": Payload,
-    "twenty classes": of_many_classes,
+    **{name: partial(of_many_classes, classes) for name, classes in CLASSES.items()},
+    "ten thousand models": of_many_models,
+    "uuids": with_uuids,
+    "numbers": with_numbers,
     "folds": in_folds,
     "three scores": lambda: scored(3),
     "hundred scores": lambda: scored(100),
     "iso": timed,
     "avro": in_avro,
     "segments": segmented,
+    "scores and segments": lambda: scored(3, segments=True),
     "array": together,
 }
 

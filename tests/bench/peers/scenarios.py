@@ -23,6 +23,8 @@ class Scenario:
     delay_seconds: float = 30.0
     """Median, of record time, after which labels come."""
     compression: str = "none"
+    batch_bytes: int = 16_384
+    """What a producer sends to a partition at a time; most do by default."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Of the daemon, beside those that all scenarios share. With any, only the bare loop is run beside it."""
     payload: str = "plain"
@@ -44,6 +46,11 @@ SCENARIOS = (
         partitions=64,
         payload="twenty classes",
     ),
+    Scenario("classes", "1,000 classes", payload="thousand classes", messages=500_000),
+    Scenario("tenants", "10,000 models, three of them an id", payload="ten thousand models"),
+    Scenario("uuids", "ids are UUIDs", payload="uuids", messages=500_000),
+    Scenario("numbers", "ids are numbers", payload="numbers", messages=500_000),
+    Scenario("batches", "producers that send 1 MB at a time", batch_bytes=1_000_000),
     Scenario("late", "labels an hour later: all waits first", delay_seconds=3_600.0),
     Scenario("one", "1 partition", partitions=1),
     Scenario("thirty-two", "32 partitions", partitions=32),
@@ -61,8 +68,10 @@ SCENARIOS = (
     ),
     Scenario(
         "everything",
-        "6 models an id, compared, in the order of predictions, `conflicts: both`",
+        "everything on: 6 models an id, compared, scores of 3 classes, two segments, the order of"
+        " predictions, `conflicts: both`",
         models=6,
+        payload="scores and segments",
         settings={
             "monitors": {"comparisons": [{"champion": "stable-v1", "challengers": ["*"]}]},
             "join": {"order": "prediction_time", "conflicts": "both"},

@@ -63,8 +63,13 @@ def _table(document: dict[str, Any], columns: dict[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-SUMMARY = {"thin": "85-byte messages", "fat": "1 kB messages"}
+SUMMARY = {
+    "thin": "3 models, 85-byte messages",
+    "many": "500 models, 20 classes",
+    "everything": "6 models, everything on",
+}
 """Rows of the README by scenario."""
+STEADY = "the third and later millions of {}"
 SUMMARY_PEERS = ("daemon", "durable", "quix")
 
 
@@ -76,6 +81,8 @@ def summary(document: dict[str, Any]) -> str:
     scenarios = document["scenarios"]
     worst = max(scenarios, key=lambda scenario: max(map(partial(_multiple, scenario), DAEMONS)))
     shown = [(SUMMARY[each["name"]], each) for each in scenarios if each["name"] in SUMMARY]
+    steady = document.get("steady", {"scenarios": []})["scenarios"]
+    shown += [(STEADY.format(SUMMARY[each["name"]]), each) for each in steady if each["name"] in SUMMARY]
     shown.append((f"worst of {len(scenarios)} rows: {worst['title']}", worst))
     lines = ["| | " + " | ".join(COLUMNS[peer] for peer in SUMMARY_PEERS) + " |", "|---|---|---|---|"]
     for title, scenario in shown:

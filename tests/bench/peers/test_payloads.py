@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import uuid
+import zlib
 from typing import Any
 
 import pytest
@@ -15,7 +17,15 @@ from streamwatch.edge.keys import digest_ids
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.settings import Settings
 from tests.bench.end_to_end.daemon import SETTINGS, settings
-from tests.bench.peers.payloads import CLASSES, PAYLOAD, PAYLOADS, one_of_many, payload_of, records_of
+from tests.bench.peers.payloads import (
+    CLASSES,
+    PAYLOAD,
+    PAYLOADS,
+    TENANTS,
+    one_of_many,
+    payload_of,
+    records_of,
+)
 from tests.bench.peers.scenarios import SCENARIOS
 
 MODELS, INSTANCES = 3, 40
@@ -52,38 +62,46 @@ def test_a_payload_says_what_the_plain_one_says(name: str, monkeypatch: pytest.M
     models = list(dict.fromkeys(each["model"] for side, each in documents if side == "prediction"))
 
     def model(each: Any) -> str:
+        if name == "ten thousand models":
+            return f"{each['model']}-{zlib.crc32(each['id'].encode()) % TENANTS}"
         return fold_name("fraud-v1", models.index(each["model"])) if name == "folds" else each["model"]
 
     def named(each: Any, given: str) -> str:
-        return one_of_many(each["id"], given) if name == "twenty classes" else given
+        return one_of_many(each["id"], given, CLASSES[name]) if name in CLASSES else given
+
+    def id_of(each: Any) -> str:
+        if name == "uuids":
+            return str(uuid.uuid5(uuid.NAMESPACE_OID, each["id"]))
+        return f"{100_000_000 + int(each['id'].split('-')[1])}" if name == "numbers" else each["id"]
 
     assert [(each.id, each.model, each.predicted_class, each.timestamp_ms) for each in predictions] == [
-        (digest(each["id"]), model(each), named(each, each["prediction"]), each["timestamp"])
+        (digest(id_of(each)), model(each), named(each, each["prediction"]), each["timestamp"])
         for side, each in documents
         if side == "prediction"
     ]
     assert all(type(each) is Prediction for each in predictions)
     assert all(type(each) is Label for each in labels)
     assert [(each.id, each.true_class, each.timestamp_ms) for each in labels] == [
-        (digest(each["id"]), named(each, each["label"]), each["timestamp"])
+        (digest(id_of(each)), named(each, each["label"]), each["timestamp"])
         for side, each in documents
         if side == "label"
     ]
     if name == "array":
         assert records == INSTANCES + len(labels)
-    if name == "segments":
+    if name.endswith("segments"):
         assert all(each.segments for each in predictions)
-    if name.endswith("scores"):
-        classes = {"three scores": 3, "hundred scores": 100}[name]
+    scores = {"three scores": 3, "hundred scores": 100, "scores and segments": 3}
+    if classes := scores.get(name):
         assert all(len(each.scores) == classes for each in predictions)
 
 
-def test_twenty_classes_all_occur_and_hits_stay_hits() -> None:
-    ids = [f"run-{number}" for number in range(2_000)]
+@pytest.mark.parametrize("classes", CLASSES.values())
+def test_of_many_classes_nearly_all_occur_and_hits_stay_hits(classes: int) -> None:
+    ids = [f"run-{number}" for number in range(200 * classes)]
     few = StreamSpec().classes
-    assert len({one_of_many(each, name) for each in ids for name in few}) == CLASSES
+    assert len({one_of_many(each, name, classes) for each in ids for name in few}) > 0.99 * classes
     for each in ids[:100]:
-        assert len({one_of_many(each, name) for name in few}) == len(few)
+        assert len({one_of_many(each, name, classes) for name in few}) == len(few)
 
 
 def digest(id_: str) -> str:

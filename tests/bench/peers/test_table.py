@@ -26,7 +26,20 @@ def test_a_cell_is_the_lowest_run_beside_the_lowest_of_the_bare_loop():
 
 
 def test_a_line_of_the_summary_has_the_multiples_alone():
-    assert summary(DOCUMENT).splitlines()[2] == "| 85-byte messages | 1.50× | – | 30.00× |"
+    assert summary(DOCUMENT).splitlines()[2] == "| 3 models, 85-byte messages | 1.50× | – | 30.00× |"
+
+
+def test_the_summary_says_what_a_further_message_of_a_long_stream_costs():
+    steady = {
+        **DOCUMENT,
+        "scenarios": [
+            {"name": "thin", "title": "thin", "cpu_us": {"bare": [2.0], "daemon": [1.0], "durable": [3.0]}},
+            {"name": "iso", "title": "ISO", "cpu_us": {"bare": [2.0], "daemon": [9.0]}},
+        ],
+    }
+    lines = summary({**DOCUMENT, "steady": steady}).splitlines()
+    assert lines[3] == "| the third and later millions of 3 models, 85-byte messages | 0.50× | 1.50× | – |"
+    assert len(lines) == 5
 
 
 def test_the_last_line_of_the_summary_is_where_the_daemon_takes_the_largest_multiple():
@@ -34,7 +47,7 @@ def test_the_last_line_of_the_summary_is_where_the_daemon_takes_the_largest_mult
     slow_peer = {"name": "zstd", "title": "zstd", "cpu_us": {"bare": [1.0], "daemon": [1.4], "quix": [90.0]}}
     document = {**DOCUMENT, "scenarios": [*DOCUMENT["scenarios"], worse, slow_peer]}
     assert summary(document).splitlines()[2:] == [
-        "| 85-byte messages | 1.50× | – | 30.00× |",
+        "| 3 models, 85-byte messages | 1.50× | – | 30.00× |",
         "| worst of 3 rows: Avro | 1.50× | 1.60× | – |",
     ]
 
