@@ -26,7 +26,7 @@ from streamwatch.core.alerting.outbox import Delivered, Receiver
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
 from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT, AlarmRule, AlarmsSpec, FleetDigestSpec
 from streamwatch.core.estimators.registers.fleet import SHARE, WorsePair
-from streamwatch.core.events import VERDICT, Alarm
+from streamwatch.core.events import VERDICT, Alarm, Judgement
 from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.daemon.alerting import WatchedFleet
@@ -273,8 +273,21 @@ async def try_receivers(
                 samples = [test_hint(now_ms)]
             else:
                 samples = [test_notification(now_ms)] if set(section.events) != {"digest"} else []
+                samples += [test_early_verdict(now_ms)] if samples else []
                 samples += [test_digest(now_ms)] if "digest" in section.events else []
             yield await _try(receiver, samples, now_ms)
+
+
+def _ended(part: IncidentAlarm, now_ms: int) -> IncidentAlarm:
+    """The alarm of a test when that is over: an early verdict is retracted."""
+    judgement = part.alarm.judgement
+    if judgement is None:
+        return msgspec.structs.replace(part, ended_at_ms=now_ms, reason="back_to_level")
+    retracted = msgspec.structs.replace(
+        judgement, verdict=0, since_ms=now_ms, status="retracted", earliest_ms=None, latest_ms=None
+    )
+    alarm = msgspec.structs.replace(part.alarm, ordinal=2, judgement=retracted)
+    return msgspec.structs.replace(part, alarm=alarm, ended_at_ms=now_ms, reason="retracted")
 
 
 def _over(firing: Notification, now_ms: int) -> Notification:
@@ -286,9 +299,7 @@ def _over(firing: Notification, now_ms: int) -> Notification:
         firing,
         id=identify("resolved", firing.id),
         kind="resolved",
-        parts=tuple(
-            msgspec.structs.replace(part, ended_at_ms=now_ms, reason="back_to_level") for part in firing.parts
-        ),
+        parts=tuple(_ended(part, now_ms) for part in firing.parts),
         hint=hint,
     )
 
@@ -324,6 +335,35 @@ def test_notification(now_ms: int) -> Notification:
         issued_ms=now_ms,
         incident=name,
         parts=(IncidentAlarm(alarm, "info", now_ms, alarm.before, now_ms),),
+        news=(alarm.detector,),
+        test=True,
+    )
+
+
+def test_early_verdict(now_ms: int) -> Notification:
+    """An early verdict whose delays have moved, of a model that does not exist."""
+    day_ms = 86_400_000
+    since_ms = now_ms - 9 * day_ms
+    judgement = Judgement(
+        "majority",
+        -1,
+        1,
+        since_ms,
+        basis="cohorts",
+        status="early",
+        earliest_ms=since_ms - day_ms,
+        latest_ms=since_ms + day_ms,
+    )
+    alarm = Alarm(_TEST_MODEL, VERDICT, 1, 1_000, now_ms, 1.0, 1.0, 0.1, 0.3, 1_000.0, judgement=judgement)
+    name = identify("firing", "test early verdict", now_ms)
+    part = IncidentAlarm(alarm, "info", since_ms, alarm.before, now_ms, delays_moved=("hits",))
+    return Notification(
+        id=name,
+        kind="firing",
+        severity="info",
+        issued_ms=now_ms,
+        incident=name,
+        parts=(part,),
         news=(alarm.detector,),
         test=True,
     )

@@ -44,7 +44,7 @@ def send_test(
         ),
     ] = False,
 ) -> None:
-    """Send a test alarm and its resolution to every receiver.
+    """Send a test alarm, an early verdict and their resolutions to every receiver.
 
     Test every receiver in the settings:
 
@@ -60,7 +60,8 @@ def send_test(
 
     Needs no Kafka. The output states for each receiver whether it accepted the
     notification. Severity filters are ignored. An Alertmanager resolves the
-    test alert some minutes later. A receiver with `events: [digest]` is sent
+    test alert some minutes later. A sample of an early verdict follows, on labels
+    whose delays have changed, with its resolution. A receiver with `events: [digest]` is sent
     a sample of a digest of worse models, too.
 
     Exit codes: 0 if every receiver accepted it, 2 if one did not or none is

@@ -67,5 +67,10 @@ async def test_a_model_whose_classes_count_alike_says_that_its_verdict_is_in_the
     page = await opened(f"{server.url}/#/model/balanced")
     await expect(page.locator("#model .caveat")).to_contain_text("this one follows the order of labels")
     await page.goto(f"{server.url}/#/model/costs")
-    await expect(page.locator("#model .badge")).to_have_text("Worse than no change")
+    badge = page.locator("#model .badge")
+    await expect(badge).to_have_text("Worse than no change")
     await expect(page.locator("#model .caveat")).to_be_hidden()
+    said = re.compile("^Shown to cost more with its mistakes, currently")
+    await page.goto(f"{server.url}/#/")
+    row = page.locator("#rows tr", has_text="costs").locator(".c-verdict .badge").first
+    await expect(row).to_have_attribute("title", said)

@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 from streamwatch.cli.alerts import app
 from tests.edge.receivers.endpoint import Endpoint, endpoint
 
+SAMPLES = ("drift.firing", "drift.resolved") * 2
+"""Types of what a webhook is sent: an alarm and an early verdict, each with its end."""
 KEY = "whsec_c2l4dGVlbiBieXRlcyBvciBtb3Jl"
 
 
@@ -73,7 +75,11 @@ def test_each_receiver_is_told_and_says_how_that_went(folder: Path) -> None:
     assert "SECRET" not in result.output
     assert [t["type"] for t in told[:2]] == ["drift.firing", "drift.resolved"]
     assert told[0]["data"]["test"] is True
-    assert len(told) == 3, "an Alertmanager ends it by itself"
+    early, retracted = (post["data"]["alarms"][0] for post in told[2:4])
+    assert (early["newest"]["judgement"]["status"], early["delays_moved"]) == ("early", ["hits"])
+    assert (retracted["newest"]["judgement"]["status"], retracted["reason"]) == ("retracted", "retracted")
+    assert "How late labels of hits are has changed lately" in str(told[2])
+    assert len(told) == 6, "an Alertmanager ends both by itself"
 
 
 def test_a_hint_is_sent_as_a_hint_and_is_over_at_once(folder: Path) -> None:
@@ -111,16 +117,17 @@ def test_receivers_of_digests_are_sent_one_and_nothing_else_if_that_is_all_they_
     assert result.exit_code == 0, result.output
     assert len(result.output.splitlines()) == 4
     assert [each.get("type") for each in told] == [
-        *("drift.firing", "drift.resolved", "fleet.digest"),
+        *SAMPLES,
+        "fleet.digest",
         "fleet.digest",
         None,
-        *("drift.firing", "drift.resolved"),
+        *SAMPLES,
     ]
-    digest = told[3]["data"]
+    digest = told[5]["data"]
     assert digest["test"] is True
     assert [pair["model"] for pair in digest["digest"]["listed"]] == ["streamwatch-test"]
-    assert "Test: Worse by the fleet's rule: 1 model (1 added)" in str(told[4])
-    assert "worse than the majority" in str(told[4])
+    assert "Test: Worse by the fleet's rule: 1 model (1 added)" in str(told[6])
+    assert "worse than the majority" in str(told[6])
 
 
 def test_one_receiver_can_be_chosen_and_success_is_zero(folder: Path) -> None:

@@ -189,7 +189,12 @@ async def test_the_test_command_says_whether_a_receiver_took_it(tmp_path: Path) 
         assert [(told.type, told.data["test"]) for told in people.told] == [
             ("drift.firing", True),
             ("drift.resolved", True),
+            ("drift.firing", True),
+            ("drift.resolved", True),
         ]
+        early = people.told[2].data["alarms"][0]
+        assert early["delays_moved"] == ["hits"]
+        assert early["newest"]["judgement"]["status"] == "early"
         with closed_port() as nobody:
             dead = receiver("dead", f"http://127.0.0.1:{nobody}/{TOKEN}")
             code, said = await command(tmp_path, receiver("people", people.url), dead)

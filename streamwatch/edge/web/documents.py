@@ -176,6 +176,10 @@ class Row(Caveats, total=False):
         Literal["persistent_at_prediction", "majority"],
         about("Of a verdict by cohorts of prediction time: opponent that the lead is over"),
     ]
+    verdict_utility: Annotated[
+        Literal["balanced", "costs"],
+        about("What the verdict is about; absent where that is how often the model is right"),
+    ]
     verdict_delays_moved_of: Annotated[
         Literal["errors", "hits", "errors and hits"],
         about("Kinds whose delays have moved, which an early verdict counts on; absent where none have"),

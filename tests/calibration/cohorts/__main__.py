@@ -72,19 +72,21 @@ def false_claims(kept: Rows, worlds: tuple[World, ...]) -> str:
         row = kept.get(world.name)
         if row is None:
             continue
-        better = "(true)" if world.name in AHEAD else said(row["false_better"], ".2f")
+        form = ".3f" if isinstance(runs := row["runs"], int) and runs >= 1_000 else ".2f"
+        better = "(true)" if world.name in AHEAD else said(row["false_better"], form)
         rows.append(
             (
                 world.name,
-                str(row["runs"]),
-                f"{said(row['false_worse'], '.2f')}, {better}",
-                said(row["false_worse_by_label_order"], ".2f"),
-                said(row["retracted"], ".2f"),
+                str(runs),
+                said(row["started"], ".0f") or "never",
+                f"{said(row['false_worse'], form)}, {better}",
+                said(row["false_worse_by_label_order"], form),
+                said(row["retracted"], form),
                 f"{said(row['age'], '.3g')}, {said(row['moves'], '.1f')}",
             )
         )
-    columns = ("world", "runs", "“worse”, “better”", "in label order: “worse”", "retracted", "age, its moves")
-    return table_of(columns, rows)
+    columns = ("world", "runs", "evidence from", "“worse”, “better”", "in label order: “worse”", "retracted")
+    return table_of((*columns, "age, its moves"), rows)
 
 
 def delays(kept: Rows) -> str:

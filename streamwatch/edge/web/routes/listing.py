@@ -58,6 +58,7 @@ _BRIEF: Final = {
     "verdict_opponent": 0,
     "verdict_status": 0,
     "verdict_delays_moved_of": 0,
+    "verdict_utility": 0,
     "verdict_provisional": 0,
     "verdict_before": 0,
     "verdict_changed_timestamp_seconds": 0,

@@ -82,7 +82,7 @@ REPLACED = (
 UNWEIGHTED = (
     *("accuracy", "lower", "upper", "effective_sample_size", "no_change", "majority", "kappa_plus"),
     *("verdict_provisional", "verdict_status", "verdict_delays_moved_of"),
-    *("verdict_age_seconds", *REPLACED),
+    *("verdict_utility", "verdict_age_seconds", *REPLACED),
     *("verdict_before", "verdict_changed_timestamp_seconds"),
 )
 """Fields of a row from unweighted outcomes, which are not shown where labels are sampled."""
@@ -91,19 +91,21 @@ UNWEIGHTED = (
 def headline_of(details: Mapping[str, object]) -> Fields:
     """Find the fields of a row that the headline by cohorts sets.
 
-    Empty where it is the verdict in the order of labels, except for `verdict_provisional` while the one by
-    cohorts is still to come. `verdict_opponent` is the one against whom the model is worse, or else the one
-    over whom its lead is smaller. `lead` and its bounds are those over this opponent; undefined ones are
-    absent.
+    Where it is the verdict in the order of labels, they are `verdict_utility` alone, and
+    `verdict_provisional` while the one by cohorts is still to come. `verdict_opponent` is the one against
+    whom the model is worse, or else the one over whom its lead is smaller. `lead` and its bounds are those
+    over this opponent; undefined ones are absent.
     """
     headline = details.get("headline")
+    utility = detail_at(details, "cohorts", "utility")
+    judged: Fields = {"verdict_utility": str(utility)} if utility in {"balanced", "costs"} else {}
     if (basis := detail_at(headline, "basis")) != "cohorts":
-        return {"verdict_provisional": 1.0} if basis == "labels" else {}
+        return judged | ({"verdict_provisional": 1.0} if basis == "labels" else {})
     opponents = cast("Mapping[str, Mapping[str, Any]]", detail_at(details, "cohorts", "opponents"))
     chosen = detail_at(headline, "opponent")
     if not isinstance(chosen, str):
         chosen = min(opponents, key=lambda name: (opponents[name].get("lead", 0.0), name))
-    row: Fields = {"verdict": str(detail_at(headline, "verdict")), "verdict_opponent": chosen}
+    row: Fields = judged | {"verdict": str(detail_at(headline, "verdict")), "verdict_opponent": chosen}
     times = ("since_timestamp_seconds", "earliest_timestamp_seconds", "latest_timestamp_seconds")
     row |= _named_numbers(headline, {name: f"verdict_{name}" for name in times})
     if isinstance(status := detail_at(headline, "status"), str):
@@ -323,7 +325,7 @@ UPPER = "hoeffding_upper"
 RULE = (
     "better or worse: currently, than no change, which predicts the previous label, by the utility that "
     "monitors.utility sets for the model; with verdict_opponent, worse than that one, or better than both no "
-    "change and the majority, by accuracy; open: neither is shown. If losses do not depend on "
+    "change and the majority, by the same utility; open: neither is shown. If losses do not depend on "
     "earlier ones, the verdict on one model and opponent is false within monitors.verdict_outcomes outcomes "
     "with probability monitors.confidence_delta at most, however often one looks; it holds "
     "until the opposite is shown, and opens when nothing confirms it for as many outcomes"

@@ -9,7 +9,7 @@ import { changeOf, meaningOf, sinceOf, stateOf, wordsOf } from "./verdict.js";
 // key: class of the cells; sort: what the server sorts by; those with `detail` are shown with details only.
 export const COLUMNS = [
   { key: "model", sort: "model", title: "Model" },
-  { key: "verdict", sort: "attention", title: "Better than no change?", hint: "Is the model currently right more often than the last known label, and than the most frequent class?" },
+  { key: "verdict", sort: "attention", title: "Better than no change?", hint: "Is the model currently right more often than the last known label, and than the most frequent class? Of a model that is judged by costs: does it cost less than both?" },
   { key: "accuracy", sort: "accuracy", title: "Accuracy", hint: "How often the model is right, lately and over the last hours" },
   { key: "no-change", sort: "no_change", title: "No change", hint: "How often the last label known at the prediction would be right; until a verdict by prediction time is there, the previous label", number: true, text: (r) => percent(r.no_change) },
   { key: "majority", sort: "majority", title: "Most frequent", hint: "How often the most frequent class would be right", number: true, text: (r) => percent(r.majority) },

@@ -21,6 +21,19 @@ const MEANING = {
   withheld: "No verdict: the classes of predictions and labels cannot be compared.",
 };
 
+// What better and worse mean where a verdict is not about how often the model is right.
+const MEANING_BY = {
+  costs: {
+    better: "Shown to cost less with its mistakes, currently.",
+    worse: "Shown to cost more with its mistakes, currently.",
+    open: "Open: neither that it costs less than no change nor that it costs more is shown.",
+  },
+  balanced: {
+    better: "Shown to be right more often where every class counts alike, currently.",
+    worse: "Shown to be right less often where every class counts alike, currently.",
+  },
+};
+
 // What a model's verdict is said to be: one of the three, or why there is none.
 export function stateOf(row) {
   if (row.waiting) return "waiting";
@@ -36,7 +49,8 @@ export function wordsOf(row) {
 
 export function meaningOf(row) {
   const age = row.verdict_age_seconds;
-  return MEANING[stateOf(row)] + (age === undefined ? "" : ` By the labels that predictions have at an age of ${duration(age)}.`);
+  const state = stateOf(row);
+  return (MEANING_BY[row.verdict_utility]?.[state] ?? MEANING[state]) + (age === undefined ? "" : ` By the labels that predictions have at an age of ${duration(age)}.`);
 }
 
 // Since when it holds, and whether it is confirmed; nothing of what is open.
