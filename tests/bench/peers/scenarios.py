@@ -47,7 +47,12 @@ SCENARIOS = (
         payload="twenty classes",
     ),
     Scenario("classes", "1,000 classes", payload="thousand classes", messages=500_000),
-    Scenario("tenants", "10,000 models, three of them an id", payload="ten thousand models"),
+    Scenario(
+        "tenants",
+        "10,000 models, three of them an id",
+        payload="ten thousand models",
+        settings={"monitors": {"max_models": 10_000, "max_series": 1_100_000}},
+    ),
     Scenario("uuids", "ids are UUIDs", payload="uuids", messages=500_000),
     Scenario("numbers", "ids are numbers", payload="numbers", messages=500_000),
     Scenario("batches", "producers that send 1 MB at a time", batch_bytes=1_000_000),
