@@ -187,7 +187,7 @@ async def first_records(
 
 def check_payload(
     topic: str,
-    place: str | None,
+    path: str | None,
     records: Sequence[Record],
     decoder: Decoding,
     *,
@@ -199,8 +199,8 @@ def check_payload(
     ----------
     topic
         The topic's name.
-    place
-        Where predicted classes are looked for; None on a topic of labels.
+    path
+        Path of predicted classes, as settings have it; None on a topic of labels.
     records
         The sample.
     decoder
@@ -216,7 +216,7 @@ def check_payload(
     ]
     reasons = Counter(event.reason for event in events if isinstance(event, Invalid))
     classes = dict.fromkeys(event.predicted_class for event in events if isinstance(event, Prediction))
-    details = _told(reasons, records, decoded, decoder)
+    details = _explained(reasons, records, decoded, decoder)
     counts = {
         "predictions": sum(isinstance(event, Prediction) for event in events),
         "predictions with a label probability": sum(
@@ -231,7 +231,7 @@ def check_payload(
     if scores:
         shown = ", ".join(list(classes)[:SHOWN])
         details.append(
-            f"predicted classes are scores ({shown}, …): write prediction: {{score: {place}, threshold: 0.5, "
+            f"predicted classes are scores ({shown}, …): write prediction: {{score: {path}, threshold: 0.5, "
             "above: fraud, below: legit} with the classes of your labels"
         )
     repeated = repeated_of(events, revised=revised)
@@ -241,7 +241,7 @@ def check_payload(
     return CheckResult(what, good=good, details=tuple(details))
 
 
-def _told(
+def _explained(
     reasons: Counter[str], records: Sequence[Record], decoded: Sequence[Decoded], decoder: Decoding
 ) -> list[str]:
     """Say why records of a sample are invalid, each reason with what the first such record has."""
@@ -356,7 +356,7 @@ def _decoded(
     by_record = [each.events if isinstance(each, EventGroup) else (each,) for each in decoded]
     reasons = Counter(event.reason for events in by_record for event in events if isinstance(event, Invalid))
     good = sum(not any(isinstance(event, Invalid) for event in events) for events in by_record)
-    details = _told(reasons, records, decoded, decoder)
+    details = _explained(reasons, records, decoded, decoder)
     if "schema_missing" in reasons:
         details.append(_HINT)
     what = f"topic {topic}: {name}, {good} of {len(records)} records of a sample were decoded"

@@ -32,7 +32,7 @@ from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.events import Event, EventGroup
 from streamwatch.core.ports import Record
 from streamwatch.daemon.merged_records import Topic
-from streamwatch.edge.decoders.mapping import notation, places_of
+from streamwatch.edge.decoders.mapping import notation, paths_of
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import InternalEvent, SchemaRejected
@@ -124,15 +124,15 @@ def _check_payloads(
     settings: Settings, topics: Mapping[str, Topic], samples: Mapping[str, Sequence[Record]]
 ) -> Sequence[CheckResult]:
     """Say what the mappings make of samples in plain JSON."""
-    places = {
-        name: notation(places_of(each.mapping, "prediction"))
+    paths = {
+        name: notation(paths_of(each.mapping, "prediction"))
         for name, mappings in mappings_of(settings.topics).items()
         for each in mappings
         if each.side == "prediction"
     }
     revised = settings.join.conflicts != "first"
     return [
-        check_payload(name, places.get(name), samples[name], topics[name].decoder, revised=revised)
+        check_payload(name, paths.get(name), samples[name], topics[name].decoder, revised=revised)
         for name in sorted(topics)
     ]
 

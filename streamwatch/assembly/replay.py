@@ -13,13 +13,13 @@ from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
 from streamwatch.edge.decoders.mapping import (
     InValue,
     KeyOf,
-    Places,
+    Paths,
     SidedMapping,
     TimestampUnit,
     notation,
-    parse_places,
+    parse_paths,
     parts_of,
-    places_of,
+    paths_of,
 )
 from streamwatch.edge.keys import id_keys
 from streamwatch.history.recordings.lines import CsvColumns, RecordedTopic
@@ -54,8 +54,8 @@ def recorded_topics(
     SettingsError
         A field, constant or alias is no valid name.
     """
-    places: dict[str, Any] = {name: f"value.{column}" for name, column in (columns or {}).items()}
-    if unknown := places.keys() - set(FIELDS):
+    paths: dict[str, Any] = {name: f"value.{column}" for name, column in (columns or {}).items()}
+    if unknown := paths.keys() - set(FIELDS):
         raise SettingsError(f"--columns: expected fields of {', '.join(FIELDS)}, got {', '.join(unknown)}")
     spaces = topic_properties.namespaces_by_topic(settings.topics)
     mappings, envelopes = mappings_of(settings.topics), envelopes_of(settings.topics)
@@ -63,13 +63,13 @@ def recorded_topics(
     folds = specs.folds_scheme(settings)
     topics: dict[str, RecordedTopic] = {}
     for name, side in topic_properties.sides(settings.topics).items():
-        changes: dict[str, Any] = dict(places)
+        changes: dict[str, Any] = dict(paths)
         if model is not None:
             changes["model"] = None if side == "label" else f"={model}"
         if unit is not None:
             changes["timestamp_unit"] = unit
-        if "*" in places.get("prediction", "") and "model" not in changes:  # a column for each model
-            changes["model"] = KeyOf(places["prediction"]) if side != "label" else None
+        if "*" in paths.get("prediction", "") and "model" not in changes:  # a column for each model
+            changes["model"] = KeyOf(paths["prediction"]) if side != "label" else None
         own = [SidedMapping(each.side, replace(each.mapping, **changes)) for each in mappings[name]]
         try:
             keys = id_keys(spaces[name], digest=False)
@@ -88,13 +88,13 @@ def csv_columns(topics: Mapping[str, RecordedTopic]) -> CsvColumns:
     mappings = [each for topic in topics.values() for each in topic.mappings]
     return CsvColumns(
         ids=_names(*(each.mapping.id for each in mappings)),
-        classes=_names(*(places_of(each.mapping, each.side) for each in mappings)),
+        classes=_names(*(paths_of(each.mapping, each.side) for each in mappings)),
         others=_names(*(each.mapping.model for each in mappings)),
-        scores=_names(*(places_of(each.mapping, "scores") for each in mappings)),
+        scores=_names(*(paths_of(each.mapping, "scores") for each in mappings)),
     )
 
 
-def places_text(topics: Mapping[str, RecordedTopic]) -> str:
+def paths_text(topics: Mapping[str, RecordedTopic]) -> str:
     """List the locations of each topic's fields, for a person whose lines had none there."""
     return "\n".join(
         f"looked for in {name}: " + ", ".join(_looked_for(each))
@@ -105,12 +105,12 @@ def places_text(topics: Mapping[str, RecordedTopic]) -> str:
 
 def _looked_for(sided: SidedMapping) -> list[str]:
     slots = ("id", "model", sided.side) if sided.side == "prediction" else ("id", sided.side)
-    return [f"{slot} at {notation(places_of(sided.mapping, slot))}" for slot in slots]
+    return [f"{slot} at {notation(paths_of(sided.mapping, slot))}" for slot in slots]
 
 
-def _names(*fields: Places | None) -> tuple[str, ...]:
-    """Column names of places in the value; none if one of the places is elsewhere."""
-    singles = [part for places in fields if places is not None for part in parts_of(parse_places(places))]
+def _names(*fields: Paths | None) -> tuple[str, ...]:
+    """Column names of paths in the value; none if one of the paths is elsewhere."""
+    singles = [part for paths in fields if paths is not None for part in parts_of(parse_paths(paths))]
     return tuple(
-        dict.fromkeys(".".join(place.path) for place in singles if isinstance(place, InValue) and place.path)
+        dict.fromkeys(".".join(each.path) for each in singles if isinstance(each, InValue) and each.path)
     )

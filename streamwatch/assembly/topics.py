@@ -21,7 +21,7 @@ from streamwatch.edge.decoders.mapping import (
     ClassOfScore,
     KeyOf,
     KindRule,
-    Places,
+    Paths,
     ScoreArray,
     SidedMapping,
     TopicMapping,
@@ -39,8 +39,8 @@ from streamwatch.settings.topics import (
     ScoreSection,
     TopicSection,
     TopicsSection,
-    WrittenPlaces,
-    places_written,
+    WrittenPaths,
+    paths_written,
 )
 
 # What the settings say of each topic: side, namespace, formats.
@@ -67,7 +67,7 @@ def shared_models(section: TopicsSection) -> dict[str, list[str]]:
     found: dict[str, set[str]] = {}
     for topic in section.predictions:
         for mapping in topic.all_mappings:
-            if (model := fixed_text(places_written(mapping.model))) is not None:
+            if (model := fixed_text(paths_written(mapping.model))) is not None:
                 found.setdefault(model, set()).add(topic.namespace)
     return {model: sorted(spaces) for model, spaces in sorted(found.items()) if len(spaces) > 1}
 
@@ -138,7 +138,7 @@ def _envelope(name: str | None) -> EnvelopeKind | None:
 def texts_of(section: TopicsSection) -> dict[str, tuple[TextRule, ...]]:
     """Texts of each topic's values that hold more."""
     return {
-        topic.name: tuple(TextRule(place, written) for place, written in topic.decode.items())
+        topic.name: tuple(TextRule(path, written) for path, written in topic.decode.items())
         for topic in (*section.predictions, *section.labels)
     }
 
@@ -148,12 +148,12 @@ def topic_mapping(section: MappingSection, envelope: str | None = None) -> Topic
     kind, known = section.kind, _envelope(envelope)
     defaults = {} if known is None else dict(known.defaults)
     mapping = TopicMapping(
-        id=places_written(section.id),
-        model=places_written(section.model),
+        id=paths_written(section.id),
+        model=paths_written(section.model),
         prediction=_predicted(section.prediction),
         label=_scored(section.label)
         if isinstance(section.label, ScoreSection)
-        else places_written(section.label),
+        else paths_written(section.label),
         timestamp=section.timestamp,
         timestamp_unit=section.timestamp_unit,
         scores=_scores(section.scores),
@@ -171,7 +171,7 @@ def topic_mapping(section: MappingSection, envelope: str | None = None) -> Topic
     keys = next((each for each in (mapping.model, mapping.id) if isinstance(each, KeyOf)), None)
     if keys is not None:
         defaults |= {"prediction": keys.contents, "label": keys.contents, "scores": None}
-    not_given: dict[str, Any] = {field: place for field, place in defaults.items() if field not in given}
+    not_given: dict[str, Any] = {field: path for field, path in defaults.items() if field not in given}
     return replace(mapping, **not_given)
 
 
@@ -180,13 +180,13 @@ def _scored(section: ScoreSection) -> ClassOfScore:
 
 
 def _predicted(
-    written: WrittenPlaces | PredictedScoreSection | LargestSection,
-) -> Places | ClassOfScore | ClassOfLargest:
+    written: WrittenPaths | PredictedScoreSection | LargestSection,
+) -> Paths | ClassOfScore | ClassOfLargest:
     if isinstance(written, LargestSection):
         return ClassOfLargest(written.largest, written.classes)
     if isinstance(written, PredictedScoreSection):
         return replace(_scored(written), probability=written.probability)
-    return places_written(written)
+    return paths_written(written)
 
 
 def _scores(written: str | ScoreArraySection | None) -> str | ScoreArray | None:

@@ -105,7 +105,7 @@ def replay(  # noqa: PLR0913  # one parameter per option
 
     from rich.console import Console
 
-    from streamwatch.assembly.replay import places_text
+    from streamwatch.assembly.replay import paths_text
     from streamwatch.history.recordings.file import RecordingError
     from streamwatch.history.replay.replay import replay as evaluate
     from streamwatch.history.replay.tables import print_result, to_json, unusable
@@ -132,4 +132,4 @@ def replay(  # noqa: PLR0913  # one parameter per option
     if report and why is None:
         write(of_result(result, curves, versions(), settings_text(settings)), report, "--report")
     if why is not None:
-        refuse(f"{why}\n{places_text(spec.topics)}", EXIT_UNUSABLE)
+        refuse(f"{why}\n{paths_text(spec.topics)}", EXIT_UNUSABLE)

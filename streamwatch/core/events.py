@@ -349,17 +349,17 @@ def sampling_of(probability: float | None, requested: bool | None) -> int:  # no
     return (bits - _BASE + 1) | (0 if requested is None else 1 + requested) << _SHIFT
 
 
-def samplings_of(bits: NDArray[Any], told: NDArray[Any]) -> NDArray[np.int32]:
+def samplings_of(bits: NDArray[Any], requested: NDArray[Any]) -> NDArray[np.int32]:
     """Numbers as `sampling_of` gives them of many probabilities, shape (n,).
 
     Parameters
     ----------
     bits
         Probabilities as float32, by their bits; 0 without one.
-    told
+    requested
         Whether the label was asked for: 2 yes, 1 no, 0 where nothing says it.
     """
-    return np.where(bits > 0, (bits - _BASE + 1) | told << _SHIFT, 0).astype(np.int32)
+    return np.where(bits > 0, (bits - _BASE + 1) | requested << _SHIFT, 0).astype(np.int32)
 
 
 def probability_of(sampling: int) -> float | None:
@@ -425,7 +425,7 @@ class CarriedNumber(NamedTuple):
 
 
 SAMPLING: Final = 0
-"""Place of `sampling_of` in columns of carried numbers."""
+"""Index of `sampling_of` in columns of carried numbers."""
 CARRIED: Final = (
     CarriedNumber(
         "sampling",
@@ -436,7 +436,7 @@ CARRIED: Final = (
         "probabilities with which labels are asked for",
     ),
 )
-"""Numbers by their place in a column `carried`, which is int32 of shape (n, len(CARRIED)) everywhere."""
+"""Numbers by their index in a column `carried`, which is int32 of shape (n, len(CARRIED)) everywhere."""
 CARRIED_FIELDS: Final = tuple(field for each in CARRIED for field in each.fields)
 """Fields that carried numbers stand for, in order."""
 

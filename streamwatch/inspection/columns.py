@@ -22,7 +22,7 @@ from streamwatch.inspection.words import named_steps
 
 Scalar: TypeAlias = str | int | float | bool
 MAX_DEPTH: Final = 10
-MAX_PLACES: Final = 400
+MAX_PATHS: Final = 400
 """Locations of one record that are looked at."""
 MAX_ELEMENTS: Final = 2
 """First elements of an array that are looked at."""
@@ -110,7 +110,7 @@ def _fill_key(flat: FlatRecord, key: bytes | None) -> None:
 def walk(location: str, content: Any, flat: FlatRecord) -> None:
     """Add what lies at a location, and below it, to a record."""
     for found, scalar in _walk(location, content, flat, 0):
-        if len(flat.scalars) >= MAX_PLACES:
+        if len(flat.scalars) >= MAX_PATHS:
             break
         flat.scalars[found] = scalar
 

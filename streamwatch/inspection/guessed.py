@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import exp
 
 from streamwatch.core.events import Side
-from streamwatch.edge.decoders.mapping import KeyOf, Places, TimestampUnit, Trimmed
+from streamwatch.edge.decoders.mapping import KeyOf, Paths, TimestampUnit, Trimmed
 from streamwatch.edge.decoders.texts import TextRule
 
 
@@ -28,7 +28,7 @@ class Choice:
     form: Trimmed | KeyOf | None = None
 
     @property
-    def locations(self) -> Places:
+    def locations(self) -> Paths:
         """The location, or all of them, as a mapping has them."""
         if self.form is not None:
             return self.form

@@ -184,7 +184,7 @@ class _Read:
         rules = tuple(
             rule
             for rule in self.rules
-            if any(re.match(re.escape(rule.place) + r"[.\[]", each) for each in used)
+            if any(re.match(re.escape(rule.path) + r"[.\[]", each) for each in used)
         )
         return replace(
             guess, envelope=self.envelope, format="text" if self.plain else guess.format, decode=rules
@@ -203,7 +203,7 @@ def _read(samples: Sequence[Record], records: Sequence[FlatRecord]) -> _Read:
     kind = None
     if plain:
         records = [flatten(record, plain=True) for record in samples]
-        notes.append("values are no JSON: each is a text, in the place value")
+        notes.append("values are no JSON: each is a text, at the path value")
     elif (known := envelope_of(records)) is not None:
         kind, note = known
         notes.append(note)

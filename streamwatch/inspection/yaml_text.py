@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from streamwatch.edge.decoders.mapping import KeyOf, Places, Trimmed
+from streamwatch.edge.decoders.mapping import KeyOf, Paths, Trimmed
 from streamwatch.edge.yaml_text import block, comment, inline
 from streamwatch.inspection.guessed import Choice, Guess, Numbers, TopicGuess
 from streamwatch.inspection.guessing import (
@@ -102,7 +102,7 @@ def _head(topic: TopicGuess) -> dict[str, Any]:
         "key_format": topic.key_format if topic.uses_key else None,
         "envelope": topic.envelope,
         "decode": {
-            rule.place: rule.written[0] if len(rule.written) == 1 else list(rule.written)
+            rule.path: rule.written[0] if len(rule.written) == 1 else list(rule.written)
             for rule in topic.decode
         }
         or None,
@@ -112,9 +112,9 @@ def _head(topic: TopicGuess) -> dict[str, Any]:
 
 def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
     """Key, value and reason of each line of a mapping."""
-    yield "id", _places(topic.id.locations), _reason(topic.id)
+    yield "id", _paths(topic.id.locations), _reason(topic.id)
     if topic.model is not None:
-        yield "model", _places(topic.model.locations), _reason(topic.model)
+        yield "model", _paths(topic.model.locations), _reason(topic.model)
     else:
         yield "model", None, "a label is for every model that predicted its id"
     if topic.prediction is not None:
@@ -146,18 +146,18 @@ def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
         )
 
 
-def _places(places: Places) -> Any:
-    """Places as settings have them."""
-    match places:
+def _paths(paths: Paths) -> Any:
+    """Paths as settings have them."""
+    match paths:
         case str():
-            return places
+            return paths
         case KeyOf(key_of):
             return {"key_of": key_of}
-        case Trimmed(place, prefix, suffix):
+        case Trimmed(path, prefix, suffix):
             lost = {"strip_prefix": prefix, "strip_suffix": suffix}
-            return {"place": place} | {key: text for key, text in lost.items() if text}
+            return {"path": path} | {key: text for key, text in lost.items() if text}
         case tuple():
-            return list(map(_places, places))
+            return list(map(_paths, paths))
 
 
 def _predicted(topic: TopicGuess, choice: Choice) -> Any:

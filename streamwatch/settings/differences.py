@@ -14,7 +14,7 @@ from streamwatch.edge.decoders.field_locations import fixed_text
 from streamwatch.settings.keys_of_settings import SIDES, Values, rule_key, values_of
 from streamwatch.settings.settings import Settings
 from streamwatch.settings.table_of_changes import RESET_ALL, RULES, Case, Change, Scope, is_remembered
-from streamwatch.settings.topics import TopicSection, places_written
+from streamwatch.settings.topics import TopicSection, paths_written
 
 _FORGOTTEN = (
     "schema_registry",
@@ -195,7 +195,7 @@ def _of_topic(settings: Settings, predictions: bool, name: str, models: Collecti
         return set()
     if predictions:
         return _predicting([topic], settings.topics.predictions, models)
-    named = {fixed_text(places_written(mapping.model)) for mapping in topic.all_mappings}
+    named = {fixed_text(paths_written(mapping.model)) for mapping in topic.all_mappings}
     if None not in named:  # every label is of a model that the mapping names
         return {model for model in named if model is not None}
     of_namespace = [each for each in settings.topics.predictions if each.namespace == topic.namespace]
@@ -215,5 +215,5 @@ def _predicting(
 
 def _named(topics: Sequence[TopicSection]) -> tuple[set[str], bool]:
     """Models that mappings name as constants, and whether any mapping reads names from records."""
-    named = [fixed_text(places_written(mapping.model)) for topic in topics for mapping in topic.all_mappings]
+    named = [fixed_text(paths_written(mapping.model)) for topic in topics for mapping in topic.all_mappings]
     return {name for name in named if name is not None}, None in named

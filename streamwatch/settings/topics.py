@@ -23,13 +23,13 @@ from streamwatch.core.events import LEAST_PROBABILITY
 from streamwatch.edge.decoders.fields import is_plain
 from streamwatch.edge.decoders.mapping import (
     OPTIONAL,
-    PLACE,
+    PATH,
     KeyOf,
     Part,
-    Places,
+    Paths,
     Trimmed,
     parse_field_location,
-    parse_places,
+    parse_paths,
 )
 from streamwatch.edge.decoders.texts import Written, steps_to
 from streamwatch.settings.sections import ReadableFile, Section
@@ -39,12 +39,12 @@ from streamwatch.settings.values import Bounded, Duration, Lasting
 
 
 _FIELD: Final = re.compile(r"(?!key$|topic$)[A-Za-z_]\w*")
-WRITTEN_AS: Final = ("place", "places", "trimmed", "key_of", "score", "largest", "array")
+WRITTEN_AS: Final = ("path", "paths", "trimmed", "key_of", "score", "largest", "array")
 """Tags of the forms in which a field is written; no keys of the file."""
 
 
-def placed(text: str) -> str:
-    """Check the notation of a place."""
+def checked_path(text: str) -> str:
+    """Check the notation of a path."""
     parse_field_location(text)
     return text
 
@@ -56,25 +56,25 @@ def as_text(value: object) -> object:
     return str(value) if isinstance(value, int) else value
 
 
-def place_of_several(text: str) -> str:
-    """Check the notation of one of several places."""
+def path_of_several(text: str) -> str:
+    """Check the notation of one of several paths."""
     parse_field_location(text.removesuffix(OPTIONAL))
     return text
 
 
-FieldLocation = Annotated[str, AfterValidator(placed), Field(json_schema_extra={"pattern": PLACE})]
+FieldLocation = Annotated[str, AfterValidator(checked_path), Field(json_schema_extra={"pattern": PATH})]
 Class = Annotated[str, BeforeValidator(as_text, json_schema_input_type=str | int | bool)]
 
 
 class TrimmedSection(Section):
-    """Text at a place, without what it begins or ends with: `txn-17` → `17`. Any other text stays whole."""
+    """Text at a path, without what it begins or ends with: `txn-17` → `17`. Any other text stays whole."""
 
-    place: Annotated[
+    path: Annotated[
         str,
-        AfterValidator(place_of_several),
-        Field(json_schema_extra={"pattern": PLACE.replace("$", r"\??$")}),
+        AfterValidator(path_of_several),
+        Field(json_schema_extra={"pattern": PATH.replace("$", r"\??$")}),
     ]
-    """Place of the text."""
+    """Path of the text."""
     strip_prefix: str = ""
     """Beginning that is left out."""
     strip_suffix: str = ""
@@ -83,47 +83,47 @@ class TrimmedSection(Section):
     @model_validator(mode="after")
     def _strips(self) -> TrimmedSection:
         if not self.strip_prefix and not self.strip_suffix:
-            raise ValueError("expected strip_prefix or strip_suffix beside place, got neither")
+            raise ValueError("expected strip_prefix or strip_suffix beside path, got neither")
         return self
 
 
 def key_of_object(text: str) -> str:
-    """Check that a place is one of fields, whose names are wanted."""
-    parse_places(KeyOf(text))
+    """Check that a path is one of fields, whose names are wanted."""
+    parse_paths(KeyOf(text))
     return text
 
 
 class KeyOfSection(Section):
     """Names of an object's fields, each of which is an event: a model, or an id, of its own."""
 
-    key_of: Annotated[str, AfterValidator(key_of_object), Field(json_schema_extra={"pattern": PLACE})]
-    """Place of the object (`value.scores`), or of fields with a name such as `value.pred_*`; the text is what
+    key_of: Annotated[str, AfterValidator(key_of_object), Field(json_schema_extra={"pattern": PATH})]
+    """Path of the object (`value.scores`), or of fields with a name such as `value.pred_*`; the text is what
     `*` stands for."""
 
 
 def as_threshold(value: object) -> object:
-    """A number, also one written as text, or a place."""
+    """A number, also one written as text, or a path."""
     if not isinstance(value, str):
         return value
     try:
         return float(value)
     except ValueError:
-        pass  # it is a place, or nothing
+        pass  # it is a path, or nothing
     try:
-        return placed(value)
+        return checked_path(value)
     except ValueError:
-        raise ValueError(f"expected a number, or a place such as value.cutoff, got {value!r}") from None
+        raise ValueError(f"expected a number, or a path such as value.cutoff, got {value!r}") from None
 
 
 class ScoreSection(Section):
     """Class made of a score: `above` if it is at least the threshold, else `below`."""
 
     score: FieldLocation
-    """Place of the score, which is a number."""
+    """Path of the score, which is a number."""
     threshold: Annotated[
         float | str, BeforeValidator(as_threshold, json_schema_input_type=float | FieldLocation)
     ]
-    """Smallest score that gives `above`: a number, or the place of the number in the record."""
+    """Smallest score that gives `above`: a number, or the path of the number in the record."""
     above: Class
     below: Class
 
@@ -139,7 +139,7 @@ class LargestSection(Section):
     """Class with the largest of several scores; the first one if several are equal."""
 
     largest: FieldLocation
-    """Place of the scores: an object (class → number), or an array together with `classes`."""
+    """Path of the scores: an object (class → number), or an array together with `classes`."""
     classes: tuple[Class, ...] = ()
     """Classes in the order of the array."""
 
@@ -148,7 +148,7 @@ class ScoreArraySection(Section):
     """Probabilities as an array."""
 
     array: FieldLocation
-    """Place of the array."""
+    """Path of the array."""
     classes: Annotated[tuple[Class, ...], Field(min_length=1)]
     """Classes in the order of the array."""
 
@@ -156,31 +156,31 @@ class ScoreArraySection(Section):
 def form_of(value: Any) -> str | None:
     """Name the form in which a field is written."""
     if value is None or isinstance(value, str):
-        return "place"
+        return "path"
     if isinstance(value, list | tuple):
-        return "places"
+        return "paths"
     keys = type(value).model_fields if isinstance(value, Section) else value
     if not isinstance(keys, dict):
         return None
-    return "trimmed" if "place" in keys else next((form for form in WRITTEN_AS if form in keys), None)
+    return "trimmed" if "path" in keys else next((form for form in WRITTEN_AS if form in keys), None)
 
 
 def _forms(expected: str) -> Discriminator:
     return Discriminator(form_of, custom_error_type="form", custom_error_message=f"Expected {expected}")
 
 
-_Place = Annotated[FieldLocation, Tag("place")]
-_PlaceOrNone = Annotated[FieldLocation | None, Tag("place")]
+_Path = Annotated[FieldLocation, Tag("path")]
+_PathOrNone = Annotated[FieldLocation | None, Tag("path")]
 _Several = Annotated[
-    str, AfterValidator(place_of_several), Field(json_schema_extra={"pattern": PLACE.replace("$", r"\??$")})
+    str, AfterValidator(path_of_several), Field(json_schema_extra={"pattern": PATH.replace("$", r"\??$")})
 ]
 _Part = Annotated[
-    Annotated[_Several, Tag("place")]
+    Annotated[_Several, Tag("path")]
     | Annotated[TrimmedSection, Tag("trimmed")]
     | Annotated[KeyOfSection, Tag("key_of")],
-    _forms("a place, {place, strip_prefix, strip_suffix} or {key_of: place}"),
+    _forms("a path, {path, strip_prefix, strip_suffix} or {key_of: path}"),
 ]
-_Places = Annotated[tuple[_Part, ...], Field(min_length=2), Tag("places")]
+_Paths = Annotated[tuple[_Part, ...], Field(min_length=2), Tag("paths")]
 _Trimmed = Annotated[TrimmedSection, Tag("trimmed")]
 _KeyOf = Annotated[KeyOfSection, Tag("key_of")]
 _Score = Annotated[ScoreSection, Tag("score")]
@@ -188,40 +188,38 @@ _PredictedScore = Annotated[PredictedScoreSection, Tag("score")]
 _Largest = Annotated[LargestSection, Tag("largest")]
 _Array = Annotated[ScoreArraySection, Tag("array")]
 Text = Annotated[
-    _Place | _Places | _Trimmed | _KeyOf,
-    _forms("a place, a list of places, {place, strip_prefix, strip_suffix} or {key_of: place}"),
+    _Path | _Paths | _Trimmed | _KeyOf,
+    _forms("a path, a list of paths, {path, strip_prefix, strip_suffix} or {key_of: path}"),
 ]
 OptionalText = Annotated[
-    _PlaceOrNone | _Places | _Trimmed | _KeyOf,
-    _forms("a place, a list of places, {place, strip_prefix, strip_suffix}, {key_of: place} or null"),
+    _PathOrNone | _Paths | _Trimmed | _KeyOf,
+    _forms("a path, a list of paths, {path, strip_prefix, strip_suffix}, {key_of: path} or null"),
 ]
 PredictedClass = Annotated[
-    _Place | _Places | _Trimmed | _PredictedScore | _Largest,
+    _Path | _Paths | _Trimmed | _PredictedScore | _Largest,
     _forms(
-        "a place, a list of places, {place, strip_prefix, strip_suffix}, {score, threshold, above, below} or "
-        "{largest: place of the scores}"
+        "a path, a list of paths, {path, strip_prefix, strip_suffix}, {score, threshold, above, below} or "
+        "{largest: path of the scores}"
     ),
 ]
 TrueClass = Annotated[
-    _Place | _Places | _Trimmed | _Score,
-    _forms(
-        "a place, a list of places, {place, strip_prefix, strip_suffix} or {score, threshold, above, below}"
-    ),
+    _Path | _Paths | _Trimmed | _Score,
+    _forms("a path, a list of paths, {path, strip_prefix, strip_suffix} or {score, threshold, above, below}"),
 ]
-Scores = Annotated[_PlaceOrNone | _Array, _forms("a place or {array: place, classes: […]}")]
+Scores = Annotated[_PathOrNone | _Array, _forms("a path or {array: path, classes: […]}")]
 
 
 WrittenPart: TypeAlias = str | TrimmedSection | KeyOfSection
-WrittenPlaces: TypeAlias = WrittenPart | tuple[WrittenPart, ...]
+WrittenPaths: TypeAlias = WrittenPart | tuple[WrittenPart, ...]
 """What makes one text, as settings have it."""
 
 
 @overload
-def places_written(written: WrittenPlaces) -> Places: ...
+def paths_written(written: WrittenPaths) -> Paths: ...
 @overload
-def places_written(written: WrittenPlaces | None) -> Places | None: ...
-def places_written(written: WrittenPlaces | None) -> Places | None:
-    """Give a place, or several, as decoders take them."""
+def paths_written(written: WrittenPaths | None) -> Paths | None: ...
+def paths_written(written: WrittenPaths | None) -> Paths | None:
+    """Give a path, or several, as decoders take them."""
     if written is None:
         return None
     return tuple(map(_part, written)) if isinstance(written, tuple) else _part(written)
@@ -230,7 +228,7 @@ def places_written(written: WrittenPlaces | None) -> Places | None:
 def _part(written: WrittenPart) -> Part:
     match written:
         case TrimmedSection():
-            return Trimmed(written.place, written.strip_prefix, written.strip_suffix)
+            return Trimmed(written.path, written.strip_prefix, written.strip_suffix)
         case KeyOfSection():
             return KeyOf(written.key_of)
         case str():
@@ -248,20 +246,20 @@ Texts = Annotated[
 ]
 
 
-def as_places(value: object) -> object:
-    """Read a list of fields as name → place: `country` and `value.country` are the same."""
+def as_paths(value: object) -> object:
+    """Read a list of fields as name → path: `country` and `value.country` are the same."""
     if not isinstance(value, list | tuple):
         return value
-    places: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for each in cast("Sequence[object]", value):
         if not isinstance(each, str):
-            raise ValueError(f"a segment must be a field or a place, got {each!r}")  # noqa: TRY004
-        place = f"value.{each}" if _FIELD.fullmatch(each) else each
-        name = re.split(r"[.:]", place)[-1].strip('"')
-        if name in places:
-            raise ValueError(f"two segments are called {name}: write them as name: place")
-        places[name] = place
-    return places
+            raise ValueError(f"a segment must be a field or a path, got {each!r}")  # noqa: TRY004
+        path = f"value.{each}" if _FIELD.fullmatch(each) else each
+        name = re.split(r"[.:]", path)[-1].strip('"')
+        if name in paths:
+            raise ValueError(f"two segments are called {name}: write them as name: path")
+        paths[name] = path
+    return paths
 
 
 def named_segments(segments: dict[str, str]) -> dict[str, str]:
@@ -275,7 +273,7 @@ def named_segments(segments: dict[str, str]) -> dict[str, str]:
 Segments = Annotated[
     dict[str, FieldLocation],
     AfterValidator(named_segments),
-    BeforeValidator(as_places, json_schema_input_type=dict[str, str] | list[str]),
+    BeforeValidator(as_paths, json_schema_input_type=dict[str, str] | list[str]),
 ]
 
 
@@ -283,7 +281,7 @@ class KindSection(Section):
     """Rule that distinguishes predictions from labels on a topic that carries both."""
 
     field: FieldLocation = "value.kind"
-    """Place of the field that says which of the two a record is."""
+    """Path of the field that says which of the two a record is."""
     prediction: Class = "prediction"
     """Value of the field in a prediction."""
     label: Class = "label"
@@ -297,9 +295,9 @@ class MappingSection(Section):
     `id` beside the array, not in it, is then followed by `#` and the number of the element, from 0.
     `value."a.b"` is a field with a dot in its name. `value` is the whole value, if it is no object.
 
-    An id, model or class of several fields is a list of places, whose texts are joined:
-    `[value.model.name, value.model.version]` gives `fraud/7`. A place that ends in `?` may be empty.
-    `{place: value.id, strip_prefix: txn-}` leaves out what a text begins or ends with.
+    An id, model or class of several fields is a list of paths, whose texts are joined:
+    `[value.model.name, value.model.version]` gives `fraud/7`. A path that ends in `?` may be empty.
+    `{path: value.id, strip_prefix: txn-}` leaves out what a text begins or ends with.
 
     `{key_of: value.scores}` makes an event of each field of an object: its name is the model (or the id), and
     `value.scores.*` is its content. `value.pred_*` is each field whose name begins so.
@@ -312,7 +310,7 @@ class MappingSection(Section):
     without it applies to every model that predicted the id."""
     prediction: PredictedClass = "value.prediction"
     """Predicted class; or {score: value.p, threshold: 0.5, above: fraud, below: legit}, with probability:
-    true if the score is the probability of `above`, and a place if records have the threshold; or {largest:
+    true if the score is the probability of `above`, and a path if records have the threshold; or {largest:
     value.scores}, with classes: [legit, fraud] if the scores are an array. With `key_of` the default is the
     content of each field."""
     label: TrueClass = "value.label"
@@ -336,14 +334,14 @@ class MappingSection(Section):
     min_label_probability: Annotated[float, Field(ge=LEAST_PROBABILITY, le=1)] | None = None
     """Smallest `label_probability` that records may have; any smaller one is invalid."""
     segments: Segments = Field(default_factory=dict[str, str])
-    """Fields by whose values models are also evaluated: a list (`[country, value.channel]`), or name → place.
+    """Fields by whose values models are also evaluated: a list (`[country, value.channel]`), or name → path.
     A record without the field counts for none of its values."""
     classes: dict[Class, Class] = Field(default_factory=dict[str, str])
     """Aliases of classes: the class as written in records → the class that is meant."""
     kind: KindSection | None = None
     """How to distinguish predictions from labels, on a topic that carries both."""
     when: dict[FieldLocation, Texts] = Field(default_factory=dict[str, tuple[str, ...]])
-    """Condition: place → text, or list of texts. The mapping skips records with any other value there, or
+    """Condition: path → text, or list of texts. The mapping skips records with any other value there, or
     none."""
     optional: bool = False
     """Skip records without the class instead of counting them as invalid."""
@@ -509,15 +507,15 @@ def one_namespace(text: str) -> str:
     return text
 
 
-def place_of_texts(text: str) -> str:
-    """Check that a place may hold a text."""
+def path_of_texts(text: str) -> str:
+    """Check that a path may hold a text."""
     steps_to(text)
     return text
 
 
 Decode = Annotated[
     dict[
-        Annotated[str, AfterValidator(place_of_texts), Field(json_schema_extra={"pattern": PLACE})],
+        Annotated[str, AfterValidator(path_of_texts), Field(json_schema_extra={"pattern": PATH})],
         Annotated[
             tuple[Written, ...],
             Field(min_length=1),
@@ -539,7 +537,7 @@ class TopicSection(Section):
     """Namespace of the topic's ids. Ids of different namespaces never match: use one for each use case that
     assigns its own ids."""
     format: Format = FormatSection()
-    """Format of the records' values: json, avro, protobuf, json_schema, text (which is in the place `value`),
+    """Format of the records' values: json, avro, protobuf, json_schema, text (which is in the path `value`),
     or {type: avro, schema_file: …}."""
     key_format: Format = FormatSection()
     """Format of the records' keys, if a mapping reads them: json (JSON or plain text), or any other
@@ -551,7 +549,7 @@ class TopicSection(Section):
     ] = None
     """Envelope around the records: cloudevents, debezium, kserve_v1, kserve_v2 or seldon."""
     decode: Decode = Field(default_factory=dict[str, "tuple[Written, ...]"])
-    """Texts that hold more: place → json, csv, tsv or base64, or a list such as [base64, json]. Places of the
+    """Texts that hold more: path → json, csv, tsv or base64, or a list such as [base64, json]. Paths of the
     mapping lie in what the text says: with {value.body: json}, value.body.id; with csv, value.body[0][1] is
     the second cell of the first row."""
     mapping: MappingSection = MappingSection()

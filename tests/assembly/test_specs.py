@@ -1,4 +1,4 @@
-"""What settings become: the specs of parts, and places and times that settings and parts read alike."""
+"""What settings become: the specs of parts, and paths and times that settings and parts read alike."""
 
 from __future__ import annotations
 
@@ -113,10 +113,10 @@ def test_security_settings_reach_the_client(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "place",
+    "path",
     ["key", "topic", "header:x", "=fraud-v3", "value.a", "value.a.b", "value", "value.", "a.b", "=", ""],
 )
-def test_settings_and_decoders_agree_on_what_a_place_is(place: str) -> None:
+def test_settings_and_decoders_agree_on_what_a_path_is(path: str) -> None:
     def accepted(read: object) -> bool:
         try:
             read()  # type: ignore[operator]
@@ -124,9 +124,9 @@ def test_settings_and_decoders_agree_on_what_a_place_is(place: str) -> None:
             return False
         return True
 
-    mapping = {"name": "p", "mapping": {"id": place}}
+    mapping = {"name": "p", "mapping": {"id": path}}
     by_settings = accepted(lambda: settings(topics={"predictions": [mapping], "labels": "l"}))
-    assert by_settings == accepted(lambda: parse_field_location(place))
+    assert by_settings == accepted(lambda: parse_field_location(path))
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from streamwatch.settings import SettingsError, load
         (
             "{predictions: {name: a, mapping: {prediction: {score: value.p, threshold: high}}}, labels: b}",
             (
-                "topics.predictions[0].mapping.prediction.threshold in --set: expected a number, or a place such "
+                "topics.predictions[0].mapping.prediction.threshold in --set: expected a number, or a path such "
                 "as value.cutoff, got 'high'\n"
                 "topics.predictions[0].mapping.prediction.above: required, but set nowhere (--set, --set)\n"
                 "topics.predictions[0].mapping.prediction.below: required, but set nowhere (--set, --set)"
@@ -46,9 +46,9 @@ from streamwatch.settings import SettingsError, load
         (
             "{predictions: {name: a, mapping: {prediction: {most: value.p}}}, labels: b}",
             (
-                "topics.predictions[0].mapping.prediction in --set: expected a place, a list of places, "
-                "{place, strip_prefix, strip_suffix}, {score, threshold, above, below} or "
-                "{largest: place of the scores}, got {'most': 'value.p'}"
+                "topics.predictions[0].mapping.prediction in --set: expected a path, a list of paths, "
+                "{path, strip_prefix, strip_suffix}, {score, threshold, above, below} or "
+                "{largest: path of the scores}, got {'most': 'value.p'}"
             ),
         ),
         (
@@ -83,15 +83,15 @@ from streamwatch.settings import SettingsError, load
         (
             "{predictions: {name: a, mapping: {id: {name: value.id}}}, labels: b}",
             (
-                "topics.predictions[0].mapping.id in --set: expected a place, a list of places, "
-                "{place, strip_prefix, strip_suffix} or {key_of: place}, got {'name': 'value.id'}"
+                "topics.predictions[0].mapping.id in --set: expected a path, a list of paths, "
+                "{path, strip_prefix, strip_suffix} or {key_of: path}, got {'name': 'value.id'}"
             ),
         ),
         (
-            "{predictions: {name: a, mapping: {model: [value.name, {place: value.v}]}}, labels: b}",
+            "{predictions: {name: a, mapping: {model: [value.name, {path: value.v}]}}, labels: b}",
             (
                 "topics.predictions[0].mapping.model[1] in --set: expected strip_prefix or strip_suffix beside "
-                "place, got neither"
+                "path, got neither"
             ),
         ),
         (

@@ -106,18 +106,18 @@ class Batches:
     ) -> RecordBatch:
         """Decode records by the scanner; of many that it leaves, a part, after which it knows their names."""
         batch, left = reader.read(records.data, records.rows)
-        first = np.arange(len(batch))  # place of each record of the last reading
+        first = np.arange(len(batch))  # position of each record of the last reading
         part = FEWEST_AT_ONCE
         given: list[tuple[NDArray[np.int64], Sequence[Decoded]]] = []
         while len(left):
             now, later = left[:part], left[part:]
-            places = first[now]
-            unusual = [records.record(place) for place in places.tolist()]
+            positions = first[now]
+            unusual = [records.record(position) for position in positions.tolist()]
             decoded = decode_all(unusual, [record.timestamp for record in unusual])
-            given.append((places, decoded))
+            given.append((positions, decoded))
             learnt = [
-                reader.learn(records.data, records.rows[first[place], None], place, found)
-                for place, found in zip(now.tolist(), decoded, strict=True)
+                reader.learn(records.data, records.rows[first[index], None], index, found)
+                for index, found in zip(now.tolist(), decoded, strict=True)
             ]
             if not any(learnt):
                 part, left = len(left), later
@@ -128,7 +128,7 @@ class Batches:
             batch = batch.with_rows(first, again)
         if not given:
             return batch
-        places = np.concatenate([places for places, _ in given])
-        rows = batch.rows[places]
+        positions = np.concatenate([positions for positions, _ in given])
+        rows = batch.rows[positions]
         others = [each for _, decoded in given for each in decoded]
-        return batch.with_rows(places, batch_of(others, rows["offset"], rows["record_ms"]))
+        return batch.with_rows(positions, batch_of(others, rows["offset"], rows["record_ms"]))

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from streamwatch.edge.decoders.field_locations import FRAMED, INCOMPLETE
 from streamwatch.edge.decoders.fields import NAME, canonical_text, is_name, number_of, probability
-from streamwatch.edge.decoders.mapping import ClassOfLargest, ClassOfScore, KeyOf, Places, Trimmed
+from streamwatch.edge.decoders.mapping import ClassOfLargest, ClassOfScore, KeyOf, Paths, Trimmed
 
 # Models and classes repeat, so what was once found valid is remembered, in tables of bounded size.
 
@@ -83,8 +83,8 @@ MAX_SCORES: Final = 4_096
 """Scores of a record: each is looked at, which takes a microsecond or two."""
 
 
-def class_rule(rule: Places | ClassOfScore | ClassOfLargest, classes: Names) -> ClassRule:
-    """Make the rule of a mapping; a place, or several, have the class itself.
+def class_rule(rule: Paths | ClassOfScore | ClassOfLargest, classes: Names) -> ClassRule:
+    """Make the rule of a mapping; a path, or several, have the class itself.
 
     Raises
     ------
@@ -122,7 +122,7 @@ class ByThreshold:
     """The class `above` for a number of at least `threshold`, else `below`.
 
     A number that is a `probability` must be in [0, 1], and is the score of `above`. Where records have the
-    threshold (it is a place), contents are `ScoreAndThreshold`.
+    threshold (it is a path), contents are `ScoreAndThreshold`.
     """
 
     def __init__(self, threshold: float | str, above: str, below: str, *, probability: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Why a record is invalid, for a person: the place that was looked at, and the fields that are there.
+"""Why a record is invalid, for a person: the path that was looked at, and the fields that are there.
 
 Names of fields are shown and kinds of contents, never a content.
 """
@@ -18,14 +18,14 @@ from streamwatch.edge.decoders.mapping import (
     InKey,
     InValue,
     Named,
-    Places,
+    Paths,
     Step,
     TopicMapping,
     is_each,
     notation,
-    parse_places,
+    parse_paths,
     parts_of,
-    places_of,
+    paths_of,
     threshold_of,
 )
 
@@ -41,7 +41,7 @@ _OF_CLASSES: Final = frozenset({"class", "score", "class_scores", "prediction", 
 def explained(
     reason: str, mapping: TopicMapping, side: Literal["prediction", "label"], tree: Any, record: Record
 ) -> str:
-    """Say what stands where a mapping looked; empty where the reason is about no place.
+    """Say what stands where a mapping looked; empty where the reason is about no path.
 
     Parameters
     ----------
@@ -55,39 +55,39 @@ def explained(
         The record, for its key and headers.
     """
     if reason == "unknown_kind":
-        places = [] if mapping.kind is None else [mapping.kind.field]
+        paths = [] if mapping.kind is None else [mapping.kind.field]
     elif reason in {"missing_elements", "element_counts_differ", "too_many_elements"}:
-        places = [place for slot in (*_SLOTS[:4], side) if _is_each(place := places_of(mapping, slot))]
+        paths = [path for slot in (*_SLOTS[:4], side) if _is_each(path := paths_of(mapping, slot))]
     else:
-        places = [_place(reason, mapping, side)]
-    told = dict.fromkeys(_seen(place, tree, record) for place in places if place is not None)
-    return "; ".join(each for each in told if each)
+        paths = [_path(reason, mapping, side)]
+    seen = dict.fromkeys(_seen(path, tree, record) for path in paths if path is not None)
+    return "; ".join(each for each in seen if each)
 
 
-def _place(reason: str, mapping: TopicMapping, side: str) -> Places | None:
-    """The place of the field that a reason is about."""
+def _path(reason: str, mapping: TopicMapping, side: str) -> Paths | None:
+    """The path of the field that a reason is about."""
     about = reason.removesuffix("_part")
     for part in _PARTS:
         about = about.removeprefix(part)
     if about == "threshold":
         return threshold_of(mapping, side)
     if about in _OF_CLASSES:
-        return places_of(mapping, side)
-    return places_of(mapping, about) if about in _SLOTS else None
+        return paths_of(mapping, side)
+    return paths_of(mapping, about) if about in _SLOTS else None
 
 
-def _is_each(places: Places | None) -> bool:
-    return places is not None and any(map(is_each, parts_of(parse_places(places))))
+def _is_each(paths: Paths | None) -> bool:
+    return paths is not None and any(map(is_each, parts_of(parse_paths(paths))))
 
 
-def _seen(places: Places, tree: Any, record: Record) -> str:
-    """What stands at places: of several the first that has nothing, or all."""
-    found = [_found(location, tree, record) for location in parts_of(parse_places(places))]
-    lacking = [told for told, is_there in found if not is_there]
-    told = lacking[0] if lacking else " and ".join(dict.fromkeys(told for told, _ in found))
-    if not told or told.startswith(f"{places} is "):
-        return told
-    return f"looked at {notation(places)}: {told}"
+def _seen(paths: Paths, tree: Any, record: Record) -> str:
+    """What stands at paths: of several the first that has nothing, or all."""
+    found = [_found(location, tree, record) for location in parts_of(parse_paths(paths))]
+    lacking = [text for text, is_there in found if not is_there]
+    text = lacking[0] if lacking else " and ".join(dict.fromkeys(text for text, _ in found))
+    if not text or text.startswith(f"{paths} is "):
+        return text
+    return f"looked at {notation(paths)}: {text}"
 
 
 def _found(location: FieldLocation, tree: Any, record: Record) -> tuple[str, bool]:
@@ -102,8 +102,8 @@ def _found(location: FieldLocation, tree: Any, record: Record) -> tuple[str, boo
             return ("the record has no key", False) if record.key is None else ("the key has another", True)
         case InHeader(name):
             names = [header for header, _ in record.headers]
-            told = _names(names, "the record has the headers", "the record has no headers")
-            return told, name in names
+            text = _names(names, "the record has the headers", "the record has no headers")
+            return text, name in names
         case _:
             return "", True
 

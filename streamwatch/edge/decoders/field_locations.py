@@ -1,4 +1,4 @@
-"""Gathers the contents of one record from the places a mapping names."""
+"""Gathers the contents of one record from the paths a mapping names."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from streamwatch.edge.decoders.mapping import (
     InTopic,
     InValue,
     Joined,
-    Places,
+    Paths,
     TopicMapping,
-    parse_places,
+    parse_paths,
     parts_of,
-    places_of,
+    paths_of,
 )
 from streamwatch.edge.decoders.paths import SCALAR, SCORES, Path, Row, ValuePaths
 
@@ -38,25 +38,25 @@ UNREADABLE = Unusable()
 FRAMED = Unusable()
 """Text expected, Confluent wire format found."""
 INCOMPLETE = Unusable()
-"""Contents of several places expected, some of which have none."""
+"""Contents of several paths expected, some of which have none."""
 
 
 class FieldLocations:
-    """Places at which the slots of one topic's records are found.
+    """Paths at which the slots of one topic's records are found.
 
     Parameters
     ----------
     topic
         The topic's name.
     mapping
-        Its mapping, with one place for each field.
+        Its mapping, with one path for each field.
     slots
         The fields wanted, named as the mapping names them, in the order of every row.
 
     Raises
     ------
     ValueError
-        A place is not in the notation, or a constant is not a valid name.
+        A path is not in the notation, or a constant is not a valid name.
     """
 
     def __init__(self, topic: str, mapping: TopicMapping, slots: Sequence[str]) -> None:
@@ -78,7 +78,7 @@ class FieldLocations:
                 case InKey() | InHeader():
                     self.outside[i] = location
                 case InArray() | InFields() | Joined():
-                    raise ValueError(f"{slot}: expected one place without arrays, got {location}")
+                    raise ValueError(f"{slot}: expected one path without arrays, got {location}")
                 case None:
                     pass
         self.paths = ValuePaths(paths, fixed)
@@ -94,7 +94,7 @@ class FieldLocations:
 
 
 def slot_locations(mapping: TopicMapping, slots: Sequence[str]) -> dict[str, AnyLocation | None]:
-    """Read the places of slots, `kind` among them; None where a slot has none.
+    """Read the paths of slots, `kind` among them; None where a slot has none.
 
     Raises
     ------
@@ -102,13 +102,11 @@ def slot_locations(mapping: TopicMapping, slots: Sequence[str]) -> dict[str, Any
         As `located` does.
     """
     kind = None if mapping.kind is None else mapping.kind.field
-    return {
-        slot: located_joined(slot, kind if slot == "kind" else places_of(mapping, slot)) for slot in slots
-    }
+    return {slot: located_joined(slot, kind if slot == "kind" else paths_of(mapping, slot)) for slot in slots}
 
 
 def located(slot: str, text: str | None) -> FieldLocation | None:
-    """Read the one place of a slot; None where it has none.
+    """Read the one path of a slot; None where it has none.
 
     Raises
     ------
@@ -120,21 +118,21 @@ def located(slot: str, text: str | None) -> FieldLocation | None:
     return location
 
 
-def located_joined(slot: str, places: Places | None) -> AnyLocation | None:
-    """Read the place of a slot, or its places; None where it has none.
+def located_joined(slot: str, paths: Paths | None) -> AnyLocation | None:
+    """Read the path of a slot, or its paths; None where it has none.
 
     Raises
     ------
     ValueError
-        Naming the slot: a place is not in the notation, or a constant that is no valid name.
+        Naming the slot: a path is not in the notation, or a constant that is no valid name.
     """
     try:
-        location = None if places is None else parse_places(places)
+        location = None if paths is None else parse_paths(paths)
     except ValueError as error:
         raise ValueError(f"{slot}: {error}") from None
     for each in parts_of(location):
         if isinstance(each, Constant) and not is_name(each.text):
-            raise ValueError(f"{slot}: a constant must be {NAME}, got {places!r}")
+            raise ValueError(f"{slot}: a constant must be {NAME}, got {paths!r}")
     return location
 
 
@@ -166,11 +164,11 @@ def _text(content: bytes | None) -> object:
         return UNREADABLE
 
 
-# One text of the contents of several places, such as a model's name and its version; or of one, without what
+# One text of the contents of several paths, such as a model's name and its version; or of one, without what
 # it begins or ends with.
 #
 # The texts follow one another with `/` between them: `fraud/7`. Different contents never give the same
-# text: in a text `%` is written `%25` and `/` is written `%2F`, and an optional place without a content
+# text: in a text `%` is written `%25` and `/` is written `%2F`, and an optional path without a content
 # leaves its text empty, unless nothing follows it.
 
 
@@ -180,21 +178,21 @@ BETWEEN: Final = "/"
 def joined_text(
     contents: Sequence[Any], optional: Sequence[bool], affixes: Sequence[Affixes] | None = None
 ) -> object:
-    """Join the contents of places, each written as a single one would be.
+    """Join the contents of paths, each written as a single one would be.
 
     Parameters
     ----------
     contents
-        What stands at each place; None where there is nothing.
+        What stands at each path; None where there is nothing.
     optional
-        Of each place, whether there may be nothing. Empty text then is nothing, too, as records with a schema
+        Of each path, whether there may be nothing. Empty text then is nothing, too, as records with a schema
         have it for a field that was not set.
     affixes
-        Of each place, what its text loses; None where none loses anything.
+        Of each path, what its text loses; None where none loses anything.
 
     Returns
     -------
-    The text. None where no place has a content. `INCOMPLETE` where one that must have one has none,
+    The text. None where no path has a content. `INCOMPLETE` where one that must have one has none,
     `UNREADABLE` where one can never be part of a name, `FRAMED` where that is for its wire format.
     """
     texts: list[str] = []
@@ -223,11 +221,11 @@ def escaped(text: str) -> str:
     return text.replace("%", "%25").replace(BETWEEN, "%2F")
 
 
-def fixed_text(places: Places | None) -> str | None:
-    """The text of places that is the same for every record, as of `[=fraud, =v3]`; None of any other."""
-    if places is None:
+def fixed_text(paths: Paths | None) -> str | None:
+    """The text of paths that is the same for every record, as of `[=fraud, =v3]`; None of any other."""
+    if paths is None:
         return None
-    location = parse_places(places)
+    location = parse_paths(paths)
     if not isinstance(location, Joined):
         return location.text if isinstance(location, Constant) else None
     texts = [part.text for part in location.parts if isinstance(part, Constant)]

@@ -9,10 +9,10 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from streamwatch.core.events import CARRIED, CARRIED_FIELDS, CarriedNumber
 
-# The notation of places: `value.a.b`, `value.a[].b`, `value.a.*`, `value`, `key`, `key.a`, `header:x`,
+# The notation of paths: `value.a.b`, `value.a[].b`, `value.a.*`, `value`, `key`, `key.a`, `header:x`,
 # `topic`, `=text`.
 #
-# A field of a mapping has one place, or several whose texts make one: `[value.model, value.version]`; a text
+# A field of a mapping has one path, or several whose texts make one: `[value.model, value.version]`; a text
 # may lose a beginning and an end, and may be the name of a field in place of its content.
 
 
@@ -29,9 +29,9 @@ Step: TypeAlias = str | int | Named
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """A place whose text loses a beginning and an end: `txn-17` → `17`. A text without them stays whole."""
+    """A path whose text loses a beginning and an end: `txn-17` → `17`. A text without them stays whole."""
 
-    place: str
+    path: str
     strip_prefix: str = ""
     strip_suffix: str = ""
 
@@ -44,24 +44,24 @@ class KeyOf:
 
     @property
     def contents(self) -> str:
-        """The place of the fields' contents, with its `*`."""
+        """The path of the fields' contents, with its `*`."""
         return self.key_of if "*" in self.key_of else f"{self.key_of}.{ANY}"
 
 
 Part: TypeAlias = str | Trimmed | KeyOf
-Places: TypeAlias = Part | tuple[Part, ...]
-"""What makes one text: a place, or those whose texts are joined; in the latter a place that may be empty ends
+Paths: TypeAlias = Part | tuple[Part, ...]
+"""What makes one text: a path, or those whose texts are joined; in the latter a path that may be empty ends
 in `?`."""
 OPTIONAL: Final = "?"
-"""End of a place, among several, that need not have a content. A field called so is written in quotes."""
+"""End of a path, among several, that need not have a content. A field called so is written in quotes."""
 ANY: Final = "*"
 """Sign for any text in the name of a field, or for any name. A field called so is written in quotes."""
 
-PLACE: Final = (
+PATH: Final = (
     r'^(key(\.("([^"]|"")+"|[^.\[\]"*][^.\[\]*]*))*|topic|header:.+|=.+'
     r'|value(\.("([^"]|"")+"|[^.\[\]"][^.\[\]]*)|\[([0-9]*|[^\[\]="]+=[^\[\]"]+)\])*)$'
 )
-"""The notation as a regular expression, for JSON Schema; `[]` or `*` at most once is not said by it."""
+"""The notation as a regular expression, for JSON Schema; `[]` or `*` at most once is not in it."""
 _STEP = re.compile(
     r'\.(?:"((?:[^"]|"")+)"|([^.\[\]"][^.\[\]]*))|\[(?:([0-9]{0,9})|([^\[\]="]+)=([^\[\]"]+))\]'
 )
@@ -84,8 +84,8 @@ class InArray:
     path
         Names of fields, and indices from 0, from the value on.
     each
-        What follows `[]`: `path` is then the place of an array, and this the place in each of its elements.
-        None: the place is one for the whole record.
+        Steps that follow `[]`: `path` then leads to an array, and this on from each element. None: the path
+        leads to one content of the whole record.
     """
 
     path: tuple[Step, ...]
@@ -103,7 +103,7 @@ class InFields:
     prefix, suffix
         What stands before and behind `*` in the name.
     each
-        The place in each of the fields' contents. None: the text that `*` stands for in its name.
+        The path in each of the fields' contents. None: the text that `*` stands for in its name.
     """
 
     path: tuple[Step, ...]
@@ -155,12 +155,12 @@ class Affixes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Places, whose texts make one (see `joined_text`): several, or one whose text loses something.
+    """Paths, whose texts make one (see `joined_text`): several, or one whose text loses something.
 
     Attributes
     ----------
     parts
-        The places, in the order of their texts.
+        The paths, in the order of their texts.
     optional
         Of each, whether it may have no content.
     affixes
@@ -175,23 +175,23 @@ class Joined:
 AnyLocation: TypeAlias = FieldLocation | Joined
 
 
-def parse_places(places: Places) -> AnyLocation:
-    """Read the notation of one place, or of several that are joined.
+def parse_paths(paths: Paths) -> AnyLocation:
+    """Read the notation of one path, or of several that are joined.
 
     Raises
     ------
     ValueError
-        A place is not in the notation.
+        A path is not in the notation.
     """
-    match places:
+    match paths:
         case str():
-            return parse_field_location(places)
+            return parse_field_location(paths)
         case KeyOf():
-            return _names_of(places)
+            return _names_of(paths)
         case Trimmed():
-            return Joined(*_columns([(parse_field_location(places.place), False, _affixes(places))]))
+            return Joined(*_columns([(parse_field_location(paths.path), False, _affixes(paths))]))
         case tuple():
-            return Joined(*_columns([_part(each) for each in places]))
+            return Joined(*_columns([_part(each) for each in paths]))
 
 
 def _columns(
@@ -202,12 +202,12 @@ def _columns(
 
 
 def _part(part: Part) -> tuple[FieldLocation, bool, Affixes]:
-    """One of several places: what it is, whether it may have no content, and what its text loses."""
+    """One of several paths: what it is, whether it may have no content, and what its text loses."""
     if isinstance(part, KeyOf):
         return _names_of(part), False, Affixes()
-    place = part if isinstance(part, str) else part.place
+    path = part if isinstance(part, str) else part.path
     affixes = Affixes() if isinstance(part, str) else _affixes(part)
-    return parse_field_location(place.removesuffix(OPTIONAL)), place.endswith(OPTIONAL), affixes
+    return parse_field_location(path.removesuffix(OPTIONAL)), path.endswith(OPTIONAL), affixes
 
 
 def _affixes(part: Trimmed) -> Affixes:
@@ -227,7 +227,7 @@ def _names_of(part: KeyOf) -> InFields:
 
 
 def parse_field_location(text: str) -> FieldLocation:  # noqa: PLR0911 - a form each
-    """Read the notation of one place.
+    """Read the notation of one path.
 
     Raises
     ------
@@ -268,21 +268,21 @@ def _plain(path: Sequence[_Pattern | Step]) -> tuple[Step, ...]:
     return tuple(step for step in path if not isinstance(step, _Pattern))
 
 
-def notation(places: Places | None) -> str:
-    """Write one place, or several, as settings have them; `null` without any."""
-    match places:
+def notation(paths: Paths | None) -> str:
+    """Write one path, or several, as settings have them; `null` without any."""
+    match paths:
         case None:
             return "null"
         case str():
-            return places
+            return paths
         case KeyOf(key_of):
             return f"{{key_of: {key_of}}}"
-        case Trimmed(place, prefix, suffix):
+        case Trimmed(path, prefix, suffix):
             lost = {"strip_prefix": prefix, "strip_suffix": suffix}
             rest = "".join(f", {key}: {text}" for key, text in lost.items() if text)
-            return f"{{place: {place}{rest}}}"
+            return f"{{path: {path}{rest}}}"
         case tuple():
-            return f"[{', '.join(map(notation, places))}]"
+            return f"[{', '.join(map(notation, paths))}]"
 
 
 def _in_key(text: str) -> InKey:
@@ -296,12 +296,12 @@ def _in_key(text: str) -> InKey:
 
 
 def is_each(location: FieldLocation | None) -> bool:
-    """Tell whether a place lies in each element of an array, or in each field of an object."""
+    """Tell whether a path lies in each element of an array, or in each field of an object."""
     return isinstance(location, InFields) or (isinstance(location, InArray) and location.each is not None)
 
 
 def parts_of(location: AnyLocation | None) -> tuple[FieldLocation, ...]:
-    """The places that a location is made of: one, several, or none."""
+    """The paths that a location is made of: one, several, or none."""
     if location is None:
         return ()
     return location.parts if isinstance(location, Joined) else (location,)
@@ -378,16 +378,16 @@ __all__ = [
     "KindRule",
     "Named",
     "Part",
-    "Places",
+    "Paths",
     "ScoreArray",
     "SidedMapping",
     "TimestampUnit",
     "TopicMapping",
     "Trimmed",
     "parse_field_location",
-    "parse_places",
+    "parse_paths",
     "parts_of",
-    "places_of",
+    "paths_of",
 ]
 
 TimestampUnit: TypeAlias = Literal["ms", "s", "us", "ns", "iso8601"]
@@ -395,7 +395,7 @@ TimestampUnit: TypeAlias = Literal["ms", "s", "us", "ns", "iso8601"]
 
 @dataclass(frozen=True, slots=True)
 class KindRule:
-    """Tells predictions from labels on a topic that carries both: the content of one place."""
+    """Tells predictions from labels on a topic that carries both: the content of one path."""
 
     field: str = "value.kind"
     prediction: str = "prediction"
@@ -408,7 +408,7 @@ class ClassOfScore:
 
     score: str
     threshold: float | str
-    """A number, or the place of one."""
+    """A number, or the path of one."""
     above: str
     below: str
     probability: bool = False
@@ -419,7 +419,7 @@ class ClassOfScore:
 class ClassOfLargest:
     """The class with the largest score.
 
-    `largest` is the place of an object of class → number, or of an array of numbers in the order of
+    `largest` is the path of an object of class → number, or of an array of numbers in the order of
     `classes`. Of equal ones it is the first: of an object by the name of the class, of an array by position.
     """
 
@@ -437,18 +437,18 @@ class ScoreArray:
 
 @dataclass(frozen=True, slots=True)
 class TopicMapping:
-    """Places of the fields, as `value.a.b`, `key`, `header:x`, `topic` or a constant `=fraud-v3`.
+    """Paths of the fields, as `value.a.b`, `key`, `header:x`, `topic` or a constant `=fraud-v3`.
 
-    Several places of one field are joined to one text. The defaults fit flat JSON with the fields' own names.
+    Several paths of one field are joined to one text. The defaults fit flat JSON with the fields' own names.
     None means that records do not carry the field. A field that only the other kind has (`prediction` on a
     label topic) is never looked at.
     """
 
-    id: Places = "value.id"
-    model: Places | None = "value.model"
+    id: Paths = "value.id"
+    model: Paths | None = "value.model"
     """On labels optional: a label without it is for every model that predicted the id."""
-    prediction: Places | ClassOfScore | ClassOfLargest = "value.prediction"
-    label: Places | ClassOfScore = "value.label"
+    prediction: Paths | ClassOfScore | ClassOfLargest = "value.prediction"
+    label: Paths | ClassOfScore = "value.label"
     timestamp: str | None = "value.timestamp"
     timestamp_unit: TimestampUnit = "ms"
     scores: str | ScoreArray | None = "value.scores"
@@ -461,12 +461,12 @@ class TopicMapping:
     min_label_probability: float = 1.0
     """Smallest probability that is valid."""
     segments: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Places of what tells predictions apart for evaluation, by the segment's name."""
+    """Paths of what tells predictions apart for evaluation, by the segment's name."""
     classes: Mapping[str, str] = field(default_factory=dict[str, str])
     """Aliases, as they are written in records → the class meant (`{"true": "fraud"}`)."""
     kind: KindRule | None = None
     when: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Place → texts one of which must stand there; any other record gives nothing by this mapping."""
+    """Path → texts one of which must stand there; any other record gives nothing by this mapping."""
     optional: bool = False
     """A record, or element, without the class gives nothing by this mapping; otherwise it is invalid."""
 
@@ -480,28 +480,28 @@ class SidedMapping:
 
 
 def threshold_of(mapping: TopicMapping, slot: str) -> str | None:
-    """Give the place of the threshold by which a field's class is made; None without one."""
+    """Give the path of the threshold by which a field's class is made; None without one."""
     found: object = getattr(mapping, slot)
     return found.threshold if isinstance(found, ClassOfScore) and isinstance(found.threshold, str) else None
 
 
-def all_places(mapping: TopicMapping) -> list[Places]:
-    """Every place that a mapping names, each once or more."""
-    found = [*(places_of(mapping, slot) for slot in SLOTS), *mapping.segments.values(), *mapping.when]
+def all_paths(mapping: TopicMapping) -> list[Paths]:
+    """Every path that a mapping names, each once or more."""
+    found = [*(paths_of(mapping, slot) for slot in SLOTS), *mapping.segments.values(), *mapping.when]
     found += [threshold_of(mapping, slot) for slot in ("prediction", "label")]
     found += [None if mapping.kind is None else mapping.kind.field]
-    return [place for place in found if place is not None]
+    return [path for path in found if path is not None]
 
 
 SLOTS: Final = (
     *("id", "model", "prediction", "label", "timestamp", "scores", "fold"),
     *CARRIED_FIELDS,
 )
-"""Fields of a mapping that name a place."""
+"""Fields of a mapping that name a path."""
 
 
 def carried_numbers(mapping: TopicMapping) -> list[CarriedNumber]:
-    """Numbers that predictions may carry: those for whose first field the mapping names a place."""
+    """Numbers that predictions may carry: those for whose first field the mapping names a path."""
     return [each for each in CARRIED if getattr(mapping, each.fields[0]) is not None]
 
 
@@ -510,8 +510,8 @@ def carried_slots(mapping: TopicMapping) -> list[str]:
     return [field for each in carried_numbers(mapping) for field in each.fields]
 
 
-def places_of(mapping: TopicMapping, slot: str) -> Places | None:
-    """Give the place, or places, that a mapping names for a field, whatever is made of the content."""
+def paths_of(mapping: TopicMapping, slot: str) -> Paths | None:
+    """Give the path, or paths, that a mapping names for a field, whatever is made of the content."""
     found: object = getattr(mapping, slot)
     match found:
         case ClassOfScore(score):
@@ -521,9 +521,9 @@ def places_of(mapping: TopicMapping, slot: str) -> Places | None:
         case ScoreArray(array):
             return array
         case str() | tuple() | Trimmed() | KeyOf() | None:
-            return cast("Places | None", found)
+            return cast("Paths | None", found)
         case _:
-            raise TypeError(f"{slot}: expected a place, got {found!r}")
+            raise TypeError(f"{slot}: expected a path, got {found!r}")
 
 
 # Why a record can be invalid: a closed set, the same for every format.
@@ -538,10 +538,10 @@ REASONS: Mapping[str, str] = {
     "missing_model": "has no model where the mapping looks for it",
     "missing_prediction": "has no predicted class where the mapping looks for it",
     "missing_label": "has no true class where the mapping looks for it",
-    "missing_id_part": "has no content at one of the places that make its id together",
-    "missing_model_part": "has no content at one of the places that make its model together",
-    "missing_prediction_part": "has no content at one of the places that make its predicted class together",
-    "missing_label_part": "has no content at one of the places that make its true class together",
+    "missing_id_part": "has no content at one of the paths that make its id together",
+    "missing_model_part": "has no content at one of the paths that make its model together",
+    "missing_prediction_part": "has no content at one of the paths that make its predicted class together",
+    "missing_label_part": "has no content at one of the paths that make its true class together",
     "invalid_id": "its id is not 1 to 128 bytes of text without control characters, nor a number",
     "invalid_model": "its model is not 1 to 128 bytes of visible text without controls, nor a number",
     "invalid_class": "its class is not 1 to 128 bytes of visible text without controls, nor a number",

@@ -1,6 +1,6 @@
 """Texts in a value that hold what is looked up: JSON in a string, cells of CSV, either of them in base64.
 
-A rule names a place, and what is written in the text there, outside first: `[base64, json]`. Places of the
+A rule names a path, and what is written in the text there, outside first: `[base64, json]`. Paths of the
 mapping then lie in what the text says: `value.response.score`, where `value.response` is a string with JSON
 in it. CSV becomes rows of cells: `value.data[0][1]` is the second cell of the first row. A cell that is a
 number is one (`1.0` is the class `1`), an empty one is nothing. What is no text stays as it is.
@@ -28,9 +28,9 @@ WRITTEN: Final[tuple[Written, ...]] = ("json", "csv", "tsv", "base64")
 
 @dataclass(frozen=True, slots=True)
 class TextRule:
-    """A place of texts, and what is written in them, outside first."""
+    """A path of texts, and what is written in them, outside first."""
 
-    place: str
+    path: str
     written: tuple[Written, ...]
 
 
@@ -83,14 +83,14 @@ class Texts:
     Raises
     ------
     ValueError
-        A place is none in the value.
+        A path does not begin with `value`, or has `*`.
     """
 
     def __init__(self, rules: Sequence[TextRule]) -> None:
-        self._rules = [(steps_to(rule.place), rule.written) for rule in rules]
+        self._rules = [(steps_to(rule.path), rule.written) for rule in rules]
 
     def read(self, tree: Any) -> Any:
-        """Put what texts say in their place.
+        """Put what texts hold in their place.
 
         Raises
         ------
@@ -105,27 +105,27 @@ class Texts:
         return tree
 
 
-def steps_to(place: str) -> tuple[Step | None, ...]:
-    """Steps from the value to a place in it; None leads to each element of an array.
+def steps_to(path: str) -> tuple[Step | None, ...]:
+    """Steps from the value to a path in it; None leads to each element of an array.
 
     Raises
     ------
     ValueError
-        It is none in the value, or in each field of an object.
+        The path does not begin with `value`, or has `*`.
     """
-    match parse_field_location(place):
-        case InValue(path) | InArray(path, None):
-            return path
-        case InArray(path, each):
-            return (*path, _EACH, *(each or ()))
+    match parse_field_location(path):
+        case InValue(steps) | InArray(steps, None):
+            return steps
+        case InArray(steps, each):
+            return (*steps, _EACH, *(each or ()))
         case _:
-            raise ValueError(f"decode: expected a place in the value, such as value.response, got {place!r}")
+            raise ValueError(f"decode: expected a path in the value, such as value.response, got {path!r}")
 
 
 def _replaced(here: Any, steps: Sequence[Step | None], written: Sequence[Written]) -> Any:
     """The content with the texts at the end of a path read."""
     if not steps:
-        return _said(here, written)
+        return _parsed(here, written)
     step, *rest = steps
     if isinstance(step, str):
         if isinstance(here, dict) and step in here:
@@ -138,8 +138,8 @@ def _replaced(here: Any, steps: Sequence[Step | None], written: Sequence[Written
     return cast("Any", here)
 
 
-def _said(content: Any, written: Sequence[Written]) -> Any:
-    """What a text says; the content itself if it is none."""
+def _parsed(content: Any, written: Sequence[Written]) -> Any:
+    """The content of a text; anything else stays as it is."""
     for each in written:
         if not isinstance(content, str):
             break

@@ -34,18 +34,18 @@ from streamwatch.edge.decoders.mapping import (
     InValue,
     Joined,
     Named,
-    Places,
+    Paths,
     SidedMapping,
     Step,
     TopicMapping,
-    all_places,
+    all_paths,
     carried_numbers,
     carried_slots,
     is_each,
     notation,
-    parse_places,
+    parse_paths,
     parts_of,
-    places_of,
+    paths_of,
     threshold_of,
 )
 from streamwatch.edge.decoders.paths import Row
@@ -91,9 +91,9 @@ def _element_of(array: Any, named: Named) -> Any:
 
 
 def lookup(location: FieldLocation | None, topic: str) -> Lookup:  # noqa: PLR0911 - a form each
-    """A function from a record to the content of a place, which is None if there is nothing.
+    """A function from a record to the content of a path, which is None if there is nothing.
 
-    Of a place in each element of an array it gives the array; of one in each field of an object, an array of
+    Of a path in each element of an array it gives the array; of one in each field of an object, an array of
     their names or contents.
     """
     match location:
@@ -170,7 +170,7 @@ class MappedPart:
     Raises
     ------
     ValueError
-        A place is not in the notation, or a name is not valid.
+        A path is not in the notation, or a name is not valid.
     """
 
     def __init__(
@@ -188,14 +188,14 @@ class MappedPart:
         self.judge = Judge(mapping, keys, folds)
         self._judged = self.judge.prediction if self._is_prediction else self.judge.label
         locations: dict[str, AnyLocation | None] = {
-            slot: located_joined(slot, places_of(mapping, slot)) for slot in self._slots
+            slot: located_joined(slot, paths_of(mapping, slot)) for slot in self._slots
         }
         if self._is_prediction:
             slots = carried_slots(mapping)
-            locations |= {slot: located_joined(slot, places_of(mapping, slot)) for slot in slots}
-            places = mapping.segments.items()
-            locations |= {f"segments.{name}": located("segments", place) for name, place in places}
-        # A part is a place by itself: of a slot its only one, or one of several.
+            locations |= {slot: located_joined(slot, paths_of(mapping, slot)) for slot in slots}
+            paths = mapping.segments.items()
+            locations |= {f"segments.{name}": located("segments", path) for name, path in paths}
+        # A part is a path by itself: of a slot its only one, or one of several.
         self._parts = {slot: _named_parts(slot, location) for slot, location in locations.items()}
         self._made: dict[str, Make] = {
             slot: _joining(location) for slot, location in locations.items() if isinstance(location, Joined)
@@ -223,7 +223,7 @@ class MappedPart:
         if mapping.kind is not None:
             rule = mapping.kind
             self._kinds = {rule.label: not self._is_prediction, rule.prediction: self._is_prediction}
-        self._when = [(lookup(located("when", place), topic), texts) for place, texts in mapping.when.items()]
+        self._when = [(lookup(located("when", path), topic), texts) for path, texts in mapping.when.items()]
 
     def applies(self, content: Content) -> bool | None:
         """Tell whether the mapping is for a record; None: it should say of which kind it is, and does not."""
@@ -235,7 +235,7 @@ class MappedPart:
         return self._kinds.get(canonical_text(self._kind(content)) or "")
 
     def model(self, content: Content) -> Any:
-        """The content of the model's place."""
+        """The content of the model's path."""
         return self._outside("model", content)
 
     def null(self, content: Content, record_ms: int, *, withdraws: bool) -> Event:
@@ -288,7 +288,7 @@ class MappedPart:
         return make([contents[part] for part in self._parts[slot]])
 
     def _row(self, contents: Mapping[str, Any], id_: str | None = None) -> Row:
-        """Contents of the slots; `id_` is that of an element without one of its own, known by its place."""
+        """Contents of the slots; `id_` is that of an element without one of its own, known by its index."""
         if id_ is None and not self._made:
             return tuple(contents.values())
         row = {slot: self._content(slot, contents) for slot in self._parts}
@@ -341,7 +341,7 @@ def _check_fields(mapping: TopicMapping, side: str, singles: Mapping[str, FieldL
     Raises
     ------
     ValueError
-        Fields of an object are events, and it is not said of which models or ids, or of which classes.
+        Fields of an object are events, but no mapping names their models, ids or classes.
     """
     parts = {part: location for part, location in singles.items() if isinstance(location, InFields)}
     if not parts:
@@ -351,8 +351,8 @@ def _check_fields(mapping: TopicMapping, side: str, singles: Mapping[str, FieldL
         raise ValueError("expected the fields of one object to be events, got several objects or arrays")
     if not any(part.partition("/")[0] == side for part in parts):
         raise ValueError(
-            f"{side}: expected a place in the fields that key_of names, such as value.scores.*, "
-            f"got {notation(places_of(mapping, side))}"
+            f"{side}: expected a path in the fields that key_of names, such as value.scores.*, "
+            f"got {notation(paths_of(mapping, side))}"
         )
     if not any(part.partition("/")[0] in {"id", "model"} for part in parts):
         raise ValueError(
@@ -363,7 +363,7 @@ def _check_fields(mapping: TopicMapping, side: str, singles: Mapping[str, FieldL
 
 
 def _named_parts(slot: str, location: AnyLocation | None) -> dict[str, tuple[FieldLocation | None, bool]]:
-    """Places of a slot by a name for each, and whether there may be nothing; one is called like its slot."""
+    """Paths of a slot by a name for each, and whether there may be nothing; one is called like its slot."""
     if not isinstance(location, Joined):
         return {slot: (location, False)}
     each = zip(location.parts, location.optional, strict=True)
@@ -384,15 +384,15 @@ ReadValue: TypeAlias = Callable[[bytes], "Any | UnreadableValue"]
 def needs_trees(mapping: TopicMapping) -> bool:
     """Tell whether a mapping asks for more than one field by name for each of its own."""
     made = (mapping.id, mapping.model, mapping.prediction, mapping.label, mapping.scores)
-    plain = all(place is None or isinstance(place, str) for place in made)
+    plain = all(path is None or isinstance(path, str) for path in made)
     beside = bool(mapping.segments) or bool(carried_numbers(mapping)) or bool(mapping.when)
-    return not plain or beside or mapping.optional or any(map(_is_deep, all_places(mapping)))
+    return not plain or beside or mapping.optional or any(map(_is_deep, all_paths(mapping)))
 
 
-def _is_deep(places: Places) -> bool:
-    """Tell whether a place is no field by name: in an array, in any field, in the key, or the whole value."""
+def _is_deep(paths: Paths) -> bool:
+    """Tell whether a path is no field by name: in an array, in any field, in the key, or the whole value."""
     try:
-        location = parse_places(places)
+        location = parse_paths(paths)
     except ValueError:
         return False  # whichever decoder is built says what is wrong, and with which field
     return any(
@@ -427,7 +427,7 @@ class TreeDecoder:
     Raises
     ------
     ValueError
-        A place is not in the notation, or a constant, class or alias is no valid name.
+        A path is not in the notation, or a constant, class or alias is no valid name.
     """
 
     def __init__(
@@ -528,7 +528,7 @@ class TreeDecoder:
         return self._parts[0].judge.invalid(record, reason, self._model(Content(record)))
 
     def _model(self, content: Content) -> Any:
-        """The content of the model's place, if all mappings find the same."""
+        """The content of the model's path, if all mappings find the same."""
         found = [part.model(content) for part in self._parts]
         first = found[0]
         if not isinstance(first, str | int | float):  # trees are no model, and may be too deep to be compared

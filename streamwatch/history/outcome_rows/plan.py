@@ -52,41 +52,41 @@ def plan_of(header: Sequence[str], topics: Mapping[str, RecordedTopic]) -> RowPl
     Each row must be an outcome by the first mapping of predictions and the first of labels: both find id,
     class and time in cells, of one id and one time, and nothing else that a cell could tell.
     """
-    found = _places(topics)
+    found = _columns(topics)
     if found is None or _ambiguous(header):
         return None
-    places, unused, model, unit = found
+    columns, unused, model, unit = found
     roles = np.full(len(header), OTHER, np.int64)
-    for role, column in places.items():
+    for role, column in columns.items():
         if column in header:
             if roles[header.index(column)] != OTHER:
                 return None
             roles[header.index(column)] = role
         elif role != TIME:
             return None
-    if any(_is_told(header, column) for column in unused):
+    if any(_has_content(header, column) for column in unused):
         return None
     return RowPlan(tuple(header), roles, model, unit)
 
 
 def line_plan(topics: Mapping[str, RecordedTopic]) -> tuple[RowPlan, Fields] | None:
     """Plan of files of JSON lines: `header` has the fields with a role, those that are refused included."""
-    found = _places(topics)
+    found = _columns(topics)
     if found is None:
         return None
-    places, unused, model, unit = found
-    names = [*places.values(), *unused]
+    columns, unused, model, unit = found
+    names = [*columns.values(), *unused]
     if any("." in name for name in names) or len(set(names)) < len(names):
         return None
     tree = ContentTree()
     for name in names:
         tree.content(InValue((name,)))
     fields = fields_of(tree)
-    roles = [*places, *(REFUSED for _ in unused)]
+    roles = [*columns, *(REFUSED for _ in unused)]
     return None if fields is None else (RowPlan(tuple(names), np.array(roles, np.int64), model, unit), fields)
 
 
-def _places(
+def _columns(
     topics: Mapping[str, RecordedTopic],
 ) -> tuple[dict[int, str], list[str], str | None, int] | None:
     """Columns by role, those that must not be there, the model of all rows, and the unit of times.
@@ -102,7 +102,7 @@ def _places(
     if known.model not in {None, made.model}:
         return None
     plain = (made.id, made.model or "", made.prediction, known.label)
-    if not all(isinstance(place, str) for place in plain):
+    if not all(isinstance(path, str) for path in plain):
         return None
     id_, named, predicted, true = cast("tuple[str, ...]", plain)
     model = parse_field_location(named) if named else None
@@ -111,14 +111,14 @@ def _places(
         wanted[TIME] = made.timestamp
     if not isinstance(model, Constant):
         wanted[MODEL] = named
-    places = {role: _column(place) for role, place in wanted.items()}
+    columns = {role: _column(path) for role, path in wanted.items()}
     unused = [
         each for mapping in (made, known) for each in (mapping.scores, mapping.fold) if each is not None
     ]
-    others = [_column(place) if isinstance(place, str) else None for place in unused]
-    found = {role: column for role, column in places.items() if column is not None}
+    others = [_column(path) if isinstance(path, str) else None for path in unused]
+    found = {role: column for role, column in columns.items() if column is not None}
     refused = [column for column in dict.fromkeys(others) if column is not None]
-    if len(found) < len(places) or None in others:
+    if len(found) < len(columns) or None in others:
         return None
     return found, refused, model.text if isinstance(model, Constant) else None, UNITS[made.timestamp_unit]
 
@@ -128,7 +128,7 @@ def _first(topics: Mapping[str, RecordedTopic], sides: Sequence[str]) -> Recorde
 
 
 def _plain_mapping(topic: RecordedTopic) -> TopicMapping | None:
-    """The one mapping of a topic that does no more than name places."""
+    """The one mapping of a topic that does no more than name paths."""
     spec = topic.spec
     if topic.spec.side == "both" or len(topic.mappings) != 1 or spec.folds is not None:
         return None
@@ -146,12 +146,12 @@ def _plain_mapping(topic: RecordedTopic) -> TopicMapping | None:
     return mapping
 
 
-def _column(place: str) -> str | None:
-    parsed = parse_field_location(place) if place else None
+def _column(path: str) -> str | None:
+    parsed = parse_field_location(path) if path else None
     return ".".join(parsed.path) or None if isinstance(parsed, InValue) else None
 
 
-def _is_told(header: Sequence[str], column: str) -> bool:
+def _has_content(header: Sequence[str], column: str) -> bool:
     """Whether a column, or several, could hold a content."""
     return any(
         name == column or name.startswith(column + ".") or column.startswith(name + ".")

@@ -13,7 +13,7 @@ from streamwatch.core.events import Decoded, EventGroup, Invalid, Label, Predict
 from streamwatch.core.ports import Decoder, Explains
 from streamwatch.edge.decoders.field_locations import fixed_text
 from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
-from streamwatch.edge.decoders.mapping import KeyOf, SidedMapping, places_of
+from streamwatch.edge.decoders.mapping import KeyOf, SidedMapping, paths_of
 from streamwatch.edge.decoders.trees import sided
 from streamwatch.history.recordings.file import RecordingError
 
@@ -260,8 +260,8 @@ class RecordedTopic:
 
     def has_constant_class(self, side: Side) -> bool:
         """Tell whether a mapping names the class of every record."""
-        places = [places_of(each.mapping, each.side) for each in self.mappings if each.side == side]
-        return any(fixed_text(each) is not None for each in places)
+        paths = [paths_of(each.mapping, each.side) for each in self.mappings if each.side == side]
+        return any(fixed_text(each) is not None for each in paths)
 
 
 class Both(NamedTuple):

@@ -1,4 +1,4 @@
-"""Of an invalid record it is said which place was looked at and which fields are there, and no content."""
+"""Of an invalid record it is said which path was looked at and which fields are there, and no content."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def explained(
             TopicMapping(id=Trimmed("value.x", "t-")),
             {"a": 1},
             "missing_id",
-            "looked at {place: value.x, strip_prefix: t-}: value has the fields a",
+            "looked at {path: value.x, strip_prefix: t-}: value has the fields a",
         ),
         (
             TopicMapping(model=KeyOf("value.s"), prediction="value.s.*"),
@@ -104,7 +104,7 @@ def explained(
         ),
     ],
 )
-def test_the_place_is_named_and_what_is_there(
+def test_the_path_is_named_and_what_is_there(
     mapping: TopicMapping, content: Any, reason: str, said: str
 ) -> None:
     found, told = explained(mapping, of(content))

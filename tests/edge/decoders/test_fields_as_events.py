@@ -14,7 +14,7 @@ from streamwatch.core.ports import Decoder
 from streamwatch.core.records import Vocabulary
 from streamwatch.edge.decoders.formats.json import build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
-from streamwatch.edge.decoders.mapping import ClassOfScore, KeyOf, TopicMapping, parse_places
+from streamwatch.edge.decoders.mapping import ClassOfScore, KeyOf, TopicMapping, parse_paths
 from streamwatch.edge.keys import id_keys
 from tests.edge.decoders.fetched import decoded_of, fetched
 from tests.edge.decoders.mutations import SCALARS
@@ -110,7 +110,7 @@ def test_a_model_may_be_a_field_in_each_of_the_fields() -> None:
 @pytest.mark.parametrize(
     ("mapping", "said"),
     [
-        (TopicMapping(model=KeyOf("value.a")), "prediction: expected a place in the fields"),
+        (TopicMapping(model=KeyOf("value.a")), "prediction: expected a path in the fields"),
         (TopicMapping(prediction="value.a.*"), "model: expected {key_of: …} where each field"),
         (TopicMapping(model=KeyOf("value.a"), prediction="value.b.*"), "expected the fields of one object"),
         (
@@ -126,10 +126,10 @@ def test_a_mapping_of_which_no_events_can_be_made_says_what_it_should_have(
         build(DecoderSpec("predictions", "prediction", mapping), FormatOptions())
 
 
-@pytest.mark.parametrize("place", ["value.a.b.*.c", "key", "header:x", "value.a[]", "value.*.*", "topic"])
-def test_key_of_asks_for_an_object(place: str) -> None:
+@pytest.mark.parametrize("path", ["value.a.b.*.c", "key", "header:x", "value.a[]", "value.*.*", "topic"])
+def test_key_of_asks_for_an_object(path: str) -> None:
     with pytest.raises(ValueError, match="expected"):
-        parse_places(KeyOf(place))
+        parse_paths(KeyOf(path))
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z", "M"]), min_size=1, max_size=8)

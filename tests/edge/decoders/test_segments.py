@@ -67,7 +67,7 @@ def test_a_list_of_fields_names_each_by_its_last_part() -> None:
     ("written", "said"),
     [
         (["value.a.c", "value.b.c"], "two segments are called c"),
-        ([3], "a segment must be a field or a place, got 3"),
+        ([3], "a segment must be a field or a path, got 3"),
         ({"c": "nowhere"}, "nowhere"),
         ({"": "value.c"}, "1 to 128 bytes"),
     ],

@@ -25,7 +25,7 @@ def packed(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("content", "place", "written", "expected"),
+    ("content", "path", "written", "expected"),
     [
         ({"a": '{"b": 1}'}, "value.a", ("json",), {"a": {"b": 1}}),
         ({"a": {"b": 1}}, "value.a", ("json",), {"a": {"b": 1}}),
@@ -48,9 +48,9 @@ def packed(text: str) -> str:
     ],
 )
 def test_what_a_text_says_takes_its_place(
-    content: Any, place: str, written: tuple[Written, ...], expected: Any
+    content: Any, path: str, written: tuple[Written, ...], expected: Any
 ) -> None:
-    assert read(content, (place, written)) == expected
+    assert read(content, (path, written)) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """CloudEvents 1.0 by their Kafka protocol binding: structured mode and binary mode give the same content.
 
-What places are looked up in is one object: the attributes (`value.id`, `value.source`, `value.type`,
+What paths are looked up in is one object: the attributes (`value.id`, `value.source`, `value.type`,
 `value.time`, extensions) and `value.data`. In binary mode attributes are headers named `ce_…`, and the
 record's value is the data; in structured mode the value is a JSON object of both.
 

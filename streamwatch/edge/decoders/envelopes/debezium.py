@@ -1,6 +1,6 @@
 """Debezium's change events: a row that was inserted, read, changed or deleted in a database.
 
-What places are looked up in is the row as it is after the change (`value.<column>`), with `value.__op`,
+What paths are looked up in is the row as it is after the change (`value.<column>`), with `value.__op`,
 `value.__ts_ms` and `value.__source` beside its columns. The row of a delete is that before it: a pending
 prediction is withdrawn by it. Changes that are none of a row (`t`, truncate; `m`, message) are skipped. The
 schema that a JSON converter may put around the payload is not looked at.

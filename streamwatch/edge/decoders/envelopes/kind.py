@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.mapping import ClassOfLargest, Places
+from streamwatch.edge.decoders.mapping import ClassOfLargest, Paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class UnwrappedRecord:
     """A record out of its envelope."""
 
     tree: Any
-    """What places such as `value.a` are looked up in."""
+    """What paths such as `value.a` are looked up in."""
     deleted: bool = False
     """The record says that what `tree` holds is no more: a pending prediction is withdrawn."""
 
@@ -28,5 +28,5 @@ class EnvelopeKind(NamedTuple):
     open: Callable[[Any, Record], UnwrappedRecord | str | None]
     """From what was read of a value, and its record: the content; the reason for which the record is invalid
     (one of `reasons.REASONS`); or None for a record that is none of those the envelope is about."""
-    defaults: Mapping[str, Places | ClassOfLargest | None]
-    """Places by field of the mapping, instead of its own defaults."""
+    defaults: Mapping[str, Paths | ClassOfLargest | None]
+    """Paths by field of the mapping, instead of its own defaults."""

@@ -1,6 +1,6 @@
 """The open inference protocol (KServe v2, Triton, MLServer): named tensors with a shape and flat data.
 
-What places are looked up in: `value.id`, `value.model`, `value.model_version`, and tensors as arrays with an
+What paths are looked up in: `value.id`, `value.model`, `value.model_version`, and tensors as arrays with an
 element for each instance: `value.outputs.<name>`, `value.inputs.<name>`, and `value.output`, the first of the
 outputs. An element of a tensor with one value per instance is that value, of others the array of its values.
 Unless settings say otherwise each element of `value.output` is a class, its id is `<id>#<index>`, and its

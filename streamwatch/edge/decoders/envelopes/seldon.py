@@ -1,6 +1,6 @@
 """Seldon Core's v1 protocol: a row per instance in `data.ndarray` or `data.tensor`, `data.names` above them.
 
-What places are looked up in: `value.id` (the logger's request id, or `meta.puid`), `value.model`,
+What paths are looked up in: `value.id` (the logger's request id, or `meta.puid`), `value.model`,
 `value.rows` (an element for each instance, as it was), `value.columns` (each row as an object of column →
 number), `value.predictions` (rows of one value each, as that value), `value.names`, `value.meta`. Columns
 without a name are called by their number. Unless settings say otherwise the class of a row is its largest

@@ -51,19 +51,19 @@ class ScannedTrees:
     Raises
     ------
     ValueError
-        A place is not in the notation.
+        A path is not in the notation.
     """
 
     def __init__(self, spec: DecoderSpec, trees: TreeDecoder) -> None:
         mapping = spec.mapping
         locations = slot_locations(mapping, SLOTS[spec.side])
         for slot, own in THRESHOLDS.items():
-            if slot in locations and (place := threshold_of(mapping, slot)) is not None:
-                locations[own] = located("threshold", place)
+            if slot in locations and (path := threshold_of(mapping, slot)) is not None:
+                locations[own] = located("threshold", path)
         if spec.side != "label":
             locations |= slot_locations(mapping, carried_slots(mapping))
-            for name, place in mapping.segments.items():
-                locations[SEGMENT_SLOT + name] = located("segments", place)
+            for name, path in mapping.segments.items():
+                locations[SEGMENT_SLOT + name] = located("segments", path)
         self._trees = trees
         self._batches = Batches(
             spec.topic, spec.side, mapping, locations, spec.keys, spec.vocabulary, spec.folds
@@ -113,7 +113,7 @@ class JsonDecoder:
     Raises
     ------
     ValueError
-        A place is not in the notation, a constant or alias is no valid name, or `both` came without a rule.
+        A path is not in the notation, a constant or alias is no valid name, or `both` came without a rule.
     """
 
     def __init__(

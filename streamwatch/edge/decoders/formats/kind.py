@@ -14,8 +14,8 @@ from streamwatch.edge.decoders.mapping import (
     InValue,
     SidedMapping,
     TopicMapping,
-    all_places,
-    parse_places,
+    all_paths,
+    parse_paths,
     parts_of,
 )
 from streamwatch.edge.decoders.schemas.schema import Readers, SchemaRef
@@ -62,9 +62,9 @@ class DecoderSpec:
     def any_value(self) -> bool:
         """Tell whether a value may be a text or a number, as a mapping reads the value itself."""
         mappings = [each.mapping for each in self.mappings] or [self.mapping]
-        places = [*(place for each in mappings for place in all_places(each))]
-        itself = any(InValue(()) in parts_of(parse_places(place)) for place in places)
-        return itself or any(rule.place == "value" for rule in self.texts)
+        paths = [*(path for each in mappings for path in all_paths(each))]
+        itself = any(InValue(()) in parts_of(parse_paths(path)) for path in paths)
+        return itself or any(rule.path == "value" for rule in self.texts)
 
 
 def decoder_spec(  # noqa: PLR0913, PLR0917 - what a topic is described by

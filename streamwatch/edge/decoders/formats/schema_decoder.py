@@ -88,7 +88,7 @@ def refs_of(records: Sequence[Record]) -> set[SchemaRef]:
             refs.update(np.unique(digits @ np.array([1 << 24, 1 << 16, 1 << 8, 1])).tolist())
         others = np.flatnonzero(~plain & (rows[:, VALUE_BYTES] >= 0))
         glob = np.flatnonzero(plain)[records.data[starts] == 1]
-        records = [records.record(place) for place in (*others.tolist(), *glob.tolist())]
+        records = [records.record(position) for position in (*others.tolist(), *glob.tolist())]
     for record in records:
         if record.value is not None:
             header = in_header(record.headers)
@@ -147,28 +147,29 @@ class _Rewritten:
         self._used = len(self._pieces[0])
         self._written: dict[int, bytes] = {}
 
-    def put(self, place: int, text: bytes) -> None:
+    def put(self, position: int, text: bytes) -> None:
         """Put a text in place of a record's value."""
-        self._written[place] = text
+        self._written[position] = text
 
-    def put_all(self, places: NDArray[np.int64], texts: Texts) -> NDArray[np.int64]:
-        """Put texts in place of records' values; the places of those that have none."""
+    def put_all(self, positions: NDArray[np.int64], texts: Texts) -> NDArray[np.int64]:
+        """Put texts in place of records' values; the positions of those that have none."""
         is_there = texts.sizes >= 0
-        done, before = places[is_there], 0
+        done, before = positions[is_there], 0
         if texts.data is not None:
             before = self._used
             self._add(texts.data)
         self._rows[done, VALUE] = before + texts.starts[is_there]
         self._rows[done, VALUE_BYTES] = texts.sizes[is_there]
-        return places[~is_there]
+        return positions[~is_there]
 
     def records(self) -> FetchedRecords:
         """The records with their new values."""
         if self._written:
-            places, given = np.fromiter(self._written, np.int64, len(self._written)), self._written.values()
+            given = self._written.values()
+            positions = np.fromiter(self._written, np.int64, len(self._written))
             sizes = np.fromiter(map(len, given), np.int64, len(given))
             starts = np.cumsum(sizes) - sizes
-            self.put_all(places, Texts(np.frombuffer(b"".join(given), np.uint8), starts, sizes))
+            self.put_all(positions, Texts(np.frombuffer(b"".join(given), np.uint8), starts, sizes))
             self._written = {}
         if len(self._pieces) == 1:
             return self._records.over(self._records.data, self._rows)
@@ -186,10 +187,10 @@ def joined(
     """Put the events of refused records beside those of the good ones, which are in a batch."""
     rows = np.zeros(len(records), ROW)
     offsets, stamps_ms = records.rows[:, OFFSET], records.rows[:, TIMESTAMP]
-    places = np.fromiter(refused, np.int64, len(refused))
-    others = batch_of(list(refused.values()), offsets[places], stamps_ms[places])
+    positions = np.fromiter(refused, np.int64, len(refused))
+    others = batch_of(list(refused.values()), offsets[positions], stamps_ms[positions])
     whole = RecordBatch(rows, None, (), batch.vocabulary).with_rows(np.flatnonzero(good), batch)
-    return whole.with_rows(places, others)
+    return whole.with_rows(positions, others)
 
 
 UNFRAMED: Final = "schema_missing"
@@ -281,13 +282,13 @@ class SchemaDecoder:
 
     def explain(self, record: Record, reason: str) -> str:
         """Say which schema the record is of, where it was looked at, and which fields are there."""
-        told = self._schema_told(record, undecodable=reason == self._choice.invalid)
+        of_schema = self._schema_text(record, undecodable=reason == self._choice.invalid)
         if reason != self._choice.invalid and isinstance(self._json, Explains):
             found = self._json.explain(self.as_json(record), reason)
-            told = f"{told}: {found}" if told and found else found
-        return told
+            return f"{of_schema}: {found}" if of_schema and found else found
+        return of_schema
 
-    def _schema_told(self, record: Record, *, undecodable: bool) -> str:
+    def _schema_text(self, record: Record, *, undecodable: bool) -> str:
         """Name the message or record type of a value; of what cannot be decoded, with its fields."""
         if record.value is None:
             return ""
@@ -319,13 +320,13 @@ class SchemaDecoder:
         return joined(batch, good, records, self._refused(records, faults))
 
     def _refused(self, records: FetchedRecords, faults: Mapping[int, str]) -> Mapping[int, Decoded]:
-        """Events of the records that have no text, by place."""
-        found = {place: faulty(records.record(place), reason) for place, reason in faults.items()}
+        """Events of the records that have no text, by position."""
+        found = {position: faulty(records.record(position), reason) for position, reason in faults.items()}
         events = self._json.decode_all(list(found.values()), [each.timestamp for each in found.values()])
         return dict(zip(found, events, strict=True))
 
     def _plain(self, records: FetchedRecords) -> tuple[FetchedRecords, dict[int, str]]:
-        """Records with JSON texts as values, and why some have none, by place."""
+        """Records with JSON texts as values, and why some have none, by position."""
         new = _Rewritten(records)
         faults: dict[int, str] = {}
         rows, framed = records.rows, NUMBER_BYTES if self._choice.framed else 0
@@ -336,27 +337,28 @@ class SchemaDecoder:
             prefixes = records.data[rows[plain, VALUE, None] + np.arange(NUMBER_BYTES)].astype(np.int64)
             names[plain] = prefixes @ _BIG_ENDIAN
             plain &= names < _BEYOND_NUMBERS
-        for place in np.flatnonzero(readable & ~plain).tolist():
-            self._read(place, records, new, faults)
+        for position in np.flatnonzero(readable & ~plain).tolist():
+            self._read(position, records, new, faults)
         starts, stops = rows[:, VALUE] + framed, rows[:, VALUE] + rows[:, VALUE_BYTES]
         whole = b""
         for name in np.unique(names[plain]).tolist():
-            places = np.flatnonzero(plain & (names == name))
+            positions = np.flatnonzero(plain & (names == name))
             reader = self._reader_of(name)
             if (transcoder := self._transcoder(reader)) is not None:
-                places = new.put_all(places, transcoder.texts(records.data, starts[places], stops[places]))
-            if len(places) and not whole:
+                texts = transcoder.texts(records.data, starts[positions], stops[positions])
+                positions = new.put_all(positions, texts)
+            if len(positions) and not whole:
                 whole = records.data.tobytes()
-            for some in np.split(places, range(AT_ONCE, len(places), AT_ONCE)):
+            for some in np.split(positions, range(AT_ONCE, len(positions), AT_ONCE)):
                 spans = zip(starts[some].tolist(), stops[some].tolist(), strict=True)
                 found = None
                 if len(some) and not isinstance(reader, str):
                     found = reader.all_to_json([whole[at:end] for at, end in spans])
-                for i, place in enumerate(some.tolist()):
+                for i, position in enumerate(some.tolist()):
                     if found is None:
-                        self._read(place, records, new, faults)
+                        self._read(position, records, new, faults)
                     else:
-                        new.put(place, found[i])
+                        new.put(position, found[i])
         return new.records(), faults
 
     def _reader_of(self, number: int) -> ValueReader | str:
@@ -375,16 +377,16 @@ class SchemaDecoder:
             self._transcoders[reader] = reader.transcoder(self._wanted)
         return self._transcoders[reader]
 
-    def _read(self, place: int, records: FetchedRecords, new: _Rewritten, faults: dict[int, str]) -> None:
+    def _read(self, position: int, records: FetchedRecords, new: _Rewritten, faults: dict[int, str]) -> None:
         """Write down the text of one record, or why it has none."""
-        record = records.record(place)
+        record = records.record(position)
         if record.fault is not None or record.value is None:
             return
         verdict = self._text(record.value, in_header(record.headers))
         if isinstance(verdict, str):
-            faults[place] = verdict
+            faults[position] = verdict
         else:
-            new.put(place, verdict)
+            new.put(position, verdict)
 
     def as_json(self, record: Record) -> Record:
         """Write a record's value as JSON text; a fault takes its place where it has none."""
@@ -483,12 +485,12 @@ def with_key(keys: SchemaDecoder, record: Record) -> Record:
 
 
 def _plain(text: bytes) -> bytes | None:
-    """What a key says: the text of a single content, else the JSON text itself; None where it is no JSON."""
+    """Give the text of a single content, or else the JSON text itself; None where a key is no JSON."""
     try:
-        said: Any = _JSON.decode(text)
+        key: Any = _JSON.decode(text)
     except UNREADABLE_JSON:
         return None
-    plain = None if isinstance(said, dict | list) else canonical_text(said)
+    plain = None if isinstance(key, dict | list) else canonical_text(key)
     return text if plain is None else plain.encode()
 
 

@@ -168,8 +168,8 @@ def iso_8601_ms(  # noqa: PLR0911 - compiled: a way out for each part
         if not 0 < decimals <= 9 or at + 1 + decimals > stop:
             return UNUSUAL
         weight = 100
-        for place in range(at + 1, at + 1 + min(decimals, 3)):
-            found += weight * (np.int64(data[place]) - ZERO)
+        for i in range(at + 1, at + 1 + min(decimals, 3)):
+            found += weight * (np.int64(data[i]) - ZERO)
             weight //= 10
         at += 1 + decimals
     if at < stop:
@@ -266,8 +266,8 @@ def read_headers(data: Any, at: int, count: int, plan: Any, trace: Any) -> bool:
         size, at = _varint(data, at)
         start = at
         at += size
-        for place in range(start, at):
-            if data[place] > 127:
+        for k in range(start, at):
+            if data[k] > 127:
                 return False
         value, begin = _varint(data, at)
         for i in range(len(plan.header_leaf)):
@@ -304,8 +304,8 @@ def are_without_header(data: Any, starts: Any, counts: Any, name: Any, found: An
             size, at = _varint(data, at)
             if size == wanted and same(data, at, name, 0, size):
                 found[i] = False
-            for place in range(at, at + size):
-                if data[place] > 127:
+            for k in range(at, at + size):
+                if data[k] > 127:
                     found[i] = False
             at += size
             value, at = _varint(data, at)
@@ -315,7 +315,7 @@ def are_without_header(data: Any, starts: Any, counts: Any, name: Any, found: An
 # With which probability the label of a prediction is asked for, as bits of a float32, and whether it was.
 
 
-TOLD: Final = 32
+REQUESTED: Final = 32
 """Bits below those that tell whether a label was asked for: 2 yes, 1 no, 0 where nothing says it."""
 _TRUE, _FALSE = (np.uint64(int.from_bytes(text, "little")) for text in (b"true", b"false"))
 _ONE_DIGIT, _ZERO_DIGIT = np.uint64(ord("1")), np.uint64(ZERO)
@@ -336,7 +336,7 @@ def sampling_at(data: Any, plan: Any, trace: Any) -> int:  # noqa: PLR0911 - com
     at, probability = number_at(data, start)
     if at != stop or not plan.least_probability <= probability <= 1.0:
         return UNUSUAL
-    told = 0
+    requested = 0
     leaf = plan.label_requested
     if leaf >= 0 and trace.kind[leaf] > NULL:
         start, stop = trace.start[leaf], trace.stop[leaf]
@@ -350,12 +350,12 @@ def sampling_at(data: Any, plan: Any, trace: Any) -> int:  # noqa: PLR0911 - com
             return UNUSUAL
         word = first_word(data, start, size)
         if (size == 4 and word == _TRUE) or (size == 1 and word == _ONE_DIGIT):
-            told = 2
+            requested = 2
         elif (size == 5 and word == _FALSE) or (size == 1 and word == _ZERO_DIGIT):
-            told = 1
+            requested = 1
         else:
             return UNUSUAL
-    return np.int64(np.float32(probability).view(np.int32)) | told << TOLD  # type: ignore[return-value]  (compiled: an int64)
+    return np.int64(np.float32(probability).view(np.int32)) | requested << REQUESTED  # type: ignore[return-value]  (compiled: an int64)
 
 
 # Scores of one record: an object of class → number, or an array of numbers, read as one content.
@@ -389,7 +389,7 @@ class ScoreRoom(NamedTuple):
     spans: NDArray[np.int64]
     """Shape (n, 2): where the scores of the record, or of each of its elements, begin and end as read."""
     before: NDArray[np.int64]
-    """Shape (MAX_SCORES, 4), by place in an earlier object of the same data: where the name begins, its bytes
+    """Shape (MAX_SCORES, 4), by index in an earlier object of the same data: where the name begins, its bytes
     to behind the colon and to its quote, and its class, -1 if that was not looked up. Objects mostly name the
     same classes in one order."""
     names: NDArray[np.int64]
@@ -512,21 +512,21 @@ def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - 
         if is_object == (len(of_array) > 0) or not (is_object or end - first == len(of_array)):
             return UNUSUAL
         room.state[4] += 1
-        for place in range(first, end):
-            number: Any = classes[place]
+        for i in range(first, end):
+            number: Any = classes[i]
             if not is_object:
-                number = of_array[place - first]
+                number = of_array[i - first]
             elif number < 0:
-                at, size = room.names[place] // _NAME_BYTES, room.names[place] % _NAME_BYTES
+                at, size = room.names[i] // _NAME_BYTES, room.names[i] % _NAME_BYTES
                 number = number_of(data, at, size, names)
                 if number < 0:
                     return NEW
-                if room.before[place - first, 0] == at:
-                    room.before[place - first, 3] = number
+                if room.before[i - first, 0] == at:
+                    room.before[i - first, 3] = number
             if marks[number] == room.state[4]:
                 return UNUSUAL  # of one class twice
             marks[number] = room.state[4]
-            classes[place] = number
+            classes[i] = number
     if rule.rule == BY_THRESHOLD:
         if of[0] != NUMBER:
             return UNUSUAL
@@ -543,19 +543,19 @@ def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - 
         named = rule.above if score >= threshold else rule.below
     elif rule.rule == BY_LARGEST:
         largest, tied = first, False
-        for place in range(first + 1, end):
-            if values[place] > values[largest]:
-                largest, tied = place, False
-            elif values[place] == values[largest]:
+        for i in range(first + 1, end):
+            if values[i] > values[largest]:
+                largest, tied = i, False
+            elif values[i] == values[largest]:
                 tied = True
         if tied:
             return UNUSUAL
         named = np.int64(classes[largest])
     if given:
-        for place in range(first, end):
-            if not _LEAST <= values[place] <= _MOST:
+        for i in range(first, end):
+            if not _LEAST <= values[i] <= _MOST:
                 return UNUSUAL
-            classes[kept], values[kept] = classes[place], min(max(values[place], 0.0), 1.0)
+            classes[kept], values[kept] = classes[i], min(max(values[i], 0.0), 1.0)
             kept += 1
     elif rule.probability:
         if kept + 2 > len(values) or room.state[1] > kept:

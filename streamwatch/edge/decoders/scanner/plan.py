@@ -65,7 +65,7 @@ from streamwatch.edge.decoders.scanner.tokens import TokenTable
 
 
 class Plan(NamedTuple):
-    """Places of a topic's contents; a content is -1 where records do not carry it."""
+    """Indices of a topic's contents; a content is -1 where records do not carry it."""
 
     fields: Fields
     key: int
@@ -283,7 +283,7 @@ class ScoreRules(NamedTuple):
     of_predictions: ScoreRule = _NAMED_CLASS
     of_labels: ScoreRule = _NAMED_CLASS
     of_scores: tuple[int, ...] = ()
-    """Numbers of the classes of an array at the place of scores, …"""
+    """Numbers of the classes of an array at the path of scores, …"""
     of_largest: tuple[int, ...] = ()
     """… and at that of the scores of which the largest makes the class; none where there is an object."""
 
@@ -344,7 +344,7 @@ class ContentTree:
         self._named_node: int | None = None
 
     def content(self, location: FieldLocation) -> int | None:
-        """The content at a place, a new one if nobody wanted it before; None where it cannot be read."""
+        """The content at a path, a new one if nobody wanted it before; None where it cannot be read."""
         match location:
             case InArray(path, each) if any(isinstance(step, Named) for step in (*path, *(each or ()))):
                 return None
@@ -420,7 +420,7 @@ def form_of(step: Step) -> int:
 
 
 def _in_elements(location: AnyLocation | None) -> bool:
-    """Tell whether a place, or one of several, is in each element of an array."""
+    """Tell whether a path, or one of several, is in each element of an array."""
     return any(map(is_each, parts_of(location)))
 
 
@@ -488,10 +488,10 @@ def plan_of(  # noqa: C901, PLR0911, PLR0912, PLR0913 - a reason each; what each
                         return None
                     affixes = lost[0]
                 found = [tree.content(part) for part in parts if not (slot == "model" and _is_fixed(part))]
-                places = [leaf for leaf in found if leaf is not None]
-                if slot not in _JOINED or len(places) < max(len(found), 1):
+                contents = [leaf for leaf in found if leaf is not None]
+                if slot not in _JOINED or len(contents) < max(len(found), 1):
                     return None
-                joined[slot] = places
+                joined[slot] = contents
             case _:
                 leaf = tree.content(location)
                 if leaf is None:

@@ -39,7 +39,13 @@ from streamwatch.core.records import (
 )
 from streamwatch.core.scores import NO_LISTS, ScoreLists
 from streamwatch.edge.decoders.mapping import InValue
-from streamwatch.edge.decoders.scanner.contents import MAX_ID_BYTES, MAX_SCORES, SCORE_BYTES, TOLD, ScoreRoom
+from streamwatch.edge.decoders.scanner.contents import (
+    MAX_ID_BYTES,
+    MAX_SCORES,
+    REQUESTED,
+    SCORE_BYTES,
+    ScoreRoom,
+)
 from streamwatch.edge.decoders.scanner.plan import Plan, Tables, plan_of
 from streamwatch.edge.decoders.scanner.scan import NEW_NAME, ORDINARY, scan
 from streamwatch.edge.decoders.scanner.shape import MAX_ELEMENTS, new_template, new_trace
@@ -55,12 +61,12 @@ _NAMES: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class Scanned(NamedTuple):
-    """Rows and places that were read of some records."""
+    """Rows that were read of some records, and the records that were left."""
 
     batch: RecordBatch
     """A row for each of them."""
     left: NDArray[np.int64]
-    """Places of the records that somebody else has to read; their rows hold offset and time only."""
+    """Indices of the records that somebody else has to read; their rows hold offset and time only."""
 
 
 class _ListRoom(NamedTuple):
@@ -209,7 +215,7 @@ class ColumnReader:
         return room, _ListRoom(np.empty(lists, np.int64), np.empty(lists, np.int64))
 
     def learn(
-        self, data: NDArray[np.uint8], fetched: NDArray[np.int64], place: int, decoded: Decoded
+        self, data: NDArray[np.uint8], fetched: NDArray[np.int64], index: int, decoded: Decoded
     ) -> bool:
         """Remember the names of a record left by the last `read`, as somebody else understood them.
 
@@ -217,8 +223,8 @@ class ColumnReader:
         ----------
         data, fetched
             The record, alone, as of `FetchedRecords`.
-        place
-            Its place in the last reading.
+        index
+            Index of the record in the last reading.
         decoded
             What was understood.
 
@@ -227,7 +233,7 @@ class ColumnReader:
         is_new
             Whether the record was left because of a new name: others with this name may be ordinary now.
         """
-        if self._status[place] != NEW_NAME:
+        if self._status[index] != NEW_NAME:
             return False
         events = decoded.events if isinstance(decoded, EventGroup) else (decoded,)
         for event, spans in zip(events, self._spans_of_names(data, fetched, len(events)), strict=False):
@@ -293,7 +299,7 @@ def _written(room: ScoreRoom, lists: _ListRoom) -> ScoreLists:
         return NO_LISTS
     classes, values = room.classes[:scores].copy(), room.values[:scores].copy()
     sampling = lists.sampling[:records]
-    sampled = samplings_of(sampling & (1 << TOLD) - 1, sampling >> TOLD)
+    sampled = samplings_of(sampling & (1 << REQUESTED) - 1, sampling >> REQUESTED)
     return ScoreLists(lists.ends[:records].copy(), classes, values, sampled)
 
 

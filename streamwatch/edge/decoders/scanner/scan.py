@@ -102,20 +102,20 @@ def _show_names(plan: Plan, trace: Trace, side: int, span: Any) -> None:
     leaf = plan.prediction if side == PREDICTION else plan.label
     if leaf >= 0 and trace.kind[leaf] > NULL and _rule(plan, side).rule == NAMED:
         span[0], span[1] = trace.start[leaf], trace.stop[leaf]
-    place = 2
+    column = 2
     for leaf in plan.model:
         if trace.kind[leaf] > NULL:
-            span[place], span[place + 1] = trace.start[leaf], trace.stop[leaf]
-        place += 2
+            span[column], span[column + 1] = trace.start[leaf], trace.stop[leaf]
+        column += 2
     if plan.fold >= 0:
         if side == PREDICTION and trace.kind[plan.fold] > NULL:
-            span[place], span[place + 1] = trace.start[plan.fold], trace.stop[plan.fold]
-        place += 2
+            span[column], span[column + 1] = trace.start[plan.fold], trace.stop[plan.fold]
+        column += 2
     if side == PREDICTION:
         for leaf in plan.segments:
             if trace.kind[leaf] > NULL:
-                span[place], span[place + 1] = trace.start[leaf], trace.stop[leaf]
-            place += 2
+                span[column], span[column + 1] = trace.start[leaf], trace.stop[leaf]
+            column += 2
         leaf = plan.fields.scored
         if leaf >= 0 and trace.kind[leaf] == SCORES:
             span[-2], span[-1] = trace.start[leaf], trace.stop[leaf]
@@ -186,8 +186,8 @@ def _write_number(number: int, texts: Any, at: int) -> int:
         size += 1
         rest //= 10
     texts[at] = _HASH
-    for place in range(at + size - 1, at, -1):
-        texts[place] = np.uint8(48 + number % 10)
+    for i in range(at + size - 1, at, -1):
+        texts[i] = np.uint8(48 + number % 10)
         number //= 10
     return size
 

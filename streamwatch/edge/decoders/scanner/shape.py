@@ -97,7 +97,7 @@ class Trace(NamedTuple):
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
     scalars: NDArray[np.int64]
-    """Shape (MAX_SCALARS, 4): start and stop of each scalar, its place in the columns above (-1: not mapped),
+    """Shape (MAX_SCALARS, 4): start and stop of each scalar, its slot in the columns above (-1: not mapped),
     and, where scores may be, the element that they are of (0 if of the record), else -1."""
     nodes: NDArray[np.int64]
     """By depth: the node of the object or array that is open; -1 of one that is not mapped."""
@@ -113,7 +113,7 @@ class Template(NamedTuple):
 
     text: NDArray[np.uint8]
     pieces: NDArray[np.int64]
-    """Shape (MAX_SCALARS + 1, 4): start and size of a piece in `text`; place and element of the scalar, or of
+    """Shape (MAX_SCALARS + 1, 4): start and size of a piece in `text`; slot and element of the scalar, or of
     the scores, that follow it, as in `Trace.scalars`."""
     counts: NDArray[np.int64]
     """As in the trace."""
@@ -165,11 +165,11 @@ def _field_at(index: int, node: int, fields: Fields) -> int:
 def _make_room(elements: int, fields: Fields, trace: Trace) -> None:
     """Have contents of so many elements in the trace, absent ones behind those that are there."""
     first = fields.shared + fields.width
-    for place in range(
+    for slot in range(
         first + trace.counts[-1] * fields.width,
         first + elements * fields.width,
     ):
-        trace.kind[place] = ABSENT
+        trace.kind[slot] = ABSENT
     trace.counts[-1] = max(trace.counts[-1], elements)
 
 
@@ -221,11 +221,11 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
                 seen &= ~fields.inside[node]
                 _make_room(element + 1, fields, trace)
                 field = fields.first[node]
-                place = fields.named + (element + 1) * fields.width
-                trace.kind[place], trace.start[place], trace.stop[place] = kind, start - 1, at + 1
+                slot = fields.named + (element + 1) * fields.width
+                trace.kind[slot], trace.start[slot], trace.stop[slot] = kind, start - 1, at + 1
                 if count < MAX_SCALARS:
                     trace.scalars[count, 0], trace.scalars[count, 1] = start - 1, at + 1
-                    trace.scalars[count, 2], trace.scalars[count, 3] = place, -1
+                    trace.scalars[count, 2], trace.scalars[count, 3] = slot, -1
                 count += 1
             elif node >= 0:
                 field = field_of(data, start, at - start, node, fields)
@@ -281,17 +281,17 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
                 at, kind = scalar_after(data, at)
             if at < 0:
                 return UNUSUAL, count
-            place = leaf
+            slot = leaf
             if leaf >= 0:
                 if leaf >= fields.shared:
-                    place = leaf + (element + 1) * fields.width
-                trace.kind[place] = kind
-                trace.start[place] = start
-                trace.stop[place] = at
+                    slot = leaf + (element + 1) * fields.width
+                trace.kind[slot] = kind
+                trace.start[slot] = start
+                trace.stop[slot] = at
             if count < MAX_SCALARS:
                 trace.scalars[count, 0] = start
                 trace.scalars[count, 1] = at
-                trace.scalars[count, 2] = place
+                trace.scalars[count, 2] = slot
                 trace.scalars[count, 3] = of if leaf >= 0 and leaf == fields.scored else -1
             count += 1
             at = after_space(data, at)
@@ -322,7 +322,7 @@ def fits(
         if at + size > end or not same(data, at, template.text, template.pieces[i, 0], size):
             return False
         start = at + size
-        place = template.pieces[i, 2]
+        slot = template.pieces[i, 2]
         element = template.pieces[i, 3]
         if element >= 0 and (data[start] == OBJECT_OPENS or data[start] == ARRAY_OPENS):
             at, kind = _scores(data, start, element, room), SCORES
@@ -330,10 +330,10 @@ def fits(
             at, kind = scalar_after(data, start)
         if at < 0:
             return False
-        if place >= 0:
-            trace.kind[place] = kind
-            trace.start[place] = start
-            trace.stop[place] = at
+        if slot >= 0:
+            trace.kind[slot] = kind
+            trace.start[slot] = start
+            trace.stop[slot] = at
     for i in range(len(trace.counts)):
         trace.counts[i] = template.counts[i]
     size = template.pieces[last, 1]
@@ -349,16 +349,16 @@ def learn(data: Any, at: int, end: int, count: int, template: Template, trace: T
             return
     if count > MAX_SCALARS or end - at > TEMPLATE_BYTES:
         return
-    place = 0
+    used = 0
     for i in range(count + 1):
         stop = trace.scalars[i, 0] if i < count else end
-        template.pieces[i, 0] = place
+        template.pieces[i, 0] = used
         template.pieces[i, 1] = stop - at
         template.pieces[i, 2] = trace.scalars[i, 2] if i < count else -1
         template.pieces[i, 3] = trace.scalars[i, 3] if i < count else -1
         for j in range(stop - at):  # as slices, arrays would bring their errors' texts: seconds to compile
-            template.text[place + j] = data[at + j]
-        place += stop - at
+            template.text[used + j] = data[at + j]
+        used += stop - at
         at = trace.scalars[i, 1] if i < count else end
     for i in range(len(trace.counts)):
         template.counts[i] = trace.counts[i]
@@ -369,8 +369,8 @@ def learn(data: Any, at: int, end: int, count: int, template: Template, trace: T
 @hot
 def _forget(fields: Fields, trace: Trace, room: ScoreRoom) -> None:
     """Have nothing in the trace, and no scores of the record at hand."""
-    for place in range(fields.shared + fields.width):
-        trace.kind[place] = ABSENT
+    for slot in range(fields.shared + fields.width):
+        trace.kind[slot] = ABSENT
     for i in range(len(trace.counts) - 1):
         trace.counts[i] = -1
     trace.counts[-1] = 0
@@ -404,11 +404,11 @@ def names_differ(data: Any, count: int, fields: Fields, trace: Trace) -> bool:
     if count > MAX_NAMES:
         return False
     for element in range(count):
-        place = fields.named + (element + 1) * fields.width
-        start, size = trace.start[place], trace.stop[place] - trace.start[place]
-        if size <= 2 or (trace.kind[place] != TEXT and trace.kind[place] != WIDE):
+        slot = fields.named + (element + 1) * fields.width
+        start, size = trace.start[slot], trace.stop[slot] - trace.start[slot]
+        if size <= 2 or (trace.kind[slot] != TEXT and trace.kind[slot] != WIDE):
             return False
-        for other in range(fields.named + fields.width, place, fields.width):
+        for other in range(fields.named + fields.width, slot, fields.width):
             if trace.stop[other] - trace.start[other] == size and same(
                 data, start, data, trace.start[other], size
             ):
@@ -420,9 +420,9 @@ def names_differ(data: Any, count: int, fields: Fields, trace: Trace) -> bool:
 def choose_element(element: int, fields: Fields, trace: Trace, room: ScoreRoom) -> None:
     """Have the contents of an element, by its number, where those of the record are."""
     before = (element + 1) * fields.width
-    for place in range(fields.shared, fields.shared + fields.width):
-        trace.kind[place] = trace.kind[place + before]
-        trace.start[place] = trace.start[place + before]
-        trace.stop[place] = trace.stop[place + before]
+    for slot in range(fields.shared, fields.shared + fields.width):
+        trace.kind[slot] = trace.kind[slot + before]
+        trace.start[slot] = trace.start[slot + before]
+        trace.stop[slot] = trace.stop[slot + before]
     if fields.scored >= fields.shared:
         room.spans[0, 0], room.spans[0, 1] = room.spans[element, 0], room.spans[element, 1]

@@ -107,9 +107,9 @@ def _escape_after(data: Any, at: int) -> int:
     if byte == QUOTE or byte == 47:  # noqa: PLR1714 - compiled
         return at + 1
     if byte == _UNICODE:
-        for place in range(at + 1, at + 5):
-            sign = data[place] | 32
-            if not (ZERO <= data[place] <= 57 or 97 <= sign <= 102):
+        for i in range(at + 1, at + 5):
+            sign = data[i] | 32
+            if not (ZERO <= data[i] <= 57 or 97 <= sign <= 102):
                 return UNUSUAL
         is_half = (data[at + 1] | 32) == 100 and data[at + 2] > 55  # from d800 to dfff
         return UNUSUAL if is_half else at + 5
@@ -138,8 +138,8 @@ def sequence_after(data: Any, at: int) -> int:
         high = 0x8F
     if data[at + 1] < low or data[at + 1] > high:
         return UNUSUAL
-    for place in range(at + 2, at + following + 1):
-        if data[place] & 0xC0 != 0x80:
+    for i in range(at + 2, at + following + 1):
+        if data[i] & 0xC0 != 0x80:
             return UNUSUAL
     return at + following + 1
 
@@ -209,15 +209,15 @@ def first_word(data: Any, at: int, size: int) -> Any:
 
 
 @hot
-def same(data: Any, at: int, other: Any, place: int, size: int) -> bool:
+def same(data: Any, at: int, other: Any, other_at: int, size: int) -> bool:
     """Tell whether `size` bytes of two arrays are equal."""
     while size >= 8:
-        if word_at(data, at) != word_at(other, place):
+        if word_at(data, at) != word_at(other, other_at):
             return False
         at += 8
-        place += 8
+        other_at += 8
         size -= 8
-    return size <= 0 or first_word(data, at, size) == first_word(other, place, size)
+    return size <= 0 or first_word(data, at, size) == first_word(other, other_at, size)
 
 
 # From the text of a number to the nearest double, as Lemire (arXiv 2101.11408) computes it.
@@ -291,11 +291,11 @@ def _nearest(w: Any, power: int) -> Any:
         if w >> _U(64 - step) == _U(0):
             w <<= _U(step)
             zeros += step
-    place = power - _LEAST_POWER
-    low = w * _HIGH[place]
-    high = high_product(w, _HIGH[place])
+    i = power - _LEAST_POWER
+    low = w * _HIGH[i]
+    high = high_product(w, _HIGH[i])
     if high & _UNSURE == _UNSURE:
-        further = high_product(w, _LOW[place])
+        further = high_product(w, _LOW[i])
         low += further
         if low < further:
             high += _ONE

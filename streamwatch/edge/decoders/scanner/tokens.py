@@ -99,20 +99,20 @@ def _table(numbers: dict[bytes, int], slots: int) -> TokenTable:
         np.zeros(slots, np.int64),
         np.zeros(slots * MAX_TOKEN_BYTES // 2 + PADDING + MAX_TOKEN_BYTES, np.uint8),
     )
-    place = 0
+    start = 0
     for token, number in numbers.items():
-        _put(table, token, number, place)
-        place += len(token)
+        _put(table, token, number, start)
+        start += len(token)
     return table
 
 
-def _put(table: TokenTable, token: bytes, number: int, place: int) -> None:
+def _put(table: TokenTable, token: bytes, number: int, start: int) -> None:
     written = np.frombuffer(token + bytes(PADDING), np.uint8)
     word = int(token_hash(written, 0, len(token)))
     last = len(table.number) - 1
     slot = word & last
     while table.number[slot] >= 0:
         slot = (slot + 1) & last
-    table.text[place : place + len(token)] = written[: len(token)]
-    table.hash[slot], table.start[slot], table.size[slot] = word, place, len(token)
+    table.text[start : start + len(token)] = written[: len(token)]
+    table.hash[slot], table.start[slot], table.size[slot] = word, start, len(token)
     table.number[slot] = number

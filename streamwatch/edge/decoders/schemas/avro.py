@@ -2,7 +2,7 @@
 
 What a value may cost is settled before the first is read: schemas under which a few bytes would become very
 many values or very much text (arrays of items that take no bytes, enums of endless symbols, decimals of a
-million places, records within themselves) have no reader. Under every other schema values and JSON are
+million digits, records within themselves) have no reader. Under every other schema values and JSON are
 bounded by the bytes of the record: `VALUES_PER_BYTE`, `TEXT_PER_BYTE`.
 """
 

@@ -50,7 +50,7 @@ DOUBT_SECONDS: Final = 30.0
 """Time after the end of an outage in which a registry is not believed that it does not know a schema."""
 WAIT_SECONDS: Final = 0.25
 """Time for which one call waits for what is being fetched."""
-SAID_SECONDS: Final = 1.0
+REPORTED_SECONDS: Final = 1.0
 """Time after which waiting for a schema is reported."""
 FORGOTTEN_SECONDS: Final = 10.0
 """Time after which a schema that no record has needed is no longer waited for."""
@@ -99,7 +99,7 @@ class _Wait:
 
     since: float
     asked: float
-    said: bool = False
+    reported: bool = False
 
 
 _Entry: TypeAlias = _Ready | _Refusal
@@ -153,10 +153,10 @@ class SchemaCache:
     @property
     def waiting(self) -> str | None:
         """Say what records wait for; None while that takes less than a second."""
-        said = next((ref for ref, wait in self._awaited.items() if wait.said), None)
-        if self._problem is not None or said is None:
+        waiting = next((each for each, wait in self._awaited.items() if wait.reported), None)
+        if self._problem is not None or waiting is None:
             return self._problem
-        return f"schema {said.ref} of the registry at {self._registry.host} is being fetched or compiled"
+        return f"schema {waiting.ref} of the registry at {self._registry.host} is being fetched or compiled"
 
     def reader(self, wanted: SchemaRequest) -> ValueReader | str:
         """Return the reader of a schema that `fetch` loaded, or the reason why its records are invalid."""
@@ -196,7 +196,7 @@ class SchemaCache:
                 await asyncio.wait(running, timeout=WAIT_SECONDS)
                 self._sweep()
             missing = [each for each in missing if self.is_missing(each)]
-        self._say(missing)
+        self._report(missing)
         if missing:
             return False
         for each in wanted:
@@ -219,14 +219,14 @@ class SchemaCache:
         for wanted in [wanted for wanted, task in self._fetching.items() if task.done()]:
             self._fetching.pop(wanted).result()
 
-    def _say(self, missing: Sequence[SchemaRequest]) -> None:
-        """Say which schemas are waited for, once that has taken a while."""
+    def _report(self, missing: Sequence[SchemaRequest]) -> None:
+        """Report which schemas are waited for, once that has taken a while."""
         now = self._monotonic()
         for each in missing:
             wait = self._awaited.setdefault(each, _Wait(now, now))
             wait.asked = now
-            if not wait.said and now - wait.since >= SAID_SECONDS:
-                wait.said = True
+            if not wait.reported and now - wait.since >= REPORTED_SECONDS:
+                wait.reported = True
                 if self._problem is None:
                     self._emit(SchemaAwaited(str(each.ref), self._registry.host))
         for each, wait in list(self._awaited.items()):

@@ -53,7 +53,7 @@ class SchemaUnusable(ValueError):  # noqa: N818
 
 
 class SchemaUnknown(LookupError):  # noqa: N818
-    """No registry has this schema, and the one asked said so."""
+    """The registry answered that it has no such schema."""
 
 
 class SchemaUnavailable(OSError):  # noqa: N818

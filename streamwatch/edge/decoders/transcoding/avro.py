@@ -39,7 +39,7 @@ from streamwatch.edge.decoders.transcoding.writing import (
 MAX_STEPS: Final = 16_384
 """Steps of a program; schemas that need more are read by others."""
 MAX_OPEN: Final = 64
-"""Arrays, maps and records of other places that are open at once."""
+"""Arrays, maps and shared records that are open at once."""
 MAX_DECIMAL_BYTES: Final = 64
 _MAX_BYTES: Final = 1 << 31
 
@@ -54,14 +54,14 @@ class Program(NamedTuple):
     steps: NDArray[np.int64]
     """Shape (n, 4): what is done, and three numbers that say it in full.
 
-    CONSTANT: place and size of text in `texts`. FIXED: bytes. GOTO, CALL: the step. ITEMS and NEXT: whether
+    CONSTANT: start and size of text in `texts`. FIXED: bytes. GOTO, CALL: the step. ITEMS and NEXT: whether
     they are written, whether it is a map, and of NEXT the step behind all. BYTES: the most. UNION: the first
     of its branches in `targets`. ENUM: the first of its symbols in `symbols`. Of scalars, UNION and ENUM the
     second number is how many there are, or whether they are written; of ENUM the third is that.
     """
     texts: NDArray[np.uint8]
     symbols: NDArray[np.int64]
-    """Shape (n, 2): place and size in `texts`."""
+    """Shape (n, 2): start and size in `texts`."""
     targets: NDArray[np.int64]
     """Step at which each branch of a union begins."""
 
@@ -164,9 +164,9 @@ class _Maker:
         return len(self._steps) - 1
 
     def _text(self, text: bytes) -> tuple[int, int]:
-        place = len(self._texts)
+        start = len(self._texts)
         self._texts += text
-        return place, len(text)
+        return start, len(text)
 
     def _flush(self) -> None:
         """Have what is the same for all values written before what follows."""
@@ -273,7 +273,7 @@ class _Maker:
         self._steps[following][3] = len(self._steps)
 
     def _symbols_of(self, node: Mapping[str, Any]) -> int:
-        """Place of an enum's first symbol, wherever the enum is used."""
+        """Index of an enum's first symbol, wherever the enum is used."""
         name = node["name"]
         if name not in self._enums:
             self._enums[name] = len(self._symbols)

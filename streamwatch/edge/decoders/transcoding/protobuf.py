@@ -85,7 +85,7 @@ class Layout(NamedTuple):
     """Fields of a message as a compiled loop knows them, and steps that write what is wanted."""
 
     first: NDArray[np.int64]
-    """By node, a message at one place or a type that nobody looks into: its first field; those of a node
+    """By node, a message at one path or a type that nobody looks into: its first field; those of a node
     stand together by number, up to the first of the next."""
     cost: NDArray[np.int64]
     """By node: bytes of JSON that a message may become, whose fields are all absent."""
@@ -102,13 +102,13 @@ class Layout(NamedTuple):
     charge: NDArray[np.int64]
     """Bytes of JSON that a content may become beyond those of its message and its own."""
     steps: NDArray[np.int64]
-    """Shape (n, 6). CONSTANT: place and size in `texts`. NAME: the same, with a comma before it if it is not
+    """Shape (n, 6). CONSTANT: start and size in `texts`. NAME: the same, with a comma before it if it is not
     the first. IF_THERE: slot, and the step to go on with if it is absent. SCALAR: slot, kind, first and end
     of its names in `names`. LIST: the same and the field's number. MAP: slot, kind, and of the field its
     number."""
     texts: NDArray[np.uint8]
     names: NDArray[np.int64]
-    """Shape (n, 3): number of an enum's value, place and size of its name in `texts`; in order."""
+    """Shape (n, 3): number of an enum's value, start and size of its name in `texts`; in order."""
 
 
 class ProtobufTranscoder:
@@ -228,9 +228,9 @@ class _Maker:
         return len(self._steps) - 1
 
     def _text(self, text: bytes) -> tuple[int, int]:
-        place = len(self._texts)
+        start = len(self._texts)
         self._texts += text
-        return place, len(text)
+        return start, len(text)
 
     def _new_node(self, descriptor: Any) -> int:
         if len(self._nodes) >= MAX_NODES:
@@ -452,10 +452,10 @@ def _find(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - compiled
         if wire != natural:
             if wire != BYTES_WIRE or not layout.repeated[field]:
                 return False
-            place = start
-            while place < at:  # packed
-                place = _behind(data, place, at, natural)
-                if place < 0:
+            position = start
+            while position < at:  # packed
+                position = _behind(data, position, at, natural)
+                if position < 0:
                     return False
                 cost += layout.charge[field]
         else:
@@ -737,8 +737,8 @@ def transcode_protobuf(  # noqa: PLR0913, PLR0917 - compiled: arrays
         at, stop = starts[i], stops[i]
         good = stop - at >= len(behind)
         if good:
-            for place in range(len(behind)):
-                good = good and data[at + place] == behind[place]
+            for k in range(len(behind)):
+                good = good and data[at + k] == behind[k]
         most = free + per_byte * (stop - at)
         if good and _find(layout, data, at + len(behind), stop, found, seen, opened, most):
             end = _written(layout, data, found, out, used)

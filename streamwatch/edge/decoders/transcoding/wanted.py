@@ -17,8 +17,8 @@ from streamwatch.edge.decoders.mapping import (
     SidedMapping,
     Step,
     TopicMapping,
-    all_places,
-    parse_places,
+    all_paths,
+    parse_paths,
     parts_of,
 )
 
@@ -51,11 +51,11 @@ EVERYTHING = Wanted(whole=True)
 
 
 def wanted_of(mapping: TopicMapping, mappings: Iterable[SidedMapping] = ()) -> Wanted:
-    """Gather what one mapping looks at, or several: every place in values that they name."""
+    """Gather what one mapping looks at, or several: every path in values that they name."""
     wanted = Wanted()
     for each in [several.mapping for several in mappings] or [mapping]:
-        for place in all_places(each):
-            for part in parts_of(parse_places(place)):
+        for named in all_paths(each):
+            for part in parts_of(parse_paths(named)):
                 match part:
                     case InValue(path) | InArray(path, None) | InFields(path):
                         wanted.add(path)

@@ -72,21 +72,21 @@ def is_utf8(data: Any, at: int, stop: int) -> bool:
 @hot
 def write_text(data: Any, at: int, stop: int, out: Any, end: int) -> int:
     """Write text in quotes: the position behind it, or UNUSUAL where it has to be escaped or is no UTF-8."""
-    place = at
-    while place < stop:
-        stops = text_stops(data, place)
+    position = at
+    while position < stop:
+        stops = text_stops(data, position)
         if not stops:
-            place += 32
+            position += 32
             continue
-        place += trailing_zeros(stops)
-        if place < stop:
-            place = sequence_after(data, place)  # which a quote, a backslash or a control is not
-            if place < 0 or place > stop:
+        position += trailing_zeros(stops)
+        if position < stop:
+            position = sequence_after(data, position)  # which a quote, a backslash or a control is not
+            if position < 0 or position > stop:
                 return UNUSUAL
     out[end] = QUOTE
     end += 1
-    for place in range(at, stop):
-        out[end + place - at] = data[place]
+    for i in range(at, stop):
+        out[end + i - at] = data[i]
     end += stop - at
     out[end] = QUOTE
     return end + 1
@@ -95,8 +95,8 @@ def write_text(data: Any, at: int, stop: int, out: Any, end: int) -> int:
 @hot
 def write_constant(texts: Any, at: int, size: int, out: Any, end: int) -> int:
     """Copy text: the position behind it."""
-    for place in range(size):
-        out[end + place] = texts[at + place]
+    for i in range(size):
+        out[end + i] = texts[at + i]
     return end + size
 
 
@@ -117,9 +117,9 @@ def write_digits(number: Any, out: Any, end: int) -> int:
     while rest != _ZERO:
         size += 1
         rest //= _TEN
-    for place in range(end + size - 1, end - 1, -1):
+    for i in range(end + size - 1, end - 1, -1):
         rest = number // _TEN
-        out[place] = np.uint8(number - rest * _TEN) + np.uint8(ZERO)
+        out[i] = np.uint8(number - rest * _TEN) + np.uint8(ZERO)
         number = rest
     return end + size
 

@@ -1,4 +1,4 @@
-"""The notation of places."""
+"""The notation of paths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 
 from streamwatch.edge.decoders.mapping import (
-    PLACE,
+    PATH,
     Constant,
     InArray,
     InHeader,
@@ -38,9 +38,9 @@ UNDERSTOOD = {
 
 
 @pytest.mark.parametrize("text", UNDERSTOOD)
-def test_a_place_is_read_and_its_pattern_for_editors_agrees(text: str) -> None:
+def test_a_path_is_read_and_its_pattern_for_editors_agrees(text: str) -> None:
     assert parse_field_location(text) == UNDERSTOOD[text]
-    assert re.fullmatch(PLACE, text)
+    assert re.fullmatch(PATH, text)
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,10 @@ def test_a_place_is_read_and_its_pattern_for_editors_agrees(text: str) -> None:
         ("", "expected value.some.field"),
     ],
 )
-def test_what_is_no_place_is_told_with_what_to_write(text: str, complaint: str) -> None:
+def test_what_is_no_path_is_told_with_what_to_write(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=re.escape(complaint)):
         parse_field_location(text)
-    assert not re.fullmatch(PLACE, text)
+    assert not re.fullmatch(PATH, text)
 
 
 def test_one_record_is_not_read_by_the_elements_of_two_arrays_within_each_other() -> None:
