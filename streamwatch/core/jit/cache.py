@@ -32,6 +32,7 @@ from uuid import uuid4
 import llvmlite
 import numba
 import numpy as np
+from numba.core import types
 from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
@@ -211,6 +212,11 @@ def cache_directory() -> str | None:
     return str(directory)
 
 
+def _has_array(kind: Any) -> bool:
+    """Tell whether a type of Numba's is an array, or a tuple with one."""
+    return isinstance(kind, types.Array) or any(map(_has_array, getattr(kind, "types", ())))
+
+
 class KernelCache:
     """Compiled forms of one function, in numba's protocol: loads what is there, keeps what is new if it can.
 
@@ -250,7 +256,19 @@ class KernelCache:
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function; whoever reads sees it whole or not at all."""
+        """Keep a compiled function; whoever reads sees it whole or not at all.
+
+        Raises
+        ------
+        TypeError
+            If the function returns an array: nothing counts who holds it.
+        """
+        returned = data.signature.return_type
+        if _has_array(returned):
+            raise TypeError(
+                f"{self._function} returns {returned}: compiled functions write into arrays that they are "
+                "given, and return numbers"
+            )
         self._observed(done=True)
         if data.library.has_dynamic_globals:  # addresses of this process are in it
             return

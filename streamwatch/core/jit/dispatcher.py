@@ -83,7 +83,10 @@ class _LinkingCompiler(Compiler):
 def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unlocked: bool = False) -> Any:
     """Numba's form of a function; `kept` ones are looked up in the cache, where there is a place for one.
 
-    Only those are given a wrapper that Python can call. Nothing calls any by C's conventions.
+    Only those are given a wrapper that Python can call. Nothing calls any by C's conventions. References to
+    arrays are not counted: Python holds those that it hands in for as long as a call takes, and compiled
+    functions neither make arrays (numba refuses to compile one that does) nor return them (`KernelCache`
+    refuses to keep one).
     """
     njit: Any = numba.njit  # its overloads know of fewer options than it takes
     compiled: Any = njit(
@@ -92,6 +95,7 @@ def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unloc
         nogil=unlocked,
         no_cpython_wrapper=not kept,
         no_cfunc_wrapper=True,
+        _nrt=False,
         **({} if kept else {"pipeline_class": _LinkingCompiler}),
     )(function)
     if kept:  # what numba's `cache=True` does

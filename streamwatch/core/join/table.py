@@ -335,8 +335,8 @@ class DedupMark(NamedTuple):
 
 
 @entry
-def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: Any) -> Any:
-    """Find the entries that no commit has written: the last ones of each queue; return their numbers.
+def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: Any) -> int:
+    """Find the entries that no commit has written: the last ones of each queue; return their number.
 
     Of each queue, entries that came back to its front precede the others.
 
@@ -348,13 +348,7 @@ def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: 
         Whether entries may have come back.
     found
         int32 (room for all that waits,), output: entries queue by queue, each in its order.
-
-    Returns
-    -------
-    tuple[int, int, int]
-        Numbers of predictions, of labels with a model, and of labels without.
     """
-    counts = np.zeros(3, np.int64)
     start = 0
     for queue in range(3):
         if came_back:
@@ -363,7 +357,6 @@ def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: 
                 if places[x] & PLACE_MASK == 0:
                     found[start] = x
                     start += 1
-                    counts[queue] += 1
                 x = np.int64(entries[x]["later"])
         x = totals[0]["last"][queue]
         n = 0
@@ -375,9 +368,8 @@ def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: 
             other = found[start + n - 1 - k]
             found[start + n - 1 - k] = found[start + k]
             found[start + k] = other
-        counts[queue] += n
         start += n
-    return counts[0], counts[1], counts[2]
+    return start
 
 
 @inner
@@ -439,10 +431,7 @@ def unwritten_waiting(arrays: Arrays, *, came_back: bool = False) -> NDArray[np.
     totals = arrays.totals[0]
     waiting = totals["pending"] + totals["early"] + totals["retained"] - totals["cold"].sum()
     found = np.empty(int(waiting), np.int32)
-    counts: tuple[int, int, int] = find_waiting(
-        arrays.entries, arrays.totals, arrays.places, came_back, found
-    )
-    return found[: sum(counts)]
+    return found[: find_waiting(arrays.entries, arrays.totals, arrays.places, came_back, found)]
 
 
 def unwritten_dedup(arrays: Arrays, mark: DedupMark) -> tuple[list[tuple[int, NDArray[np.int32]]], DedupMark]:

@@ -73,8 +73,7 @@ class HostClock:
         stamps_ms, decodable
             Of each record.
         """
-        found = np.empty((len(counts), 2), np.int64)
-        lower_medians(stamps_ms, decodable, counts, found)
+        found = lower_medians(stamps_ms, decodable, counts)
         self._newest_ms = max(self._newest_ms, int(found[:, 1].max()))
         self._arrivals_ms.extend([now_ms] * min(int(found[:, 0].sum()), self.FEWEST))
         self._fresh.append((partitions, found, now_ms))

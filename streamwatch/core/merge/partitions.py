@@ -59,7 +59,7 @@ def find_bounds(running, held, at_end, left_behind, waiting):
 
 
 @entry
-def let_go(held, size_bytes, indices):
+def let_go(held, size_bytes, indices, released):
     """Subtract released records and their share of the bytes held from the columns of their partitions.
 
     Parameters
@@ -68,8 +68,9 @@ def let_go(held, size_bytes, indices):
         Columns of `Partitions`, brought up to date.
     indices
         int64: partition of each record released.
+    released
+        int64, one for each partition, all 0: for counting.
     """
-    released = np.zeros(held.shape[0], np.int64)
     for index in indices:
         released[index] += 1
     for index in range(held.shape[0]):
@@ -92,6 +93,7 @@ def note_waiting(
     now,
     longest,
     connected,
+    left,
 ):
     """Note which partitions the first held record waits for, and leave behind those that take too long.
 
@@ -103,15 +105,13 @@ def note_waiting(
         The record's time, and the index of its partition.
     rested, now, longest, connected
         As of `Partitions.wait`.
+    left
+        bool, one for each partition, all False; output: whether it was left behind just now.
 
     Returns
     -------
-    left
-        bool, one for each partition: whether it was left behind just now.
-    count
-        How many were.
+    How many were.
     """
-    left = np.zeros(running.shape[0], np.bool_)
     count = 0
     for index in range(running.shape[0]):
         precedes = running[index] < time or (running[index] == time and index < first_index)
@@ -124,7 +124,7 @@ def note_waiting(
             left[index] = left_behind[index] = True
             holds_since[index] = -1
             count += 1
-    return left, count
+    return count
 
 
 class Partitions:
@@ -222,7 +222,7 @@ class Partitions:
 
     def let_go(self, order: NDArray[np.int64]) -> None:
         """Subtract released records from `held` and `size_bytes`."""
-        let_go(self.held, self.size_bytes, order)
+        let_go(self.held, self.size_bytes, order, np.zeros(len(self.held), np.int64))
 
     def wait(
         self, first_key: tuple[int, int], *, rested_ms: int, now_ms: int, longest_ms: int, connected: bool
@@ -248,7 +248,8 @@ class Partitions:
             Partitions left behind just now.
         """
         time_ms, index = first_key
-        left, count = note_waiting(
+        left = np.zeros(len(self.held), np.bool_)
+        count: int = note_waiting(
             self.running_ms,
             self.held,
             self.at_end_ms,
@@ -261,6 +262,7 @@ class Partitions:
             now_ms,
             longest_ms,
             connected,
+            left,
         )
         return [self.names[index] for index in np.flatnonzero(left).tolist()] if count else ()
 

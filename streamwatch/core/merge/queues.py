@@ -82,7 +82,7 @@ def _append(pool, firsts, lasts, index, i):
 
 
 @entry
-def put(pool, words, indices_free, block, stamps, decodable, partitions, arrived):
+def put(pool, words, indices_free, block, stamps, decodable, partitions, arrived, ids):
     """Put records into free slots of the pool; they have no time and no turn yet.
 
     Parameters
@@ -99,14 +99,10 @@ def put(pool, words, indices_free, block, stamps, decodable, partitions, arrived
         Timestamp of each, whether it could be decoded, and the index of its partition.
     arrived
         When they arrived.
-
-    Returns
-    -------
     ids
-        int64, shape (m,): where they are.
+        int64, shape (m,), output: where they are.
     """
     count = stamps.shape[0]
-    ids = np.empty(count, np.int64)
     for k in range(count):
         i = indices_free[count - 1 - k]
         ids[k] = i
@@ -116,7 +112,6 @@ def put(pool, words, indices_free, block, stamps, decodable, partitions, arrived
         pool[i, REASON] = BELIEVED if decodable[k] else TIMELESS
         for j in range(words.shape[1]):
             words[i, j] = block[k, j]
-    return ids
 
 
 @entry
@@ -144,7 +139,8 @@ def queue_plain(pool, ids, running, reached, odd, firsts, lasts, held, max_futur
         How far a timestamp may run ahead without being asked.
     """
     pool = without_refcount(pool)
-    reached[:] = running
+    for partition in range(running.shape[0]):
+        reached[partition] = running[partition]
     for i in ids:
         index = pool[i, PARTITION]
         before = reached[index]
@@ -263,9 +259,11 @@ def walk(pool, firsts, ids):
 
 
 @entry
-def lower_medians(stamps, counted, counts, found):
-    """Write of each stretch of `stamps`, as long as `counts` says, how many count and their lower median."""
-    chosen = np.empty_like(stamps)
+def count_and_median(stamps, counted, counts, chosen, found):
+    """Write of each stretch of `stamps`, as long as `counts` says, how many count and their lower median.
+
+    The median is `UNSORTED` where they are not in order. `chosen`, like `stamps`, is written to.
+    """
     start = 0
     for part in range(counts.shape[0]):
         count = 0
@@ -281,7 +279,29 @@ def lower_medians(stamps, counted, counts, found):
         if count == 0:
             found[part, 1] = -1
         else:
-            found[part, 1] = chosen[middle] if is_sorted else np.sort(chosen[:count])[middle]
+            found[part, 1] = chosen[middle] if is_sorted else UNSORTED
+
+
+UNSORTED: Final = -(2**63)
+"""In place of a median: what it is of must be sorted first."""
+
+
+def lower_medians(
+    stamps_ms: NDArray[np.int64], counted: NDArray[np.bool_], counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Of each stretch of timestamps, as long as `counts` says, how many count and their lower median.
+
+    Returns
+    -------
+    int64, shape (stretches, 2); the median is -1 where none counts.
+    """
+    found = np.empty((len(counts), 2), np.int64)
+    count_and_median(stamps_ms, counted, counts, np.empty_like(stamps_ms), found)
+    for part in np.flatnonzero(found[:, 1] == UNSORTED).tolist():
+        end = int(counts[: part + 1].sum())
+        stretch = slice(end - int(counts[part]), end)
+        found[part, 1] = np.sort(stamps_ms[stretch][counted[stretch]])[(int(found[part, 0]) - 1) // 2]
+    return found
 
 
 # Pool of the records held: queued by partition once they have a time, unqueued before.
@@ -390,7 +410,9 @@ class HeldRecords:
             self._make_room(count)
         self._unused = left = self._unused - count
         free = self._free[left : left + count]
-        return put(self._pool, self._words, free, words, stamps_ms, decodable, indices, arrived_ms)
+        ids = np.empty(count, np.int64)
+        put(self._pool, self._words, free, words, stamps_ms, decodable, indices, arrived_ms, ids)
+        return ids
 
     def _make_room(self, count: int) -> None:
         """Give the pool at least so many free slots, and four times as many as it has.

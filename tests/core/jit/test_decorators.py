@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 from streamwatch.core.jit import detached, entry, hot, inner
 
@@ -74,3 +77,37 @@ def test_only_entries_have_machine_code_of_their_own(tmp_path: Path, monkeypatch
     for function, emitted in ((compiled_now, True), (three_more, False), (doubled, False)):
         (compiled,) = function.dispatcher.overloads.values()
         assert bool(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)) == emitted
+
+
+def test_a_compiled_function_that_makes_an_array_is_not_compiled() -> None:
+    @entry
+    def make(n):
+        return np.zeros(n, np.int64)[0]
+
+    with pytest.raises(NumbaError, match="Only accept returning of array passed into the function"):
+        make(4)
+
+
+def test_an_array_among_what_is_returned_is_refused_and_the_function_named() -> None:
+    @entry
+    def give_back(array):
+        return array.shape[0], array
+
+    with pytest.raises(TypeError, match=r"give_back.* returns .*array\(int64.*write into arrays"):
+        give_back(np.zeros(4, np.int64))
+
+
+def test_no_call_keeps_an_array_or_lets_it_go() -> None:
+    @entry
+    def add_up(array):
+        part = array[1:]
+        total = 0
+        for k in range(part.shape[0]):
+            total += part[k]
+        return total
+
+    array = np.arange(5)
+    before = sys.getrefcount(array)
+    for _ in range(1_000):
+        assert add_up(array) == 10
+    assert sys.getrefcount(array) == before
