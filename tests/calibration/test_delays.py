@@ -14,7 +14,7 @@ NAMED = {world.name: world for world in (*MOVING, *STEADY)}
 
 @pytest.mark.parametrize(
     "name",
-    ["weekly volume, then × 5", "no labels at weekends, × 5", "labels in weekly batches, × 5, 300 days"],
+    ["weekly volume, then × 5", "no labels at weekends, × 5", "labels in weekly batches, × 5, 700 days"],
 )
 def test_delays_that_keep_their_law_are_not_said_to_have_moved(name: str) -> None:
     assert np.isnan(first_said(NAMED[name], RUNS)).all()

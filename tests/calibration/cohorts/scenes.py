@@ -58,7 +58,12 @@ HELD = (
     grown("two equal classes, × 5", accuracy=constant(0.5), shares=(constant(0.5),)),
     grown("heavy-tailed delays, × 5", delays=worlds.heavy),
     grown("no labels at weekends, × 5", delays=worlds.without_weekends),
-    grown("labels in weekly batches, × 5, 300 days", delays=worlds.in_weekly_batches, length=300.0),
+    equal(
+        "labels in weekly batches, × 5, 700 days",
+        delays=worlds.in_weekly_batches,
+        volume=step(1.0, 5.0, 450.0),
+        length=700.0,
+    ),
     equal(
         "hits labelled after 30 days, × 5, 300 days",
         delays=worlds.dispute_window,
@@ -66,7 +71,13 @@ HELD = (
         length=300.0,
     ),
     equal("10 a day, then 50, 600 days", rate=10.0, length=600.0, volume=step(1.0, 5.0, 400.0)),
-    equal("10 a day, correlation .8, 600 days", rate=10.0, length=600.0, correlation=0.8),
+    equal(
+        "10 a day, then 50, correlation .8, 3,000 days",
+        rate=10.0,
+        length=3_000.0,
+        volume=step(1.0, 5.0, 2_000.0),
+        correlation=0.8,
+    ),
     grown("correlation .5, × 5", correlation=0.5),
     grown("correlation .8, × 5", correlation=0.8),
     grown("accuracy wanders, time constant 50, × 5", wander=(50.0, 0.11)),
