@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 
 SCRAPE_SECONDS = 15.0
 """As Prometheus does in most installations."""
-PAGE_SECONDS = 5.0
-"""The page asks again after 0.8 to 12 s, the more it was sent the later."""
+PAGE_SECONDS = 10.0
+"""The page asks again after 0.8 to 12 s, the later the more it was sent: for 50 models after about so many."""
 TIMEOUT_SECONDS = 30.0
 
 
