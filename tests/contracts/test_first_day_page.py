@@ -62,7 +62,7 @@ SAID: Mapping[tuple[str, str], Callable[[], str]] = {
     ("a setting is misspelt", "every command"): command("check", *NOWHERE, "-s", "join.horizn=3d"),
     ("a setting has the name of an older version", "every command"): check("join.tombstone_horizon=3d"),
     ("a duration has no unit", "every command"): check("join.horizon=3"),
-    ("a place does not start with `value`, `key`, …", "every command"): check(
+    ("a path does not start with `value`, `key`, …", "every command"): check(
         "topics.labels={name: l, mapping: {id: id}}"
     ),
     ("an array index is negative", "every command"): check(

@@ -30,7 +30,6 @@ from streamwatch.core.jit.intrinsics import (
     text_stops,
     trailing_zeros,
     where_at_most,
-    without_refcount,
     word_at,
 )
 
@@ -61,6 +60,5 @@ __all__ = [
     "trailing_zeros",
     "where_at_most",
     "where_filled",
-    "without_refcount",
     "word_at",
 ]

@@ -25,20 +25,6 @@ from streamwatch.core.jit.dispatcher import intrinsic
 
 
 @intrinsic
-def without_refcount(typing_context: Any, array: Any) -> Any:
-    """`jit.without_refcount`: copies the array's structure with the owner left out."""
-    del typing_context
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        copy = context.make_array(signature.return_type)(context, builder, arguments[0])
-        copy.meminfo = cgutils.get_null_value(copy.meminfo.type)
-        copy.parent = cgutils.get_null_value(copy.parent.type)
-        return copy._getvalue()  # noqa: SLF001  (numba's own name for it)
-
-    return array(array), generate
-
-
-@intrinsic
 def prefetch(typing_context: Any, array: Any, offset: Any) -> Any:  # noqa: ARG001  (its type is fixed)
     """`jit.prefetch`: LLVM's prefetch, for writing, kept near."""
     del typing_context

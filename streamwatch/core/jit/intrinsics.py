@@ -38,14 +38,6 @@ def _of_vectors(function: Function) -> Function:
 
 
 @_intrinsic
-def without_refcount(array: Any) -> Any:
-    """Give the same array without reference counting, for a callee whose caller holds it.
-
-    Counting is atomic, and was a third of the time per outcome.
-    """
-
-
-@_intrinsic
 def prefetch(array: Any, offset: Any) -> None:
     """Ask the processor to bring in the cache line `offset` bytes after the start of `array`; a hint only."""
 

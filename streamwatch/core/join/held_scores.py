@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import SAMPLING
-from streamwatch.core.jit import entry, hot, prefetch, without_refcount
+from streamwatch.core.jit import entry, hot, prefetch
 from streamwatch.core.join.layout import ROW, lazy_zeros
 from streamwatch.core.outcomes import SEGMENTS_FROM
 from streamwatch.core.records import LABEL, Records, words_of_array
@@ -67,7 +67,6 @@ def block_of(cells, free, totals, size, segments):
 @entry
 def hold_lists(cells, free, totals, ends, classes, values, beside, numbers):
     """Hold scores, with the numbers of their segments `beside`; their `numbers`, int32 (n,), are written."""
-    cells, free, values = without_refcount(cells), without_refcount(free), without_refcount(values)
     t = totals[0]
     start = 0
     for i in range(ends.shape[0]):
@@ -98,8 +97,6 @@ def hold_rows(cells, free, totals, ends, classes, values, beside, of_classes, re
     start
         Record at which to start or continue.
     """
-    cells, free, values = without_refcount(cells), without_refcount(free), without_refcount(values)
-    classes, records, rows = without_refcount(classes), without_refcount(records), without_refcount(rows)
     t = totals[0]
     for r in range(start, records.shape[0]):
         number = records[r].object
@@ -136,7 +133,6 @@ def count_scores(cells, numbers):
 @entry
 def read_lists(cells, numbers, ends, classes, values, beside):
     """Write the scores of these blocks behind one another; arguments are attributes of `ScoreLists`."""
-    cells = without_refcount(cells)
     count = 0
     for i in range(numbers.shape[0]):
         if i + _AHEAD < numbers.shape[0]:

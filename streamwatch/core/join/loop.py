@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, hot, inner, prefetch, without_refcount
+from streamwatch.core.jit import entry, hot, inner, prefetch
 from streamwatch.core.join.counters import EVICTIONS
 from streamwatch.core.join.folding import owner_of
 from streamwatch.core.join.layout import (
@@ -21,7 +21,6 @@ from streamwatch.core.join.layout import (
     RETAINED_LABELS,
     UNPLACED,
     WITHDRAWAL,
-    Arrays,
     Records,
 )
 from streamwatch.core.join.leaving import (
@@ -115,12 +114,12 @@ def is_short(totals, queue):
 
 
 @entry
-def join_rows(arrays, rows, start, shift, room):
+def join_rows(t, rows, start, shift, room):
     """Join rows from `start` on; return (row at which it stopped, reason).
 
     Parameters
     ----------
-    arrays
+    t
         `Arrays`; the counts of outcomes and discarded scores must be 0 unless continuing.
     rows
         Records `ROW`; `side` is changed for accepted predictions.
@@ -131,29 +130,6 @@ def join_rows(arrays, rows, start, shift, room):
     room
         Number of outcomes and discarded scores at which the loop stops.
     """
-    t = Arrays(
-        without_refcount(arrays.entries),
-        without_refcount(arrays.side),
-        without_refcount(arrays.slots),
-        without_refcount(arrays.totals),
-        without_refcount(arrays.counters),
-        without_refcount(arrays.generations),
-        without_refcount(arrays.activity),
-        without_refcount(arrays.limits),
-        without_refcount(arrays.outcomes),
-        without_refcount(arrays.timing),
-        without_refcount(arrays.discarded),
-        without_refcount(arrays.places),
-        without_refcount(arrays.obsolete_places),
-        without_refcount(arrays.changed),
-        without_refcount(arrays.guests),
-        without_refcount(arrays.settled),
-        without_refcount(arrays.pairs),
-        without_refcount(arrays.relations),
-        without_refcount(arrays.partners),
-        without_refcount(arrays.owners),
-        without_refcount(arrays.streams),
-    )
     entries, slots, activity = t.entries, t.slots, t.activity
     totals = t.totals[0]
     full = slots.shape[0] // 8 * 5

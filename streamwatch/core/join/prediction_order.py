@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, hot, inner, prefetch, trailing_zeros, without_refcount
+from streamwatch.core.jit import entry, hot, inner, prefetch, trailing_zeros
 from streamwatch.core.join.held_scores import Carried, HeldScores, taken_scores
 from streamwatch.core.join.layout import Records, lazy_zeros, room_for_pairs
 from streamwatch.core.outcomes import (
@@ -175,34 +175,6 @@ class Released(NamedTuple):
     """First pair of each in the pool, which stays there until `free_pairs`; -1 for none."""
     early: NDArray[np.bool_]
     """Whether each left because there were too many."""
-
-
-@inner
-def without_refcounts(h):
-    """Arrays whose references are not counted at every call."""
-    return Held(
-        without_refcount(h.slots),
-        without_refcount(h.heap),
-        without_refcount(h.distant),
-        without_refcount(h.buckets),
-        without_refcount(h.marks),
-        without_refcount(h.fresh),
-        without_refcount(h.windows),
-        without_refcount(h.pairs),
-        without_refcount(h.totals),
-    )
-
-
-@inner
-def without_refcounts_of(released):
-    """Arrays whose references are not counted at every call."""
-    return Released(
-        without_refcount(released.outcomes),
-        without_refcount(released.words),
-        without_refcount(released.runs),
-        without_refcount(released.pair),
-        without_refcount(released.early),
-    )
 
 
 @hot
@@ -529,8 +501,7 @@ def put_in_order(h, outcomes, words, timing, pairs, start, clock_ms, window_ms, 
     tuple[int, int]
         Outcome at which to continue, n + 1 when nothing is left to do; and the number released.
     """
-    h, outcomes, timing = without_refcounts(h), without_refcount(outcomes), without_refcount(timing)
-    words, released, room = without_refcount(words), without_refcounts_of(released), released.runs.shape[0]
+    room = released.runs.shape[0]
     count = release_excess(h, most, released, 0)
     paired = 0
     for i in range(start, outcomes.shape[0]):
@@ -563,7 +534,6 @@ def put_in_order(h, outcomes, words, timing, pairs, start, clock_ms, window_ms, 
 @entry
 def release_any(h, released):
     """Release outcomes in the order of predictions, whatever the clock; return their number."""
-    h, released = without_refcounts(h), without_refcounts_of(released)
     totals = h.totals[0]
     count = 0
     while totals.count > 0 and count < released.runs.shape[0]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, hot, without_refcount
+from streamwatch.core.jit import entry, hot
 from streamwatch.core.merge.partitions import Bounds
 from streamwatch.core.merge.timestamps import BELIEVED, FARTHEST, TIMELESS
 from streamwatch.core.records import ROW, rows_of, words_of
@@ -138,7 +138,6 @@ def queue_plain(pool, ids, running, reached, odd, firsts, lasts, held, max_futur
     max_future_ms
         How far a timestamp may run ahead without being asked.
     """
-    pool = without_refcount(pool)
     for partition in range(running.shape[0]):
         reached[partition] = running[partition]
     for i in ids:
@@ -197,7 +196,6 @@ def release(pool, firsts, lasts, heap, bounds, ids, indices, times, clocks, late
     count, late, head
         How many go, how many of these came too late, and the partition whose record is next; -1: none is.
     """
-    pool = without_refcount(pool)
     size = 0
     for index in range(firsts.shape[0]):
         if firsts[index] < 0:

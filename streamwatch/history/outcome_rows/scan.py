@@ -6,14 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from streamwatch.core.jit import entry, hot, trailing_zeros, without_refcount, word_at
-from streamwatch.edge.decoders.scanner.contents import MAX_ID_BYTES, ScoreRoom, borrowed_room, time_ms
+from streamwatch.core.jit import entry, hot, trailing_zeros, word_at
+from streamwatch.edge.decoders.scanner.contents import MAX_ID_BYTES, ScoreRoom, time_ms
 from streamwatch.edge.decoders.scanner.plan import (
     Tables,
-    borrowed_fields,
-    borrowed_tables,
-    borrowed_template,
-    borrowed_trace,
 )
 from streamwatch.edge.decoders.scanner.shape import Fields, Template, Trace, found
 from streamwatch.edge.decoders.scanner.text import ABSENT, NULL, NUMBER, RAW, TEXT, WIDE
@@ -85,10 +81,6 @@ def scan_rows(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: sca
     count, at, line, foreign
         Rows written; where the next line begins; lines before it; whether that line is none for this loop.
     """
-    data = without_refcount(data)
-    roles = without_refcount(roles)
-    rows = without_refcount(rows)
-    tables = borrowed_tables(tables)
     columns = len(roles)
     count = odd = 0
     while at < end and count < len(rows) and odd < most_odd:
@@ -297,14 +289,6 @@ def scan_lines(  # noqa: PLR0913, PLR0917 - compiled: scalars, and one loop
     template, trace, room
         As of `edge.decoders.scanner.shape.found`; written to.
     """
-    data = without_refcount(data)
-    roles = without_refcount(roles)
-    rows = without_refcount(rows)
-    fields = borrowed_fields(fields)
-    tables = borrowed_tables(tables)
-    template = borrowed_template(template)
-    trace = borrowed_trace(trace)
-    room = borrowed_room(room)
     count = odd = 0
     while at < end and count < len(rows) and odd < most_odd:
         begin, stop = at, _end_of_line(data, at, end)

@@ -11,7 +11,7 @@ import numpy as np
 
 from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
 from streamwatch.core.estimators.verdicts.detector import ALPHA, balanced_weight, observe_lead
-from streamwatch.core.jit import entry, hot, inner, without_refcount
+from streamwatch.core.jit import entry, hot, inner
 
 # State of a comparison of two models: records of scalars, all zero at first.
 
@@ -172,10 +172,7 @@ def observe(
         Each (n,), one per pair: its row; `CHAMPION_WRONG` and `CHALLENGER_WRONG`; lead by accuracy or costs;
         label, used by the balanced utility only; event time.
     """
-    latest, landmark = without_refcount(latest), without_refcount(landmark)
-    faded, windows = without_refcount(faded), without_refcount(windows)
-    rings, paces, verdicts = without_refcount(rings), without_refcount(paces), without_refcount(verdicts)
-    p = without_refcount(parameters)[0]
+    p = parameters[0]
     for i in range(rows.shape[0]):
         row = rows[i]
         last = latest[row]

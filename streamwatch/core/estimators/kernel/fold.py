@@ -42,7 +42,7 @@ from streamwatch.core.estimators.verdicts.detector import LAST
 from streamwatch.core.estimators.verdicts.judge import judge
 from streamwatch.core.estimators.verdicts.leads import MAJORITY, majority_column, settle_verdicts
 from streamwatch.core.estimators.verdicts.state import copy_reported
-from streamwatch.core.jit import entry, hot, inner, prefetch, without_refcount
+from streamwatch.core.jit import entry, hot, inner, prefetch
 
 # One outcome of one model: its flags, and what all estimators but verdicts and recovery learn from it.
 
@@ -305,29 +305,6 @@ def fold(
     alarms,
 ):
     """Evaluate a batch of outcomes in order; return (result of `admit`, number of alarm rows or position)."""
-    models, class_counts, rings = (
-        without_refcount(models),
-        without_refcount(class_counts),
-        without_refcount(rings),
-    )
-    blocks, block_allocator, alarms = (
-        without_refcount(blocks),
-        without_refcount(block_allocator),
-        without_refcount(alarms),
-    )
-    shadows, shadow_allocator, label_at_prediction = (
-        without_refcount(shadows),
-        without_refcount(shadow_allocator),
-        without_refcount(label_at_prediction),
-    )
-    rows, true_class, predicted_class = (
-        without_refcount(rows),
-        without_refcount(true_class),
-        without_refcount(predicted_class),
-    )
-    offsets, classes, values = without_refcount(offsets), without_refcount(classes), without_refcount(values)
-    utilities, event_ms = without_refcount(utilities), without_refcount(event_ms)
-    next_fold = without_refcount(next_fold)
     verdict, position = admit(
         models,
         spans,
@@ -346,7 +323,6 @@ def fold(
     )
     if verdict != ADMITTED:
         return verdict, position
-    parameters = without_refcount(parameters)
     p = parameters[0]
     count = np.int64(0)  # typed from the start, or the functions it is passed to are compiled twice
     far = models.shape[0] * models.itemsize > NEAR_BYTES

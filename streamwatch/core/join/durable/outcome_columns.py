@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import CARRIED
-from streamwatch.core.jit import entry, without_refcount
+from streamwatch.core.jit import entry
 from streamwatch.core.outcomes import OUTCOME
 from streamwatch.core.records import Records, words_of_array
 
@@ -43,8 +43,6 @@ def split_outcomes(outcomes, numbers, times, start):
     start
         Place of the first outcome in the columns.
     """
-    outcomes, numbers = without_refcount(outcomes), without_refcount(numbers)
-    times = without_refcount(times)
     for i in range(outcomes.shape[0]):
         o, at = outcomes[i], start + i
         numbers[0, at] = o.model
@@ -82,7 +80,6 @@ def columns_of(parts: Sequence[Records]) -> dict[str, NDArray[Any]]:
 @entry
 def mark_used(column, used):
     """Mark in a bool array the numbers that occur in an int32 column; -1 stands for none."""
-    column, used = without_refcount(column), without_refcount(used)
     for i in range(column.shape[0]):
         if column[i] >= 0:
             used[column[i]] = True
@@ -91,7 +88,6 @@ def mark_used(column, used):
 @entry
 def renumber(column, here, found):
     """Write what numbers in an int32 column are called in `here` to `found`; -1 stays what it is."""
-    column, here, found = without_refcount(column), without_refcount(here), without_refcount(found)
     for i in range(column.shape[0]):
         found[i] = here[column[i]] if column[i] >= 0 else -1
 

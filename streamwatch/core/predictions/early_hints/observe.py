@@ -160,7 +160,8 @@ def close_block(m, threshold):
             bet(m, m.head, threshold)
             m.waiting -= 1
     else:
-        m.queue[m.head] = m.block
+        for f in range(m.block.shape[0]):
+            m.queue[m.head, f] = m.block[f]
         m.head = m.head + 1 if m.head + 1 < LAG else 0
         m.waiting += 1
     m.is_now = 1 - m.is_now

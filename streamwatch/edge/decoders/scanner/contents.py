@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, hot, inner, text_stops, trailing_zeros, without_refcount
+from streamwatch.core.jit import entry, hot, inner, text_stops, trailing_zeros
 from streamwatch.core.records import PADDING
 from streamwatch.edge.decoders.scanner.text import (
     ABSENT,
@@ -295,7 +295,6 @@ def are_without_header(data: Any, starts: Any, counts: Any, name: Any, found: An
     found
         bool (n,); written to.
     """
-    data = without_refcount(data)
     wanted = len(name) - PADDING
     for i in range(len(starts)):
         at = starts[i]
@@ -417,19 +416,6 @@ class ScoreRule(NamedTuple):
     """Whether the score of which a threshold makes the class is the probability of `above`."""
     gives_scores: bool
     """Whether scores go with the event, or only tell the class."""
-
-
-@hot
-def borrowed_room(room: ScoreRoom) -> ScoreRoom:
-    """The same without counted references, for as long as the caller holds it."""
-    return ScoreRoom(
-        without_refcount(room.classes),
-        without_refcount(room.values),
-        without_refcount(room.state),
-        without_refcount(room.spans),
-        without_refcount(room.before),
-        without_refcount(room.names),
-    )
 
 
 @hot

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import CARRIED
-from streamwatch.core.jit import hot, without_refcount
 from streamwatch.core.records import LABEL, PADDING, PREDICTION
 from streamwatch.edge.decoders.fields import is_name
 from streamwatch.edge.decoders.mapping import (
@@ -53,8 +52,6 @@ from streamwatch.edge.decoders.scanner.shape import (
     EACH,
     EACH_FIELD,
     Fields,
-    Template,
-    Trace,
 )
 from streamwatch.edge.decoders.scanner.tokens import TokenTable
 
@@ -135,121 +132,6 @@ class Tables(NamedTuple):
     labels: TokenTable
     segments: TokenTable
     """1 + number, 0 without any."""
-
-
-@hot
-def borrowed_fields(fields: Fields) -> Fields:
-    """The same, for as long as the caller holds it; so of the functions that follow."""
-    return Fields(
-        without_refcount(fields.first),
-        without_refcount(fields.form),
-        without_refcount(fields.array),
-        without_refcount(fields.inside),
-        without_refcount(fields.at),
-        without_refcount(fields.size),
-        without_refcount(fields.word),
-        without_refcount(fields.element),
-        without_refcount(fields.leaf),
-        without_refcount(fields.node),
-        without_refcount(fields.names),
-        fields.named,
-        fields.scored,
-        fields.shared,
-        fields.width,
-    )
-
-
-@hot
-def borrowed_plan(plan: Plan) -> Plan:
-    """As `borrowed_fields`."""
-    return Plan(
-        borrowed_fields(plan.fields),
-        plan.key,
-        without_refcount(plan.header_leaf),
-        without_refcount(plan.header_at),
-        without_refcount(plan.header_size),
-        without_refcount(plan.header_names),
-        without_refcount(plan.id),
-        without_refcount(plan.affixes),
-        without_refcount(plan.affix_sizes),
-        without_refcount(plan.model),
-        plan.fold,
-        without_refcount(plan.model_of_fold),
-        plan.prediction,
-        plan.label,
-        plan.prediction_threshold,
-        plan.label_threshold,
-        plan.timestamp,
-        plan.label_probability,
-        plan.label_requested,
-        plan.least_probability,
-        plan.kind,
-        without_refcount(plan.segments),
-        plan.arrays_of_predictions,
-        plan.arrays_of_labels,
-        plan.id_in_element,
-        without_refcount(plan.refused),
-        plan.of_predictions,
-        plan.of_labels,
-        without_refcount(plan.of_array),
-        plan.model_number,
-        plan.prediction_number,
-        plan.label_number,
-        plan.side,
-        without_refcount(plan.kind_text),
-        without_refcount(plan.kind_sizes),
-        plan.unit,
-        without_refcount(plan.prefix),
-    )
-
-
-@hot
-def borrowed_table(table: TokenTable) -> TokenTable:
-    """As above."""
-    return TokenTable(
-        without_refcount(table.number),
-        without_refcount(table.hash),
-        without_refcount(table.start),
-        without_refcount(table.size),
-        without_refcount(table.text),
-    )
-
-
-@hot
-def borrowed_trace(trace: Trace) -> Trace:
-    """As above."""
-    return Trace(
-        without_refcount(trace.kind),
-        without_refcount(trace.start),
-        without_refcount(trace.stop),
-        without_refcount(trace.scalars),
-        without_refcount(trace.nodes),
-        without_refcount(trace.indices),
-        without_refcount(trace.counts),
-    )
-
-
-@hot
-def borrowed_template(template: Template) -> Template:
-    """As above."""
-    return Template(
-        without_refcount(template.text),
-        without_refcount(template.pieces),
-        without_refcount(template.counts),
-        without_refcount(template.state),
-    )
-
-
-@hot
-def borrowed_tables(tables: Tables) -> Tables:
-    """As above."""
-    return Tables(
-        borrowed_table(tables.models),
-        borrowed_table(tables.folds),
-        borrowed_table(tables.predictions),
-        borrowed_table(tables.labels),
-        borrowed_table(tables.segments),
-    )
 
 
 UNITS: Final[Mapping[TimestampUnit, int]] = {

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from streamwatch.core.jit import entry, hot, without_refcount
+from streamwatch.core.jit import entry, hot
 from streamwatch.core.records import (
     FAULT,
     HEADER_COUNT,
@@ -29,7 +29,6 @@ from streamwatch.edge.decoders.scanner.contents import (
     NAMED,
     NEW,
     ScoreRoom,
-    borrowed_room,
     id_span,
     judged_scores,
     read_headers,
@@ -40,10 +39,6 @@ from streamwatch.edge.decoders.scanner.contents import (
 from streamwatch.edge.decoders.scanner.plan import (
     Plan,
     Tables,
-    borrowed_plan,
-    borrowed_tables,
-    borrowed_template,
-    borrowed_trace,
 )
 from streamwatch.edge.decoders.scanner.shape import Template, Trace, choose_element, found, names_differ
 from streamwatch.edge.decoders.scanner.text import (
@@ -373,22 +368,6 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, 
     keep_texts
         Whether texts of keys stay there; else each is written over the one before.
     """
-    data = without_refcount(data)
-    fetched = without_refcount(fetched)
-    rows = without_refcount(rows)
-    elements = without_refcount(elements)
-    elements_end = without_refcount(elements_end)
-    texts = without_refcount(texts)
-    status = without_refcount(status)
-    spans = without_refcount(spans)
-    plan = borrowed_plan(plan)
-    tables = borrowed_tables(tables)
-    template = borrowed_template(template)
-    trace = borrowed_trace(trace)
-    room = borrowed_room(room)
-    marks = without_refcount(marks)
-    ends = without_refcount(ends)
-    sampled = without_refcount(sampled)
     key_room = len(plan.prefix) + MAX_ID_BYTES + 8
     odd, used, inner, several = progress[1], progress[2], progress[3], progress[4]
     i = progress[0] - 1

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, without_refcount, word_at
+from streamwatch.core.jit import entry, word_at
 from streamwatch.core.records import PADDING
 from streamwatch.edge.decoders.scanner.text import (
     ARRAY_CLOSES,
@@ -328,17 +328,10 @@ def transcode_avro(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled
     out, begins, sizes, progress
         As of `with_room`.
     """
-    data = without_refcount(data)
-    starts = without_refcount(starts)
-    stops = without_refcount(stops)
-    out = without_refcount(out)
-    begins = without_refcount(begins)
-    sizes = without_refcount(sizes)
-    opened = without_refcount(opened)
-    steps = without_refcount(program.steps)
-    texts = without_refcount(program.texts)
-    symbols = without_refcount(program.symbols)
-    targets = without_refcount(program.targets)
+    steps = program.steps
+    texts = program.texts
+    symbols = program.symbols
+    targets = program.targets
     room = len(out) - MARGIN
     used = progress[1]
     i = progress[0]

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, hot, inner, without_refcount, word_at
+from streamwatch.core.jit import entry, hot, inner, word_at
 from streamwatch.core.records import PADDING
 from streamwatch.edge.decoders.scanner.text import (
     ARRAY_CLOSES,
@@ -343,25 +343,6 @@ class _Maker:
 
 
 @hot
-def _borrowed(layout: Layout) -> Layout:
-    """The same without counted references, for as long as the caller holds it."""
-    return Layout(
-        without_refcount(layout.first),
-        without_refcount(layout.cost),
-        without_refcount(layout.number),
-        without_refcount(layout.kind),
-        without_refcount(layout.repeated),
-        without_refcount(layout.node),
-        without_refcount(layout.slot),
-        without_refcount(layout.once),
-        without_refcount(layout.charge),
-        without_refcount(layout.steps),
-        without_refcount(layout.texts),
-        without_refcount(layout.names),
-    )
-
-
-@hot
 def _field_of(number: int, node: int, layout: Layout) -> int:
     """The field of this number in a node; -1 if there is none."""
     low, high = layout.first[node], layout.first[node + 1]
@@ -490,10 +471,6 @@ def _write_scalar(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled:
     end: int,
 ) -> int:
     """Write a content; its default where `at` is negative. UNUSUAL where it is beyond its type or text."""
-    names = without_refcount(names)
-    texts = without_refcount(texts)
-    data = without_refcount(data)
-    out = without_refcount(out)
     if kind == TEXT:
         if at < 0:
             out[end] = out[end + 1] = QUOTE
@@ -653,7 +630,7 @@ def _written(layout: Layout, data: Any, found: Any, out: Any, end: int) -> int:
     """Write the wanted contents that were found: the position behind, UNUSUAL, or `_FULL`."""
     i = 0
     while True:
-        step = without_refcount(layout.steps[i])
+        step = layout.steps[i]
         what = step[0]
         i += 1
         if end > len(out) - MARGIN:
@@ -721,16 +698,6 @@ def transcode_protobuf(  # noqa: PLR0913, PLR0917 - compiled: arrays
     out, begins, sizes, progress
         As of `with_room`.
     """
-    data = without_refcount(data)
-    starts = without_refcount(starts)
-    stops = without_refcount(stops)
-    out = without_refcount(out)
-    begins = without_refcount(begins)
-    sizes = without_refcount(sizes)
-    found = without_refcount(found)
-    seen = without_refcount(seen)
-    opened = without_refcount(opened)
-    layout = _borrowed(layout)
     used = progress[1]
     i = progress[0]
     while i < len(starts):

@@ -12,7 +12,7 @@ from streamwatch.core.estimators.registers.cohorts.prefetch import (
     prefetch_counts,
 )
 from streamwatch.core.estimators.registers.cohorts.state import MOST_CHANGES
-from streamwatch.core.jit import entry, without_refcount
+from streamwatch.core.jit import entry
 
 
 @entry
@@ -56,11 +56,7 @@ def observe(
     position, count
         Position of the first outcome that was not observed, and number of changes written.
     """
-    models, kinds, held = without_refcount(models), without_refcount(kinds), without_refcount(held)
-    labels, changes = without_refcount(labels), without_refcount(changes)
-    by_costs, cost_classes = without_refcount(by_costs), without_refcount(cost_classes)
-    costs = without_refcount(costs)
-    p = without_refcount(parameters)[0]
+    p = parameters[0]
     count = 0
     n = rows.shape[0]
     far = models.shape[0] * models.itemsize > NEAR_BYTES
@@ -104,7 +100,7 @@ def observe(
 @entry
 def take_all(models, kinds, held, labels, by_costs, cost_classes, costs, parameters, rows, changes):
     """Take in the outcomes of some models that are held, int64 (m,); none of them changes a verdict."""
-    p = without_refcount(parameters)[0]
+    p = parameters[0]
     for row in rows:
         if held[row].number > 0:
             take_held(

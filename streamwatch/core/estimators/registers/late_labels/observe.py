@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, hot, without_refcount
+from streamwatch.core.jit import entry, hot
 
 # Buckets of prediction time and bins of delay in which late labels are counted.
 
@@ -134,12 +134,6 @@ def observe(counts, buckets, newest_ms, steps_ms, width_ms, longest_ms, rows, hi
     rows, hits, event_ms, delay_ms
         int32, bool, int64, int64 (n,).
     """
-    cells = without_refcount(counts)
-    held, newest, steps = (
-        without_refcount(buckets),
-        without_refcount(newest_ms),
-        without_refcount(steps_ms),
-    )
     inverse = 1.0 / width_ms
     known_bucket = np.int64(0)
     for i in range(rows.shape[0]):
@@ -148,12 +142,12 @@ def observe(counts, buckets, newest_ms, steps_ms, width_ms, longest_ms, rows, hi
             continue
         if not 0 <= known_ms - known_bucket * width_ms < width_ms:  # otherwise the previous outcome's bucket
             known_bucket = bucket_of(known_ms, width_ms, inverse)
-        slot = take_slot(cells, held, newest, row, known_bucket)
+        slot = take_slot(counts, buckets, newest_ms, row, known_bucket)
         if slot >= 0:
-            newest[row, slot] = max(newest[row, slot], known_ms)
-        slot = take_slot(cells, held, newest, row, bucket_of(known_ms - delay, width_ms, inverse))
+            newest_ms[row, slot] = max(newest_ms[row, slot], known_ms)
+        slot = take_slot(counts, buckets, newest_ms, row, bucket_of(known_ms - delay, width_ms, inverse))
         if slot >= 0:
-            cells[row, slot, np.int64(hits[i]), bin_of(delay, steps)] += 1
+            counts[row, slot, np.int64(hits[i]), bin_of(delay, steps_ms)] += 1
 
 
 @entry

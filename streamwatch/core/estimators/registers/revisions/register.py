@@ -32,7 +32,7 @@ from streamwatch.core.estimators.registers.revisions.measures import (
     Comparison,
     compared,
 )
-from streamwatch.core.jit import entry, without_refcount
+from streamwatch.core.jit import entry
 from streamwatch.core.metrics.series import Sample
 from streamwatch.core.outcomes import OutcomeBatch
 
@@ -108,39 +108,36 @@ def observe(sums, counts, edges_ms, factors, rows, first, last, revised, delay_m
         int32, bool, bool, bool, int64 (n,): row of the model, whether its first and its last prediction were
         right, whether they differ, and the waiting time.
     """
-    faded = without_refcount(sums)
-    counted = without_refcount(counts)
-    edges = without_refcount(edges_ms)
     bins = sums.shape[1]
     for i in range(rows.shape[0]):
         row = rows[i]
         for k in range(bins):
-            if faded[row, k, WEIGHT] <= 0.0:
+            if sums[row, k, WEIGHT] <= 0.0:
                 continue
             for c in range(SUMS):
-                faded[row, k, c] *= factors[c]
-            if faded[row, k, WEIGHT] < _NOTHING:
+                sums[row, k, c] *= factors[c]
+            if sums[row, k, WEIGHT] < _NOTHING:
                 for c in range(SUMS):
-                    faded[row, k, c] = 0.0
+                    sums[row, k, c] = 0.0
         k = 0
-        while k < bins - 1 and delay_ms[i] > edges[k + 1]:
+        while k < bins - 1 and delay_ms[i] > edges_ms[k + 1]:
             k += 1
         gained = last[i] and not first[i]
         lost = first[i] and not last[i]
-        faded[row, k, WEIGHT] += 1.0
-        faded[row, k, SQUARES] += 1.0
-        counted[row, ALL_OUTCOMES] += 1
+        sums[row, k, WEIGHT] += 1.0
+        sums[row, k, SQUARES] += 1.0
+        counts[row, ALL_OUTCOMES] += 1
         if first[i]:
-            faded[row, k, FIRST] += 1.0
+            sums[row, k, FIRST] += 1.0
         if gained:
-            faded[row, k, GAINED] += 1.0
-            counted[row, ALL_GAINED] += 1
+            sums[row, k, GAINED] += 1.0
+            counts[row, ALL_GAINED] += 1
         if lost:
-            faded[row, k, LOST] += 1.0
-            counted[row, ALL_LOST] += 1
+            sums[row, k, LOST] += 1.0
+            counts[row, ALL_LOST] += 1
         if revised[i]:
-            faded[row, k, REVISED] += 1.0
-            counted[row, ALL_REVISED] += 1
+            sums[row, k, REVISED] += 1.0
+            counts[row, ALL_REVISED] += 1
 
 
 VERSION: Final = 1

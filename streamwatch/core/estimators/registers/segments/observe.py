@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from streamwatch.core.jit import entry, hot, without_refcount
+from streamwatch.core.jit import entry, hot
 
 # Compiled hash table of the segments' values, by number of the segment and number of the value.
 #
@@ -226,18 +226,6 @@ def observe(
         int32, int64 and int32, output: row, position of the outcome, and class of the label before it in the
         model's stream, whatever the segments of that one.
     """
-    segments, kept, segment_of = (
-        without_refcount(segments),
-        without_refcount(kept),
-        without_refcount(segment_of),
-    )
-    keys, meanings, taken = without_refcount(keys), without_refcount(meanings), without_refcount(taken)
-    candidates, counts = without_refcount(candidates), without_refcount(counts)
-    true_class, last, previous = (
-        without_refcount(true_class),
-        without_refcount(last),
-        without_refcount(previous),
-    )
     i, k, placed = cursor[OUTCOME], cursor[ENTRY], cursor[PLACED]
     reason = DONE
     while i < models.shape[0] and reason == DONE:
