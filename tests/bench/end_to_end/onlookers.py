@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 SCRAPE_SECONDS = 15.0
 """As Prometheus does in most installations."""
 PAGE_SECONDS = 10.0
-"""The page asks again after 0.8 to 12 s, the later the more it was sent: for 50 models after about so many."""
+"""The page asks again after 0.8 to 12 s, the later the more it was sent; for 50 models about so many."""
 TIMEOUT_SECONDS = 30.0
 
 

@@ -2,6 +2,7 @@
 
     python -m tests.bench.peers [--repeats 2] [--scenarios thin,fat] [--share 1] [--out docs/speed.json]
     python -m tests.bench.peers --steady             (few scenarios, between two and five million messages)
+    python -m tests.bench.peers --again --scenarios thin     (one row anew, with its own date; others stay)
     python -m tests.bench.peers.table --write        (the table in docs/speed.md, made of that file)
 
 Everybody reads the same messages from the same broker, in turn, each time in a fresh process; CPU is that of
@@ -123,6 +124,14 @@ def run(scenario: Scenario, servers: str, repeats: int) -> dict[str, object]:
     return {"name": scenario.name, "title": scenario.title, "messages": counts[0], "cpu_us": results}
 
 
+def put(rows: list[dict[str, Any]], row: dict[str, Any]) -> None:
+    """Replace the row of a scenario; a new one is inserted where the scenario stands among all."""
+    order = [each.name for each in SCENARIOS]
+    rows[:] = [each for each in rows if each["name"] != row["name"]]
+    before = [each for each in rows if order.index(each["name"]) < order.index(row["name"])]
+    rows.insert(len(before), row)
+
+
 def machine() -> dict[str, object]:
     """Facts that figures depend on, none of which names the machine."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
@@ -142,6 +151,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--scenarios", help="names, separated by commas; all, or those of --steady")
     parser.add_argument("--steady", action="store_true", help="between two and five times the messages")
+    parser.add_argument("--again", action="store_true", help="keep the rows of other scenarios")
     parser.add_argument("--share", type=float, default=1.0, help="of the messages of each scenario")
     parser.add_argument("--out", type=Path, default=Path("docs/speed.json"))
     arguments = parser.parse_args()
@@ -152,18 +162,21 @@ def main() -> None:
         for each in SCENARIOS
         if each.name in named
     ]
-    about = {"date": datetime.now(UTC).date().isoformat(), "machine": machine()}
-    found: list[dict[str, object]] = []
+    date = datetime.now(UTC).date().isoformat()
+    before: dict[str, Any] = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
     with broker(embedded=False, topics=[], partitions=1) as (servers, kind):
-        measured_now: dict[str, Any] = {**about, "broker": kind, "scenarios": found}
-        document = measured_now
-        if arguments.steady:
-            document = json.loads(arguments.out.read_text()) | {"steady": measured_now}
-        elif arguments.out.exists() and (steady := json.loads(arguments.out.read_text()).get("steady")):
-            document = measured_now | {"steady": steady}
+        rows: list[dict[str, Any]] = []
+        tables: dict[str, Any] = {"date": date, "machine": machine(), "broker": kind, "scenarios": rows}
+        if arguments.again:
+            tables = before["steady"] if arguments.steady else before
+            rows = tables["scenarios"]
+        elif "steady" in before and not arguments.steady:
+            tables["steady"] = before["steady"]
+        document = before | {"steady": tables} if arguments.steady else tables
         for scenario in chosen:
-            one = run_steady if arguments.steady else run
-            found.append(one(scenario, servers, arguments.repeats))
+            load = machine()["load"]
+            row = (run_steady if arguments.steady else run)(scenario, servers, arguments.repeats)
+            put(rows, row | {"measured": {"date": date, "load": load}} if arguments.again else row)
             arguments.out.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     print(markdown(document))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from tests.bench.peers.__main__ import put
 from tests.bench.peers.table import MEASURED, PAGE, README, markdown, summary, with_table
 
 DOCUMENT = {
@@ -67,3 +68,10 @@ def test_a_second_table_has_the_steady_state():
     lines = markdown({**DOCUMENT, "steady": steady}).splitlines()
     assert lines[-1] == "| ISO | 2.00 µs | 0.50× | – |"
     assert lines[4] == "| thin | 1.00 µs | – | 1.50× | – | 30.00× |"
+
+
+def test_a_row_measured_again_takes_the_place_of_the_one_before_and_a_new_one_stands_in_order():
+    rows = [{"name": "thin"}, {"name": "hundred"}, {"name": "late"}]
+    put(rows, {"name": "hundred", "again": True})
+    put(rows, {"name": "fat"})
+    assert rows == [{"name": "thin"}, {"name": "fat"}, {"name": "hundred", "again": True}, {"name": "late"}]
