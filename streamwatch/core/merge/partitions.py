@@ -69,7 +69,7 @@ def let_go(held, size_bytes, indices, released):
     indices
         int64: partition of each record released.
     released
-        int64, one for each partition, all 0: for counting.
+        int64, one for each partition, all 0 before and after: for counting.
     """
     for index in indices:
         released[index] += 1
@@ -77,6 +77,7 @@ def let_go(held, size_bytes, indices, released):
         if released[index]:
             size_bytes[index] -= size_bytes[index] * released[index] // max(held[index], 1)
             held[index] -= released[index]
+            released[index] = 0
 
 
 @entry
@@ -106,7 +107,7 @@ def note_waiting(
     rested, now, longest, connected
         As of `Partitions.wait`.
     left
-        bool, one for each partition, all False; output: whether it was left behind just now.
+        bool, one for each partition; output: whether it was left behind just now.
 
     Returns
     -------
@@ -114,6 +115,7 @@ def note_waiting(
     """
     count = 0
     for index in range(running.shape[0]):
+        left[index] = False
         precedes = running[index] < time or (running[index] == time and index < first_index)
         if not (precedes and held[index] == 0 and not left_behind[index] and at_end[index] < rested):
             holds_since[index] = -1
@@ -168,6 +170,8 @@ class Partitions:
         self.size_bytes = np.empty(0, np.int64)
         self.seen_end = np.empty(0, np.bool_)
         self.left_behind = np.empty(0, np.bool_)
+        self._released = np.empty(0, np.int64)
+        self._left = np.empty(0, np.bool_)
 
     def by_name(self, column: NDArray[np.int64]) -> dict[Partition, int]:
         """Read a column of whole numbers by partition."""
@@ -189,6 +193,8 @@ class Partitions:
             "size_bytes": np.zeros(len(names), np.int64),
             "seen_end": np.zeros(len(names), np.bool_),
             "left_behind": np.zeros(len(names), np.bool_),
+            "_released": np.zeros(len(names), np.int64),
+            "_left": np.zeros(len(names), np.bool_),
         }
         for column, values in fresh.items():
             values[indices[kept]] = getattr(self, column)[kept]
@@ -222,7 +228,7 @@ class Partitions:
 
     def let_go(self, order: NDArray[np.int64]) -> None:
         """Subtract released records from `held` and `size_bytes`."""
-        let_go(self.held, self.size_bytes, order, np.zeros(len(self.held), np.int64))
+        let_go(self.held, self.size_bytes, order, self._released)
 
     def wait(
         self, first_key: tuple[int, int], *, rested_ms: int, now_ms: int, longest_ms: int, connected: bool
@@ -248,7 +254,6 @@ class Partitions:
             Partitions left behind just now.
         """
         time_ms, index = first_key
-        left = np.zeros(len(self.held), np.bool_)
         count: int = note_waiting(
             self.running_ms,
             self.held,
@@ -262,9 +267,9 @@ class Partitions:
             now_ms,
             longest_ms,
             connected,
-            left,
+            self._left,
         )
-        return [self.names[index] for index in np.flatnonzero(left).tolist()] if count else ()
+        return [self.names[index] for index in np.flatnonzero(self._left).tolist()] if count else ()
 
 
 # Bounds up to which records may be released, from the progress of every partition.

@@ -260,9 +260,10 @@ def walk(pool, firsts, ids):
 def count_and_median(stamps, counted, counts, chosen, found):
     """Write of each stretch of `stamps`, as long as `counts` says, how many count and their lower median.
 
-    The median is `UNSORTED` where they are not in order. `chosen`, like `stamps`, is written to.
+    The median is `UNSORTED` where they are not in order; how often is returned. `chosen`, like `stamps`, is
+    written to.
     """
-    start = 0
+    start = unsorted = 0
     for part in range(counts.shape[0]):
         count = 0
         is_sorted = True
@@ -278,6 +279,8 @@ def count_and_median(stamps, counted, counts, chosen, found):
             found[part, 1] = -1
         else:
             found[part, 1] = chosen[middle] if is_sorted else UNSORTED
+            unsorted += not is_sorted
+    return unsorted
 
 
 UNSORTED: Final = -(2**63)
@@ -294,8 +297,8 @@ def lower_medians(
     int64, shape (stretches, 2); the median is -1 where none counts.
     """
     found = np.empty((len(counts), 2), np.int64)
-    count_and_median(stamps_ms, counted, counts, np.empty_like(stamps_ms), found)
-    for part in np.flatnonzero(found[:, 1] == UNSORTED).tolist():
+    unsorted: int = count_and_median(stamps_ms, counted, counts, np.empty(len(stamps_ms), np.int64), found)
+    for part in np.flatnonzero(found[:, 1] == UNSORTED).tolist() if unsorted else ():
         end = int(counts[: part + 1].sum())
         stretch = slice(end - int(counts[part]), end)
         found[part, 1] = np.sort(stamps_ms[stretch][counted[stretch]])[(int(found[part, 0]) - 1) // 2]
