@@ -327,17 +327,7 @@ async def _try(receiver: Receiver, samples: Sequence[Notification], now_ms: int)
 def test_notification(now_ms: int) -> Notification:
     """An alarm nobody need act on, of a model that does not exist."""
     alarm = Alarm(_TEST_MODEL, "test", 1, 1_000, now_ms, 50.5, 50.0, 0.1, 0.3, 1_000.0)
-    name = identify("firing", "test", now_ms)
-    return Notification(
-        id=name,
-        kind="firing",
-        severity="info",
-        issued_ms=now_ms,
-        incident=name,
-        parts=(IncidentAlarm(alarm, "info", now_ms, alarm.before, now_ms),),
-        news=(alarm.detector,),
-        test=True,
-    )
+    return _firing("test", IncidentAlarm(alarm, "info", now_ms, alarm.before, now_ms), now_ms)
 
 
 def test_early_verdict(now_ms: int) -> Notification:
@@ -355,8 +345,13 @@ def test_early_verdict(now_ms: int) -> Notification:
         latest_ms=since_ms + day_ms,
     )
     alarm = Alarm(_TEST_MODEL, VERDICT, 1, 1_000, now_ms, 1.0, 1.0, 0.1, 0.3, 1_000.0, judgement=judgement)
-    name = identify("firing", "test early verdict", now_ms)
     part = IncidentAlarm(alarm, "info", since_ms, alarm.before, now_ms, delays_moved=("hits",))
+    return _firing("test early verdict", part, now_ms)
+
+
+def _firing(reason: str, part: IncidentAlarm, now_ms: int) -> Notification:
+    """A test notification of an incident that begins with one alarm."""
+    name = identify("firing", reason, now_ms)
     return Notification(
         id=name,
         kind="firing",
@@ -364,7 +359,7 @@ def test_early_verdict(now_ms: int) -> Notification:
         issued_ms=now_ms,
         incident=name,
         parts=(part,),
-        news=(alarm.detector,),
+        news=(part.alarm.detector,),
         test=True,
     )
 
