@@ -26,6 +26,7 @@ from streamwatch.core.join.durable.restoring import WaitingEntries, read_values
 from streamwatch.core.join.layout import PREDICTIONS
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.metrics.series import Family
+from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.pipeline.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
 from streamwatch.core.pipeline.journal import JournalPosition, read, unfolded
 from streamwatch.core.pipeline.pipeline import Pipeline, PipelineState, decoded
@@ -189,7 +190,7 @@ def kept_of(value: bytes) -> ModelCheckpoint:
     return _KEPT.decode(value)
 
 
-def outcomes_of(value: bytes) -> Sequence[Outcome]:
+def outcomes_of(value: bytes) -> OutcomeBatch:
     """An entry of the journal; raises ValueError."""
     return read(value)
 

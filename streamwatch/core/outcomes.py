@@ -216,6 +216,9 @@ def pairs_at(pairs: Pairs, chosen: NDArray[np.bool_ | np.int64], outcomes: int) 
     return found[np.argsort(found[:, 0], kind="stable")]
 
 
+NO_OUTCOMES: Final = OutcomeBatch(np.zeros(0, OUTCOME), (), ())
+
+
 def moved(pairs: Pairs, start: int) -> Pairs:
     """Pairs of outcomes of which the first now has the position `start`."""
     found = pairs.copy()

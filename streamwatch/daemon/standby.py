@@ -28,7 +28,7 @@ from typing import Final, Protocol
 import msgspec
 
 from streamwatch.core.events import Alarm
-from streamwatch.core.join.durable.packed import PackedError
+from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import DeadLetters

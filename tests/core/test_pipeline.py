@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamwatch.core.join.durable.packed import PackedError
+from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.layout import LABEL_COLUMNS, WITHOUT_MODEL
 from streamwatch.core.join.series import identities
 from streamwatch.core.specs import JoinSpec

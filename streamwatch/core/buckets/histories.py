@@ -18,7 +18,7 @@ from streamwatch.core.buckets.id_join import RESOLUTION
 from streamwatch.core.buckets.made import PLACE_COLUMNS, MadeCounts
 from streamwatch.core.events import SEPARATOR, Name, model_of
 from streamwatch.core.jit import entry, hot
-from streamwatch.core.join.durable.packed import pack_columns, unpack_columns
+from streamwatch.core.join.durable.columns import pack_columns, unpack_columns
 from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.records import Records
 

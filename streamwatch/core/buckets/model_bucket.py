@@ -37,16 +37,10 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Name, model_of
 from streamwatch.core.join.caveats import AgreementState, ClassAgreement
 from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.join.durable.columns import pack_columns, unpack_columns
 from streamwatch.core.join.durable.entry_logs import Changes
 from streamwatch.core.join.durable.held_log import HeldLog, HeldValues
-from streamwatch.core.join.durable.packed import (
-    HELD,
-    HELD_PAIRS,
-    HELD_SCORES,
-    pack_columns,
-    parts_of,
-    unpack_columns,
-)
+from streamwatch.core.join.durable.packed import HELD, HELD_PAIRS, HELD_SCORES, parts_of
 from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.join.layout import TIMING
 from streamwatch.core.join.models import JoinModels, JoinModelsState

@@ -15,14 +15,8 @@ from streamwatch.core.buckets.id_join import RESOLUTION, PlacedOutcomes
 from streamwatch.core.buckets.made import PLACE_COLUMNS, PackedPredictions
 from streamwatch.core.buckets.pieces import NameNumbers
 from streamwatch.core.events import CARRIED, Name
-from streamwatch.core.join.durable.packed import (
-    PackedError,
-    carried_in,
-    pack_columns,
-    pack_scores,
-    unpack_columns,
-    unpack_scores,
-)
+from streamwatch.core.join.durable.columns import PackedError, pack_columns, unpack_columns
+from streamwatch.core.join.durable.packed import carried_in, pack_scores, unpack_scores
 from streamwatch.core.outcomes import (
     OUTCOME,
     PAIR_COLUMNS,

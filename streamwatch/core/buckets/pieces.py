@@ -23,7 +23,7 @@ from streamwatch.core.events import (
     carried_by,
     carried_fields,
 )
-from streamwatch.core.join.durable.packed import PackedError, pack_columns, unpack_columns
+from streamwatch.core.join.durable.columns import PackedError, pack_columns, unpack_columns
 from streamwatch.core.records import OBJECT, Records, taken
 
 # Events that do not fit into columns, as readers send them to id buckets.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import model_of
 from streamwatch.core.jit import hot, inner
-from streamwatch.core.join.durable.packed import PackedError
+from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.join.layout import PLACED, STREAM, Arrays
 from streamwatch.core.join.names import JoinNames

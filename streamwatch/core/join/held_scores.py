@@ -188,6 +188,10 @@ class Carried(NamedTuple):
     """… and these, in this order."""
 
 
+NOTHING_CARRIED: Final = Carried(np.zeros(0, np.int64), np.zeros(0, np.int64), NO_LISTS)
+"""What no predictions carry."""
+
+
 class HeldScores:
     """Scores of predictions that wait, by number."""
 

@@ -16,7 +16,8 @@ import msgspec
 from streamwatch.core.estimators.kernel.table import TableFull
 from streamwatch.core.estimators.set import EstimatorSet, without
 from streamwatch.core.events import SEPARATOR, Outcome, fold_of, model_of
-from streamwatch.core.join.durable.packed import PackedError, reading
+from streamwatch.core.join.durable.columns import PackedError
+from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.pipeline.journal import (
     COMPARISONS,
     Journal,

@@ -10,199 +10,221 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
-from struct import Struct
 from typing import Annotated, Any, Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import CARRIED, Name, Outcome, segments_of
-from streamwatch.core.join.durable.outcome_columns import columns_of, renumbered, used_numbers
-from streamwatch.core.join.durable.packed import (
+from streamwatch.core.events import Name, segments_of
+from streamwatch.core.join.durable.columns import (
     Column,
     PackedError,
-    carried_in,
     pack_columns,
+    pack_table,
+    unpack_columns,
+)
+from streamwatch.core.join.durable.outcome_columns import (
+    CLASSES,
+    COLUMNS,
+    DELAY,
+    LAST,
+    MADE,
+    MODEL,
+    RESOLVED,
+    SEGMENTS,
+    are_within,
+    columns_of,
+    mark_used,
+    outcomes_of,
+    renumber,
+)
+from streamwatch.core.join.durable.packed import (
     pack_scores,
     reading,
-    steps_within,
-    unpack_columns,
+    split_steps,
     unpack_scores,
     values_within,
 )
-from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, SEGMENTS_FROM, OutcomeBatch, Pairs, moved
+from streamwatch.core.outcomes import PAIR_COLUMNS, SEGMENTS_FROM, OutcomeBatch, Pairs, moved
 from streamwatch.core.records import Records
 from streamwatch.core.scores import NO_LISTS, ScoreLists, joined_lists
 
-# Encoding of outcomes as one packed value: columns, and the names that numbers in them stand for.
-#
-# 0xC1, length of the names 1, 4 bytes; msgpack never begins so names msgpack: models, classes,
-# `resolved_ms` of the first outcome, `made` of each model's first outcome, texts of segments, packed
-# columns of pairs, whether numbers are carried, packed scores; the last four only if there are any columns
-# `packed.pack_columns`; those of segments, of carried numbers and of last classes only if there are any
+# Encoding of outcomes as one value: parts in columns, and the names that numbers in them stand for.
 #
 # Clocks and counts are stored as differences that are small as a rule: `made` from the model's outcome
-# before, `resolved_ms` from the outcome before, `event_ms` from `resolved_ms`. Of `waited_ms` there is how
-# far the prediction's own time lies behind its record's.
+# before, `resolved_ms` from the outcome before.
 
 
-_HEAD: Final = Struct("<BI")
-_MARK: Final = 0xC1
-_COLUMNS: Final = (
-    "delay_ms",
-    "model",
-    "true_class",
-    "predicted_class",
-    "label_at_prediction",
-    "assumed",
-)
-_DIFFERENCES: Final = 4
-"""Number of columns of differences, after `_COLUMNS`."""
-_CLASSES: Final = ("true_class", "predicted_class", "label_at_prediction")
-_ENCODER = msgspec.msgpack.Encoder()
-_ROWS = msgspec.msgpack.Decoder(list[Outcome])
+PART_ROWS: Final = 4_096
+"""Outcomes that are packed together: few enough that their columns stay in the processor's cache."""
+_ENCODER: Final = msgspec.msgpack.Encoder()
 _WRAP: Final = 2**32
 """Number at which `made` begins again at 0."""
 
 
-class _Names(msgspec.Struct, array_like=True, omit_defaults=True):
-    """Names by number, and the pairs."""
+class _Part(msgspec.Struct, array_like=True, omit_defaults=True):
+    """Some outcomes: packed `outcome_columns` without digests, pairs, and scores; empty without any."""
 
-    models: list[Name]
-    classes: list[Name]
-    resolved_ms: int
-    made: list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]]
-    segments: list[Name] = []
+    columns: bytes
     pairs: bytes = b""
-    carries: bool = False
     scores: bytes = b""
 
 
-_NAMES = msgspec.msgpack.Decoder(_Names)
+class _Entry(msgspec.Struct, array_like=True):
+    """Names by number, `made` of each model's first outcome, `resolved_ms` of the first, and the outcomes."""
+
+    models: list[Name]
+    classes: list[Name]
+    segments: list[Name]
+    made: list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]]
+    resolved_ms: int
+    parts: list[_Part]
 
 
-def written(parts: Sequence[Sequence[Outcome]]) -> bytes:
-    """Encode outcomes: as columns if they are an `OutcomeBatch`, else one by one."""
-    batches = [part for part in parts if isinstance(part, OutcomeBatch)]
-    if len(batches) < len(parts):
-        return _ENCODER.encode([outcome for part in parts for outcome in part])
-    models, classes, segments = CommonNames(), CommonNames(), CommonNames()
-    found = columns_of([batch.records for batch in batches])
-    of_segments = np.full(len(found["model"]), -1, np.int32)
-    start = 0
-    scored, scores = [np.zeros(0, np.int64)], [NO_LISTS]
-    for run in _with_equal_names(batches):
-        batch, some = run[0], slice(start, start + sum(map(len, run)))
-        positions, own = batch.own_scores()  # only a batch that is a run of its own has any
-        scored.append(start + positions)
-        scores.append(replace(own, classes=classes.of(own.classes, batch.classes)))
-        start = some.stop
-        found["model"][some] = models.of(found["model"][some], batch.models)
-        for name in _CLASSES:
-            found[name][some] = classes.of(found[name][some], batch.classes)
-        found["last_class"][some] = classes.of(found["last_class"][some] - 1, batch.classes) + 1
-        if batch.segments:
-            of_segments[some] = segments.of(_segments_of(run), batch.segments)
-    made, steps = steps_within(found["model"], found["made"])
-    pairs = _packed_pairs(batches, models, classes)
-    resolved_ms, first_ms = found["resolved_ms"], int(found["resolved_ms"][0])
-    named = [models.names, classes.names, first_ms, made.tolist()]
-    carries = bool(found["carried"].any())
-    packed = pack_scores(np.concatenate(scored), joined_lists(scores))
-    further = [segments.names, pairs, carries, packed]
-    while further and not further[-1]:
-        further.pop()
-    named += further
-    names = _ENCODER.encode(named)
-    after_event = resolved_ms - found["event_ms"]
-    columns = [
-        *(found[name] for name in _COLUMNS),
-        (steps + _WRAP // 2 & _WRAP - 1) - _WRAP // 2,
-        np.diff(resolved_ms, prepend=first_ms),
-        after_event,
-        found["waited_ms"] - found["delay_ms"] - after_event,
-    ]
-    if segments.names:
-        columns.append(of_segments)
-    if carries:
-        columns.extend(found["carried"].T)
-    if found["last_class"].any():
-        columns.append(found["last_class"])
-    return _HEAD.pack(_MARK, len(names)) + names + pack_columns(columns)
+_ENTRY: Final = msgspec.msgpack.Decoder(_Entry)
 
 
-def read(value: bytes) -> OutcomeBatch | list[Outcome]:
-    """Decode a value that `written` gave; outcomes in columns have no ids.
+class EntryWriter:
+    """Encodes outcomes as they come, so that a commit finds them encoded."""
+
+    def __init__(self) -> None:
+        self._models, self._classes, self._segments = CommonNames(), CommonNames(), CommonNames()
+        self._batches: list[OutcomeBatch] = []
+        self._waiting = 0
+        self._parts: list[_Part] = []
+        self._made = np.zeros((2, 0), np.int64)
+        self._begun = np.zeros(0, np.bool_)
+        self._resolved_ms: tuple[int, int] | None = None
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models of all outcomes that were encoded."""
+        return self._models.names
+
+    def add(self, batch: OutcomeBatch) -> None:
+        """Encode the outcomes of a batch, as soon as there are `PART_ROWS`."""
+        self._batches.append(batch)
+        self._waiting += len(batch)
+        if self._waiting >= PART_ROWS:
+            self._pack()
+
+    def close(self) -> bytes:
+        """Value of all outcomes that were added, at least one; nothing may be added afterwards."""
+        if self._waiting:
+            self._pack()
+        assert self._resolved_ms is not None  # noqa: S101 - set by the first outcome
+        entry = _Entry(
+            self._models.names,
+            self._classes.names,
+            self._segments.names,
+            self._made[0, : len(self._models.names)].tolist(),
+            self._resolved_ms[0],
+            self._parts,
+        )
+        return _ENCODER.encode(entry)
+
+    def _pack(self) -> None:
+        batches, self._batches, self._waiting = self._batches, [], 0
+        models, classes = self._models, self._classes
+        columns = columns_of([batch.records for batch in batches])
+        scored, scores = [np.zeros(0, np.int64)], [NO_LISTS]
+        start = 0
+        for run in _with_equal_names(batches):
+            batch, some = run[0], slice(start, start + sum(map(len, run)))
+            positions, own = batch.own_scores()  # only a batch that is a run of its own has any
+            if len(positions):
+                scored.append(start + positions)
+                scores.append(replace(own, classes=classes.of(own.classes, batch.classes).astype(np.int32)))
+            start = some.stop
+            models.renumber([columns[MODEL, some]], batch.models)
+            columns[LAST, some] -= 1
+            classes.renumber([columns[number, some] for number in (*CLASSES, LAST)], batch.classes)
+            columns[LAST, some] += 1
+            if batch.segments:
+                columns[SEGMENTS, some] = self._segments.of(_segments_of(run), batch.segments)
+        columns[MADE] = self._steps(columns[MODEL], columns[MADE])
+        first_ms, last_ms = int(columns[RESOLVED, 0]), int(columns[RESOLVED, -1])
+        first_ms, before_ms = self._resolved_ms or (first_ms, first_ms)
+        columns[RESOLVED] = np.diff(columns[RESOLVED], prepend=before_ms)
+        self._resolved_ms = first_ms, last_ms
+        pairs = _packed_pairs(batches, models, classes)
+        packed = pack_scores(np.concatenate(scored), joined_lists(scores)) if len(scored) > 1 else b""
+        self._parts.append(_Part(pack_table(columns[DELAY:]), pairs, packed))
+
+    def _steps(self, models: NDArray[np.int64], made: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Differences of numbers of predictions from the model's outcome before, of either sign."""
+        missing = len(self._models.names) - len(self._begun)
+        if missing > 0:
+            room = missing + len(self._begun)
+            self._made = np.concatenate([self._made, np.zeros((2, room), np.int64)], axis=1)
+            self._begun = np.concatenate([self._begun, np.zeros(room, np.bool_)])
+        steps = np.empty(len(made), np.int64)
+        split_steps(models, made, self._made[0], self._made[1], self._begun, steps)
+        return (steps + _WRAP // 2 & _WRAP - 1) - _WRAP // 2
+
+
+def written(batches: Sequence[OutcomeBatch]) -> bytes:
+    """Encode the outcomes of batches, at least one."""
+    writer = EntryWriter()
+    for batch in batches:
+        writer.add(batch)
+    return writer.close()
+
+
+def read(value: bytes) -> OutcomeBatch:
+    """Decode a value that `written` gave; the outcomes have no ids.
 
     Raises
     ------
     ValueError
         If the value is not of this format.
     """
-    if value[:1] != bytes((_MARK,)):
-        return _ROWS.decode(value)
-    if len(value) < _HEAD.size:
-        raise PackedError(f"expected at least {_HEAD.size} bytes of outcomes, got {len(value)}")
-    _, length = _HEAD.unpack_from(value)
-    start = _HEAD.size + length
-    named = _NAMES.decode(value[_HEAD.size : start])
-    models, classes, segments = named.models, named.classes, named.segments
-    for text in segments:
+    found = _ENTRY.decode(value)
+    for text in found.segments:
         segments_of(text)  # refused here, not where somebody looks
-    carried = len(CARRIED) if named.carries else 0
-    always = len(_COLUMNS) + _DIFFERENCES + bool(segments) + carried
-    revised = len(value) > start + 1 and value[start + 1] == always + 1
-    columns = unpack_columns(value[start:], always + revised)
-    last_class = columns.pop() if revised else None
-    columns, numbers = columns[: len(columns) - carried], columns[len(columns) - carried :]
-    of_segments = columns.pop() if segments else None
-    records = np.zeros(len(columns[0]), OUTCOME)
-    for name, column in zip(_COLUMNS, columns, strict=False):
-        least, most = (0, len(models)) if name == "model" else (-1, len(classes))
-        if (name == "model" or name in _CLASSES) and not _within(column, least, most):
-            raise PackedError(f"expected numbers of {most} names, got {column.max()} as {name}")
-        records[name] = column
-    steps, passed, after_event, behind = (column.astype(np.int64) for column in columns[len(_COLUMNS) :])
-    if not _within(records["model"], 0, len(named.made)):
-        raise PackedError(f"expected outcomes of {len(named.made)} models, got {records['model'].max()}")
-    made = values_within(records["model"], np.array(named.made, np.int64), steps)
-    records["made"] = made & _WRAP - 1
-    records["resolved_ms"] = named.resolved_ms + np.cumsum(passed)
-    records["event_ms"] = records["resolved_ms"] - after_event
-    records["waited_ms"] = records["delay_ms"] + after_event + behind
-    records["scores"] = -1
-    if of_segments is not None:
-        if not _within(of_segments, -1, len(segments)):
-            raise PackedError(f"expected numbers of {len(segments)} segments, got {of_segments.max()}")
-        records["scores"] = np.where(of_segments < 0, -1, of_segments + SEGMENTS_FROM)
-    if numbers:
-        records["carried"] = carried_in(numbers)
-    if last_class is not None:
-        records["last_class"] = _last_classes(last_class, len(classes))
-    pairs = _unpacked_pairs(named, len(records)) if named.pairs else None
-    scores = _unpacked_scores(named, records)
-    return OutcomeBatch(records, models, classes, scores, segments, pairs)
+    parts = [unpack_columns(part.columns, COLUMNS - DELAY) for part in found.parts]
+    if not parts or any(column.dtype != np.int64 for part in parts for column in part):
+        raise PackedError("expected numbers of outcomes, got none or digests")
+    columns: list[Column] = [np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True)]
+    columns[:0] = [np.zeros(len(columns[0]), np.uint64)] * DELAY
+    if not are_within(columns[MODEL], 0, len(found.made)):
+        raise PackedError(f"expected outcomes of {len(found.made)} models, got {columns[MODEL].max()}")
+    made = values_within(
+        columns[MODEL].astype(np.int32), np.array(found.made, np.int64), columns[MADE].astype(np.int64)
+    )
+    columns[MADE] = made & _WRAP - 1
+    columns[RESOLVED] = found.resolved_ms + np.cumsum(columns[RESOLVED].astype(np.int64))
+    records = outcomes_of(columns, len(found.models), len(found.classes), len(found.segments))
+    pairs: list[Pairs] = []
+    scored, scores = [np.zeros(0, np.int64)], [NO_LISTS]
+    start = 0
+    for part, [column, *_] in zip(found.parts, parts, strict=True):
+        if part.pairs:
+            pairs.append(moved(_unpacked_pairs(part.pairs, found, len(column)), start))
+        if part.scores:
+            positions, own = unpack_scores(part.scores, len(column))
+            scored.append(start + positions)
+            scores.append(own)
+        start += len(column)
+    joined = _with_scores(records, np.concatenate(scored), joined_lists(scores), len(found.classes))
+    return OutcomeBatch(
+        records,
+        found.models,
+        found.classes,
+        joined,
+        found.segments,
+        np.concatenate(pairs) if pairs else None,
+    )
 
 
-def _unpacked_scores(named: _Names, records: Records) -> ScoreLists:
-    """Unpack scores, and give their numbers to the outcomes; raises PackedError for an unknown class."""
-    if not named.scores:
-        return NO_LISTS
-    scored, scores = unpack_scores(named.scores, len(records))
-    if not _within(scores.classes, 0, len(named.classes)):
-        raise PackedError(f"expected numbers of {len(named.classes)} classes, got {scores.classes.max()}")
+def _with_scores(records: Records, scored: NDArray[np.int64], scores: ScoreLists, classes: int) -> ScoreLists:
+    """Give the numbers of scores to their outcomes; raises PackedError for an unknown class."""
+    if not are_within(scores.classes, 0, classes):
+        raise PackedError(f"expected numbers of {classes} classes, got {scores.classes.max()}")
     beside = np.maximum(records["scores"][scored] - SEGMENTS_FROM, -1)
     records["scores"][scored] = np.arange(len(scored))
     return replace(scores, beside=beside)
-
-
-def _last_classes(column: Column, classes: int) -> Column:
-    """Column `last_class`; raises PackedError if a number has no name."""
-    if not _within(column, 0, classes + 1):
-        raise PackedError(f"expected 1 + numbers of {classes} names, got {column.max()} as last_class")
-    return column
 
 
 def _packed_pairs(batches: Sequence[OutcomeBatch], models: CommonNames, classes: CommonNames) -> bytes:
@@ -223,24 +245,22 @@ def _packed_pairs(batches: Sequence[OutcomeBatch], models: CommonNames, classes:
     return pack_columns(list(np.ascontiguousarray(pairs.T)))
 
 
-def _unpacked_pairs(named: _Names, outcomes: int) -> Pairs:
+def _unpacked_pairs(value: bytes, named: _Entry, outcomes: int) -> Pairs:
     """Unpack what `_packed_pairs` gave; raises PackedError if a number is out of range."""
-    columns = np.stack(unpack_columns(named.pairs, PAIR_COLUMNS), axis=1).astype(np.int64)
-    if not _within(columns[:, 0], 0, outcomes):
+    columns = np.stack(unpack_columns(value, PAIR_COLUMNS), axis=1).astype(np.int64)
+    if not are_within(columns[:, 0], 0, outcomes):
         raise PackedError(f"expected pairs in the order of {outcomes} outcomes, got others")
     columns[:, 0] = np.cumsum(columns[:, 0])
     for number, most in enumerate((outcomes, len(named.models), len(named.classes))):
-        if not _within(columns[:, number], 0, most):
+        if not are_within(columns[:, number], 0, most):
             raise PackedError(f"expected pairs with numbers below {most}, got {columns[:, number].max()}")
-    if not _within(columns[:, 3], -_WRAP // 2, _WRAP // 2):
+    if not are_within(columns[:, 3], -_WRAP // 2, _WRAP // 2):
         raise PackedError("expected pairs with 32 bits of a number of predictions, got more")
     return columns.astype(np.int32)
 
 
-def models_of(outcomes: Sequence[Outcome]) -> list[str]:
+def models_of(outcomes: OutcomeBatch) -> list[str]:
     """Names of the models of outcomes, in the order in which they first appear."""
-    if not isinstance(outcomes, OutcomeBatch):
-        return list({outcome.model: None for outcome in outcomes})
     return [outcomes.models[number] for number in _in_order(outcomes.records["model"], len(outcomes.models))]
 
 
@@ -260,18 +280,31 @@ class CommonNames:
         """Names by number; grows in place, so a number never stands for another name."""
         self._numbers: dict[str, int] = {}
 
-    def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
-        """Numbers here of numbers there; -1 stays what it is."""
-        column = np.ascontiguousarray(column)
-        found = used_numbers(column, len(names))
+    def renumber(self, columns: Sequence[NDArray[np.int64]], names: Sequence[str]) -> None:
+        """Replace numbers there by numbers here in columns, int64 (n,); -1 stays what it is."""
+        used = np.zeros(len(names), np.bool_)
+        for column in columns:
+            mark_used(column, used)
+        here = self._numbers_of(np.flatnonzero(used), names)
+        for column in columns:
+            renumber(column, here, column)
+
+    def of(self, column: NDArray[Any], names: Sequence[str]) -> NDArray[np.int64]:
+        """Numbers here of numbers there, integers (n,); -1 stays what it is."""
+        found = column.astype(np.int64)
+        self.renumber([found], names)
+        return found
+
+    def _numbers_of(self, found: NDArray[np.intp], names: Sequence[str]) -> NDArray[np.int64]:
+        """Numbers here by numbers there, where these are among those found."""
         numbers: list[int] = found.tolist()
         wanted = [names[number] for number in numbers]
         fresh = [name for name in dict.fromkeys(wanted) if name not in self._numbers]
         self._numbers.update(zip(fresh, range(len(self.names), len(self.names) + len(fresh)), strict=True))
         self.names += fresh
-        here = np.empty(len(names), np.int32)
+        here = np.empty(len(names), np.int64)
         here[found] = [self._numbers[name] for name in wanted]
-        return renumbered(column, here)
+        return here
 
 
 class CommonBatches:
@@ -284,7 +317,7 @@ class CommonBatches:
         """Number the names of outcomes, in place."""
         records, models, classes = outcomes.records, self._models, self._classes
         records["model"] = models.of(records["model"], outcomes.models)
-        for name in _CLASSES:
+        for name in ("true_class", "predicted_class", "label_at_prediction"):
             records[name] = classes.of(records[name], outcomes.classes)
         records["last_class"] = classes.of(records["last_class"] - 1, outcomes.classes) + 1
         pairs = outcomes.pairs
@@ -293,14 +326,14 @@ class CommonBatches:
             pairs[:, 1] = models.of(pairs[:, 1], outcomes.models)
             pairs[:, 2] = classes.of(pairs[:, 2], outcomes.classes)
         scored, scores = outcomes.own_scores()
-        scores = replace(scores, classes=classes.of(scores.classes, outcomes.classes))
+        scores = replace(scores, classes=classes.of(scores.classes, outcomes.classes).astype(np.int32))
         numbers = outcomes.segment_numbers()
         if numbers is not None:
             own = self._segments.of(numbers, outcomes.segments)
             unscored = np.ones(len(records), np.bool_)
             unscored[scored] = False
             records["scores"][unscored] = np.where(own < 0, -1, own + SEGMENTS_FROM)[unscored]
-            scores = replace(scores, beside=own[scored])
+            scores = replace(scores, beside=own[scored].astype(np.int32))
         records["scores"][scored] = np.arange(len(scored))
         return OutcomeBatch(records, models.names, classes.names, scores, self._segments.names, pairs=pairs)
 
@@ -323,10 +356,6 @@ def _segments_of(run: Sequence[OutcomeBatch]) -> NDArray[np.int32]:
     """Numbers of the segments of a run's outcomes; -1 without any."""
     numbers = [batch.segment_numbers() for batch in run]
     return np.concatenate([each for each in numbers if each is not None])
-
-
-def _within(column: NDArray[Any], least: int, most: int) -> bool:
-    return not len(column) or (least <= int(column.min()) and int(column.max()) < most)
 
 
 _ALL = 2**62
@@ -356,8 +385,9 @@ class Journal:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._parts: list[Sequence[Outcome]] = []
+        self._writer = EntryWriter()
         self._open = 0
+        self._paired = False
         self._since: dict[str, int] = {}  # first entry that a model needs; ascending, as entries come
         self._sizes: deque[tuple[int, int]] = deque()  # number and outcomes of every entry needed
         self._total = 0
@@ -371,23 +401,24 @@ class Journal:
         """Outcomes for the next entry."""
         return self._open
 
-    def add(self, outcomes: Sequence[Outcome]) -> None:
+    def add(self, outcomes: OutcomeBatch) -> None:
         """Add the outcomes that a batch evaluated to the next entry."""
         if len(outcomes):
-            self._parts.append(outcomes if isinstance(outcomes, OutcomeBatch) else list(outcomes))
+            self._writer.add(outcomes)
             self._open += len(outcomes)
+            self._paired = self._paired or outcomes.pairs is not None
 
     def close(self, number: int) -> bytes:
         """Return the entry of commit `number`: all outcomes added since the last call; empty without any."""
-        parts, self._parts, self._open = self._parts, [], 0
-        if not parts:
+        if not self._open:
             return b""
-        paired = any(map(has_pairs, parts))
-        models = dict.fromkeys(chain.from_iterable(map(models_of, parts)))
-        self._note(number, list(models), sum(map(len, parts)), paired=paired)
-        return written(parts)
+        writer, count, paired = self._writer, self._open, self._paired
+        self._writer, self._open, self._paired = EntryWriter(), 0, False
+        entry = writer.close()
+        self._note(number, writer.models, count, paired=paired)
+        return entry
 
-    def note(self, number: int, outcomes: Sequence[Outcome], *, paired: bool) -> None:
+    def note(self, number: int, outcomes: OutcomeBatch, *, paired: bool) -> None:
         """Register an entry found in the store; `paired` tells that comparisons of models need it."""
         self._note(number, models_of(outcomes), len(outcomes), paired=paired)
 
@@ -426,33 +457,22 @@ class Journal:
 
 def unfolded_pairs(
     journal: Sequence[tuple[int, bytes]], behind: JournalPosition
-) -> Iterator[tuple[int, Sequence[Outcome]]]:
+) -> Iterator[tuple[int, OutcomeBatch]]:
     """Yield number and paired outcomes of every entry that the comparisons' snapshot does not cover."""
     common = CommonBatches()
     for number, value in journal:
         if number > behind.commit:
-            entry = _entry(number, value)
-            if isinstance(entry, OutcomeBatch):
-                yield number, common.of(entry.paired())
-            else:
-                yield number, [outcome for outcome in entry if outcome.pairs]
+            yield number, common.of(_entry(number, value).paired())
 
 
-def _entry(number: int, value: bytes) -> Sequence[Outcome]:
+def _entry(number: int, value: bytes) -> OutcomeBatch:
     with reading(f"entry {number} of the journal"):
         return read(value)
 
 
-def has_pairs(outcomes: Sequence[Outcome]) -> bool:
-    """Tell whether comparisons of models need any of these outcomes."""
-    if isinstance(outcomes, OutcomeBatch):
-        return outcomes.pairs is not None
-    return any(outcome.pairs for outcome in outcomes)
-
-
 def unfolded(
     journal: Sequence[tuple[int, bytes]], behind: Mapping[str, JournalPosition]
-) -> Iterator[tuple[int, Sequence[Outcome]]]:
+) -> Iterator[tuple[int, OutcomeBatch]]:
     """Yield every entry's number, with its outcomes that are newer than the snapshots of their models."""
     common = CommonBatches()
     nowhere = JournalPosition(-1, -1)
@@ -463,12 +483,6 @@ def unfolded(
             model: _ALL if place.commit > number else place.position if place.commit == number else -1
             for model, place in places.items()
         }
-        if isinstance(entry, OutcomeBatch):
-            wanted = np.array([first.get(model, -1) for model in entry.models], np.int64)
-            chosen = np.arange(len(entry)) >= wanted[entry.records["model"]]
-            yield number, common.of(entry if chosen.all() else entry.only(chosen))
-        else:
-            yield (
-                number,
-                [outcome for position, outcome in enumerate(entry) if position >= first[outcome.model]],
-            )
+        wanted = np.array([first.get(model, -1) for model in entry.models], np.int64)
+        chosen = np.arange(len(entry)) >= wanted[entry.records["model"]]
+        yield number, common.of(entry if chosen.all() else entry.only(chosen))

@@ -34,7 +34,7 @@ from streamwatch.core.join.models import joined_folds
 from streamwatch.core.join.rows import Digests
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import OutcomeBatch, joined_pairs
+from streamwatch.core.outcomes import NO_OUTCOMES, OutcomeBatch, joined_pairs
 from streamwatch.core.predictions.registers import PredictionRegisters
 from streamwatch.core.records import RecordBatch, joined
 from streamwatch.core.scores import joined_lists
@@ -78,7 +78,7 @@ class PartialResult:
 
     taken: int
     """Number of the given records that are joined and evaluated by now, earlier steps included."""
-    outcomes: Sequence[Outcome]
+    outcomes: OutcomeBatch
     """Outcomes resolved in this step, already evaluated."""
     alarms: Sequence[Alarm]
     """Alarms that these outcomes raised, in their order."""
@@ -90,13 +90,13 @@ class PartialResult:
     Any thread may call it; None if there is nothing to do."""
 
 
-def joined_outcomes(parts: Sequence[OutcomeBatch]) -> Sequence[Outcome]:
+def joined_outcomes(parts: Sequence[OutcomeBatch]) -> OutcomeBatch:
     """Join consecutive batches, all with the names of the last one.
 
     Scores get numbers of their own, as a number may have come to stand for others between two batches.
     """
     if len(parts) <= 1:
-        return parts[0] if parts else ()
+        return parts[0] if parts else NO_OUTCOMES
     records, start, before = joined([part.records for part in parts]), 0, 0
     for part in parts:
         records["scores"][start + part.scored] += before
@@ -231,7 +231,7 @@ class Pipeline:
             before = sum(map(len, parts))
             retired += [(before + after, model) for after, model in step.retired]
             alarms += step.alarms
-            if isinstance(step.outcomes, OutcomeBatch):
+            if len(step.outcomes):
                 parts.append(step.outcomes)
         return PartialResult(len(events), joined_outcomes(parts), alarms, retired)
 
@@ -388,4 +388,4 @@ class Pipeline:
 
 def _only_work(taken: int, pieces: Iterator[Work]) -> Iterator[PartialResult]:
     for work in pieces:
-        yield PartialResult(taken, (), (), (), work)
+        yield PartialResult(taken, NO_OUTCOMES, (), (), work)

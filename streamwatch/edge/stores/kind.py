@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from streamwatch.core.join.cold.store import ColdDamaged
-from streamwatch.core.join.durable.packed import PackedError
+from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.ports import Store
 
 Spec = TypeVar("Spec")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streamwatch.core.alerting.notification import Notification, decode, encode
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
-from streamwatch.core.join.durable.packed import PackedError
+from streamwatch.core.join.durable.columns import PackedError
 from tests.edge.receivers.notifications import NOW_MS, firing, resolved
 
 SPEC = PacingSpec(group_wait_ms=10_000, max_per_minute=5, listed=20)

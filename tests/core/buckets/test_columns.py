@@ -21,7 +21,7 @@ from streamwatch.core.buckets.parts import PARTS
 from streamwatch.core.buckets.pieces import ENCODER, PIECES
 from streamwatch.core.buckets.reader import ColumnReader
 from streamwatch.core.events import Event, Label, Partition, Prediction, segments_text
-from streamwatch.core.join.durable.packed import PackedError
+from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.layout import NUMBER_BITS
 from streamwatch.core.merge import Arrivals
 from streamwatch.core.records import LABEL, OBJECT, PREDICTION, RecordBatch, Vocabulary, rows_of, words_of

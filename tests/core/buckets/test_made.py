@@ -16,7 +16,7 @@ from streamwatch.core.buckets.made import (
     PackedPredictions,
     counts_of,
 )
-from streamwatch.core.join.durable.packed import PackedError, pack_columns
+from streamwatch.core.join.durable.columns import PackedError, pack_columns
 
 MODELS = ["m", "n", "o"]
 places = st.tuples(st.integers(0, 40), st.integers(0, 2), st.integers(0, 2**40), st.integers(0, 2))

@@ -11,7 +11,8 @@ import pytest
 from msgspec import structs
 
 from streamwatch.core.events import Label, Outcome, Prediction
-from streamwatch.core.join.durable.packed import CHANGED, SIDE, PackedError, key_of
+from streamwatch.core.join.durable.columns import PackedError
+from streamwatch.core.join.durable.packed import CHANGED, SIDE, key_of
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes

@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from streamwatch.core.events import as_float32
-from streamwatch.core.join.durable.packed import SIDE, PackedError, parts_of
+from streamwatch.core.join.durable.columns import PackedError
+from streamwatch.core.join.durable.packed import SIDE, parts_of
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes

@@ -11,7 +11,8 @@ import pytest
 
 from streamwatch.core.events import PairedAnswer
 from streamwatch.core.join import prediction_order
-from streamwatch.core.join.durable.packed import HELD, HELD_PAIRS, PackedError, key_of, pack_columns
+from streamwatch.core.join.durable.columns import PackedError, pack_columns
+from streamwatch.core.join.durable.packed import HELD, HELD_PAIRS, key_of
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.edge.keys import digest_bytes

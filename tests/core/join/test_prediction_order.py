@@ -9,7 +9,8 @@ import pytest
 
 from streamwatch.core.jit import CompiledFunction
 from streamwatch.core.join import prediction_order
-from streamwatch.core.join.durable.packed import HELD, HELD_SCORES, PackedError, key_of
+from streamwatch.core.join.durable.columns import PackedError
+from streamwatch.core.join.durable.packed import HELD, HELD_SCORES, key_of
 from streamwatch.core.join.warming import warm_up_order
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
@@ -123,7 +124,7 @@ def a_change(values, key, change):
 
 @pytest.mark.parametrize(
     "change",
-    [lambda value: value[:-1], lambda value: value + b"x", lambda _: b"", lambda value: b"\x02" + value[1:]],
+    [lambda value: value[:-1], lambda value: value + b"x", lambda _: b"", lambda value: b"\x01" + value[1:]],
     ids=["shorter", "longer", "empty", "of another version"],
 )
 def test_damaged_values_are_refused(change):

@@ -13,7 +13,7 @@ from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import OTHER, Event, Label, Prediction
 from streamwatch.core.join import names
-from streamwatch.core.join.durable.packed import pack_waiting, unpack_waiting
+from streamwatch.core.join.durable.packed import entry_columns, pack_waiting, unpack_waiting
 from streamwatch.core.join.layout import ENTRY
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.records import RecordBatch, Vocabulary
@@ -89,13 +89,13 @@ def test_values_come_back_once_those_that_crowded_them_out_are_gone(monkeypatch:
 
 
 def test_entries_without_segments_take_no_room_for_them() -> None:
-    entries = np.zeros(3, ENTRY)
     zeros = np.zeros(3, np.int64)
+    entries = entry_columns(np.zeros(3, ENTRY), np.arange(3, dtype=np.int32))
     plain = pack_waiting(entries, zeros)
     assert unpack_waiting(plain).segments.tolist() == [-1, -1, -1]
     some = pack_waiting(entries, zeros, np.array([-1, 4, 7]))
     assert unpack_waiting(some).segments.tolist() == [-1, 4, 7]
-    assert len(some) - len(plain) == 9 + 3
+    assert len(some) - len(plain) == 3
 
 
 def segmented() -> EstimatorSet:

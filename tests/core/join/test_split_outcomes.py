@@ -1,36 +1,85 @@
-"""Fields of outcomes in columns, and numbers under other numbers, are what numpy says field by field."""
+"""Outcomes in columns, and numbers under other numbers, are what numpy says field by field."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from streamwatch.core.join.durable.outcome_columns import columns_of, renumbered, used_numbers
-from streamwatch.core.outcomes import OUTCOME
+from streamwatch.core.join.durable.columns import PackedError
+from streamwatch.core.join.durable.outcome_columns import (
+    DELAY,
+    HIGH,
+    LABEL,
+    LOW,
+    MADE,
+    MODEL,
+    SEGMENTS,
+    columns_of,
+    outcomes_of,
+    renumbered,
+    used_numbers,
+)
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM
+
+MOST = 1_000
 
 
 def some(rng: np.random.Generator, count: int):
-    """Records of any bytes."""
-    return rng.integers(0, 256, (count, OUTCOME.itemsize), np.uint8).view(OUTCOME).reshape(-1)
+    """Records of any values, without scores."""
+    records = np.zeros(count, OUTCOME)
+    for name in ("low", "high"):
+        records[name] = rng.integers(0, 2**64, count, np.uint64)
+    for name in ("event_ms", "delay_ms", "resolved_ms", "waited_ms"):
+        records[name] = rng.integers(-(2**40), 2**40, count)
+    records["model"] = rng.integers(0, MOST, count)
+    for name in ("true_class", "predicted_class", "label_at_prediction"):
+        records[name] = rng.integers(-1, MOST, count)
+    records["last_class"] = rng.integers(0, MOST, count)
+    records["made"] = rng.integers(0, 2**32, count)
+    records["assumed"] = rng.integers(0, 2, count)
+    records["scores"] = -1
+    return records
 
 
 @pytest.mark.parametrize("sizes", [(1,), (5, 0, 7), (300, 1)])
-def test_every_field_but_digests_and_scores_is_copied_from_all_parts_in_order(sizes):
+def test_columns_give_the_records_of_all_parts_in_order_again(sizes):
     rng = np.random.default_rng(len(sizes))
     parts = [some(rng, size) for size in sizes]
-    found = columns_of(parts)
-    assert set(found) == set(OUTCOME.fields) - {"low", "high", "scores"}
-    for name, column in found.items():
-        np.testing.assert_array_equal(column, np.concatenate([part[name] for part in parts]))
+    table = columns_of(parts)
+    for number, name in (
+        (DELAY, "delay_ms"),
+        (MODEL, "model"),
+        (LABEL, "label_at_prediction"),
+        (MADE, "made"),
+    ):
+        np.testing.assert_array_equal(table[number], np.concatenate([part[name] for part in parts]))
+    columns = [table[LOW].view(np.uint64), table[HIGH].view(np.uint64), *table[DELAY:]]
+    np.testing.assert_array_equal(outcomes_of(columns, MOST, MOST, 1), np.concatenate(parts))
+
+
+def test_segments_are_where_scores_would_be():
+    records = some(np.random.default_rng(1), 3)
+    table = columns_of([records])
+    table[SEGMENTS] = [-1, 4, 0]
+    columns = [table[LOW].view(np.uint64), table[HIGH].view(np.uint64), *table[DELAY:]]
+    assert outcomes_of(columns, MOST, MOST, 5)["scores"].tolist() == [-1, SEGMENTS_FROM + 4, SEGMENTS_FROM]
+    with pytest.raises(PackedError, match="expected numbers below 4 of outcomes as segments, got 4"):
+        outcomes_of(columns, MOST, MOST, 4)
+
+
+def test_digests_elsewhere_than_in_the_first_two_columns_are_refused():
+    table = columns_of([some(np.random.default_rng(1), 3)])
+    with pytest.raises(PackedError, match="expected digests of outcomes in the first two columns"):
+        outcomes_of(list(table), MOST, MOST, 1)
 
 
 def test_records_with_others_between_them_are_read_as_well():
     records = some(np.random.default_rng(3), 9)
-    np.testing.assert_array_equal(columns_of([records[::2]])["made"], records["made"][::2])
+    np.testing.assert_array_equal(columns_of([records[::2]])[MADE], records["made"][::2])
 
 
 def test_numbers_get_others_and_none_stays_none():
-    column = np.array([4, -1, 0, 4], np.int32)
+    column = np.array([4, -1, 0, 4])
     assert used_numbers(column, 6).tolist() == [0, 4]
-    assert renumbered(column, np.array([7, 9, 9, 9, 0, 9], np.int32)).tolist() == [0, -1, 7, 0]
+    assert renumbered(column, np.array([7, 9, 9, 9, 0, 9])).tolist() == [0, -1, 7, 0]
     assert used_numbers(column[:0], 0).tolist() == []

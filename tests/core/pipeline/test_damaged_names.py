@@ -7,7 +7,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from streamwatch.core.join.durable.packed import CLASS, MODEL, TOPIC, PackedError, key_of, parts_of
+from streamwatch.core.join.durable.columns import PackedError
+from streamwatch.core.join.durable.packed import CLASS, MODEL, TOPIC, key_of, parts_of
 from streamwatch.core.pipeline.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
 from streamwatch.core.pipeline.journal import JournalPosition
 from streamwatch.core.pipeline.sections import BEGINNINGS
@@ -106,12 +107,10 @@ def test_the_name_under_which_a_model_is_kept(life):
         start(life, models=models)
 
 
-@pytest.mark.parametrize("name", [b"model-m", b"x"])
+@pytest.mark.parametrize("name", ["model-m", "x"])
 def test_a_name_in_the_journal(life, name):
     number, entry = life.model_store.saved().journal[-1]
-    length = int.from_bytes(entry[1:5], "little")
-    names = emptied(entry[5 : 5 + length], name.decode())
-    damaged = entry[:1] + len(names).to_bytes(4, "little") + names + entry[5 + length :]
+    damaged = emptied(entry, name)
     with pytest.raises(PackedError, match=f"entry {number} of the journal cannot be read: .*length >= 1"):
         start(life, journal=[(number, damaged)])
 

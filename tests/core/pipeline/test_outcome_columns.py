@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from streamwatch.core.events import LEAST_PROBABILITY, Outcome, PairedAnswer, as_float32
 from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.pipeline import journal
 from streamwatch.core.pipeline.journal import models_of, read, written
 from tests.core.pipeline.outcome_batches import batch_of
 
@@ -55,9 +56,12 @@ def test_outcomes_of_several_batches_come_back_in_order(parts):
     assert models_of(found) == list(dict.fromkeys(outcome.model for part in parts for outcome in part))
 
 
-@given(st.lists(outcomes, min_size=1), st.lists(outcomes, min_size=1))
-def test_outcomes_in_rows_among_them_come_back_in_order(rows, columns):
-    assert read(written([rows, batch_of(columns)])) == rows + columns
+@given(st.lists(st.lists(outcomes, min_size=1), min_size=1, max_size=5), st.integers(1, 4))
+def test_outcomes_packed_in_parts_come_back_in_order(batches, rows):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal, "PART_ROWS", rows)
+        value = written([batch_of(batch) for batch in batches])
+    assert list(read(value)) == [outcome for batch in batches for outcome in batch]
 
 
 @given(st.lists(outcomes, min_size=1, max_size=20), st.data())
@@ -75,7 +79,7 @@ def test_a_value_that_is_cut_short_or_has_more_is_refused(some, data):
     value = written([batch_of(some)])
     cut = data.draw(st.integers(1, len(value) - 1))
     for wrong in (value[:cut], value + b"x"):
-        with pytest.raises(ValueError, match=r"expected|Input data|bytes"):
+        with pytest.raises(ValueError, match=r"expected|Input data|bytes|malformed"):
             read(wrong)
 
 

@@ -23,6 +23,7 @@ from streamwatch.core.events import CARRIED
 from streamwatch.core.jit import entry
 from streamwatch.core.join.cold.overflow import OutsideCounts, Overflow
 from streamwatch.core.join.counters import EARLY, PENDING, RESOLVED, RETAINED, UNMATCHED
+from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.entry_logs import Changes, DedupLog, WaitingLog
 from streamwatch.core.join.durable.held_log import HeldValues
 from streamwatch.core.join.durable.packed import (
@@ -31,7 +32,6 @@ from streamwatch.core.join.durable.packed import (
     OUTSIDE,
     SEGMENTS,
     TOPIC,
-    PackedError,
     check_counts,
     check_names,
     check_outside,

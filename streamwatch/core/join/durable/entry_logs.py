@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Name
-from streamwatch.core.join.counters import PENDING
+from streamwatch.core.join.durable.columns import PackedError, pack_columns, unpack_columns
 from streamwatch.core.join.durable.packed import CHANGED as CHANGED_KEY
 from streamwatch.core.join.durable.packed import (
     DEDUP,
@@ -22,20 +22,18 @@ from streamwatch.core.join.durable.packed import (
     WAITING,
     DedupRows,
     ObsoletePlaces,
-    PackedError,
+    entry_columns,
     key_of,
-    pack_columns,
     pack_dedup,
     pack_obsolete,
     pack_scores,
     pack_times,
     pack_waiting,
-    unpack_columns,
     unpack_dedup,
     unpack_scores,
     unpack_times,
 )
-from streamwatch.core.join.held_scores import Carried, HeldScores
+from streamwatch.core.join.held_scores import NOTHING_CARRIED, Carried, HeldScores
 from streamwatch.core.join.layout import CHANGED, FRONT, PLACE_BITS, PLACE_MASK, Arrays, Records, Side
 from streamwatch.core.join.table import DedupMark, unwritten_dedup
 from streamwatch.core.outcomes import SEGMENTS_FROM
@@ -342,7 +340,7 @@ class WaitingLog:
         order = np.argsort(places)
         chosen, places = chosen[order], places[order]
         entries = taken(arrays.entries, chosen)
-        carried = _carried(entries, scores)
+        carried = scores.carried(entries["true_or_scores"])
         side = pack_side(columns, arrays.side[chosen]) if columns else b""
         changes[key_of(CHANGED_KEY, commit)] = pack_changed(places, entries, carried, side)
         self._add_note(Note(CHANGED_KEY, commit, int(places[-1]), len(places)))
@@ -355,27 +353,28 @@ class WaitingLog:
         columns: tuple[str, ...],
         changes: Changes,
     ) -> None:
-        entries, first, count = taken(arrays.entries, chosen), self.next, len(chosen)
+        entries, first, count = entry_columns(arrays.entries, chosen), self.next, len(chosen)
         before = arrays.places[chosen]
         # The number of times written must stay below the bit that marks entries that came back.
         most = np.where(before >= FRONT, OF_FRONT + MOST_REWRITTEN, MOST_REWRITTEN)
         times = (before & ~CHANGED) >> PLACE_BITS
         rewritten = np.where(before & PLACE_MASK == 0, times, np.minimum(times + 1, most))
         arrays.places[chosen] = np.arange(first + 1, first + 1 + count) | rewritten << PLACE_BITS
-        segments, scored, held = _carried(entries, scores)
-        has_segments = bool((segments >= 0).any())
-        changes[key_of(WAITING, first)] = pack_waiting(entries, rewritten, segments if has_segments else None)
-        if len(scored):
-            changes[key_of(SCORES, first)] = pack_scores(scored, held)
+        carried = scores.carried(entries.carried) if entries.carrying else NOTHING_CARRIED
+        changes[key_of(WAITING, first)] = pack_waiting(
+            entries, rewritten, carried.segments if entries.carrying else None
+        )
+        if len(carried.scored):
+            changes[key_of(SCORES, first)] = pack_scores(carried.scored, carried.scores)
         side = b""
         if columns:
             values = arrays.side[chosen]
-            values[entries["state"] != PENDING] = 0
+            values[~entries.pending] = 0
             side = pack_side(columns, values)
         if side:
             changes[key_of(SIDE, first)] = side
         self._hold(chosen)
-        run = Run(first, count, len(scored) > 0, bool(side))
+        run = Run(first, count, len(carried.scored) > 0, bool(side))
         self._runs.append(run)
         self._rows += _size_of_run(run)
 
@@ -393,12 +392,6 @@ class WaitingLog:
     def _add_note(self, note: Note) -> None:
         self._notes.append(note)
         self._rows += _size_of_note(note)
-
-
-def _carried(entries: Records, scores: HeldScores) -> Carried:
-    """What waiting entries carry beside their classes."""
-    pending = entries["state"] == PENDING
-    return scores.carried(np.where(pending, entries["true_or_scores"], np.int32(-1)))
 
 
 def _size_of_run(run: Run) -> int:
@@ -472,7 +465,7 @@ class DedupLog:
     def _write_run(
         self, generation: int, arrays: Arrays, chosen: NDArray[np.int32], changes: Changes
     ) -> None:
-        value = pack_dedup(taken(arrays.entries, chosen))
+        value = pack_dedup(entry_columns(arrays.entries, chosen))
         values = self._values.setdefault(generation, [])
         values.append(DedupValue(self._next, len(chosen), value))
         changes[key_of(DEDUP, generation, self._next)] = value

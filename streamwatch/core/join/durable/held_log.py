@@ -14,19 +14,24 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import CARRIED
+from streamwatch.core.join.durable.columns import PackedError, pack_columns, pack_table, unpack_columns
 from streamwatch.core.join.durable.entry_logs import Changes
+from streamwatch.core.join.durable.outcome_columns import (
+    COLUMNS,
+    HIGH,
+    LOW,
+    RESOLVED,
+    SEGMENTS,
+    columns_of,
+    outcomes_of,
+)
 from streamwatch.core.join.durable.packed import (
     HELD,
     HELD_PAIRS,
     HELD_SCORES,
-    PackedError,
-    carried_in,
     has_names,
     key_of,
-    pack_columns,
     pack_scores,
-    unpack_columns,
     unpack_scores,
 )
 from streamwatch.core.join.names import JoinNames
@@ -43,16 +48,8 @@ RUN_ROWS: Final = 8_192
 """Largest number of outcomes of one run."""
 SLACK_ROWS: Final = 65_536
 """Number of outcomes in runs below which none is written again."""
-_NUMBERS: Final = (
-    "event_ms",
-    "delay_ms",
-    "model",
-    "true_class",
-    "predicted_class",
-    "label_at_prediction",
-    "assumed",
-)
-_COLUMNS: Final = 2 + len(_NUMBERS) + 7
+_MORE: Final = 3
+"""Number of columns beside those of the outcomes: time and number of the prediction, and opening."""
 _MOST_NUMBER: Final = 2**31 - 1
 _NEVER: Final = OrderTotals().overflow
 
@@ -194,50 +191,18 @@ _NO_ROWS: Final = HeldRows(
 
 
 def _packed(rows: HeldRows, segments: NDArray[np.int64]) -> bytes:
-    outcomes = rows.outcomes
-    numbers = (outcomes[name].astype(np.int64) for name in _NUMBERS)
-    resolved_ms = outcomes["resolved_ms"]
-    more = (
-        outcomes["made"].astype(np.int64),
-        resolved_ms - outcomes["event_ms"],
-        outcomes["waited_ms"] - outcomes["delay_ms"],
-        segments,
-        rows.prediction_ms,
-        rows.opened_ms - resolved_ms,
-        rows.sequence,
-    )
-    last, carried = outcomes["last_class"].astype(np.int64), outcomes["carried"].astype(np.int64)
-    some = (last, *carried.T) if carried.any() else (last,) if last.any() else ()
-    return pack_columns((outcomes["low"], outcomes["high"], *numbers, *more, *some))
+    columns = columns_of([rows.outcomes], _MORE)
+    columns[SEGMENTS] = segments
+    columns[COLUMNS:] = rows.prediction_ms, rows.opened_ms - columns[RESOLVED], rows.sequence
+    return pack_table(columns, (LOW, HIGH))
 
 
 def _unpacked(value: bytes, number: int) -> HeldRows:
-    further = max(0, min(1 + len(CARRIED), value[1] - _COLUMNS)) if len(value) > 1 else 0
-    low, high, *columns = unpack_columns(value, _COLUMNS + further)
-    if low.dtype != np.uint64 or high.dtype != np.uint64 or any(c.dtype != np.int64 for c in columns):
-        raise PackedError("expected two columns of digests and then small numbers of held outcomes")
-    outcomes = np.zeros(len(low), OUTCOME)
-    outcomes["low"], outcomes["high"] = low, high
-    for name, column in zip(_NUMBERS, columns, strict=False):
-        outcomes[name] = column
-    made, after_event, beyond_delay, segments, prediction_ms, after_resolution, sequence, *last = (
-        c.astype(np.int64) for c in columns[len(_NUMBERS) :]
-    )
-    if len(made) and not 0 <= int(made.min()) <= int(made.max()) < 2**32:
-        raise PackedError(f"expected numbers of predictions below 2³² of held outcomes, got {made.max()}")
-    outcomes["made"], outcomes["resolved_ms"] = made, outcomes["event_ms"] + after_event
-    outcomes["waited_ms"] = outcomes["delay_ms"] + beyond_delay
+    columns = unpack_columns(value, COLUMNS + _MORE)
+    outcomes = outcomes_of(columns, _MOST_NUMBER, _MOST_NUMBER, SEGMENTS_FROM)
+    prediction_ms, after_resolution, sequence = (column.astype(np.int64) for column in columns[COLUMNS:])
     opened_ms = outcomes["resolved_ms"] + after_resolution
-    if further:
-        if not 0 <= int(last[0].min(initial=0)) <= int(last[0].max(initial=0)) < 2**31:
-            raise PackedError(f"expected classes predicted last of held outcomes, got {last[0].min()}")
-        outcomes["last_class"] = last[0]
-    if further > 1:
-        outcomes["carried"] = carried_in(last[1:])
-    if len(segments) and not (int(segments.min()) >= -1 and int(segments.max()) < SEGMENTS_FROM):
-        raise PackedError(f"expected numbers of segments of held outcomes, got {segments.max()}")
-    outcomes["scores"] = np.where(segments >= 0, segments + SEGMENTS_FROM, -1)
-    runs = np.full(len(low), number, np.int64)
+    runs = np.full(len(outcomes), number, np.int64)
     return HeldRows(outcomes, _NO_ROWS.pairs, prediction_ms, opened_ms, sequence, runs)
 
 

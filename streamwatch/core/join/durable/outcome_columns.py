@@ -1,6 +1,6 @@
-"""Fields of outcomes, copied to columns in one pass, and columns of numbers under other numbers.
+"""Outcomes in columns as commits write them, and columns of numbers under other numbers.
 
-To copy a field alone would read as much memory as to copy all of them.
+To copy one field of records alone would read as much memory as to copy all of them.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -14,72 +14,131 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import CARRIED
 from streamwatch.core.jit import entry
-from streamwatch.core.outcomes import OUTCOME
+from streamwatch.core.join.durable.columns import Column, PackedError, pack_table
+from streamwatch.core.join.durable.packed import carried_in, steps_within
+from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM
 from streamwatch.core.records import Records, words_of_array
 
-NUMBERS: Final = (
-    "model",
-    "true_class",
-    "predicted_class",
-    "label_at_prediction",
-    "assumed",
-    "last_class",
-)
-TIMES: Final = ("event_ms", "delay_ms", "resolved_ms", "waited_ms", "made")
 _CARRIED: Final = len(CARRIED)
-_FIRST_CARRIED: Final = len(NUMBERS)
+LOW, HIGH, DELAY, MODEL, TRUE, PREDICTED, LABEL, ASSUMED, MADE, RESOLVED = range(10)
+"""Numbers of the columns; those of `CARRIED` follow after `SEGMENTS`."""
+_AFTER, _BEHIND, LAST, SEGMENTS = range(10, 14)
+"""Further ones: how long after the label's time the outcome was resolved; how far the prediction's own time
+lies behind its record's, which gives `waited_ms`; and the class predicted last."""
+COLUMNS: Final = SEGMENTS + 1 + _CARRIED
+CLASSES: Final = (TRUE, PREDICTED, LABEL)
+_MADE: Final = 2**32
+"""Number at which `made` begins again at 0."""
 
 
 @entry
-def split_outcomes(outcomes, numbers, times, start):
+def split_outcomes(outcomes, columns, start):
     """Copy fields of outcomes to columns from `start` on.
 
     Parameters
     ----------
     outcomes
         Records `OUTCOME`, (n,).
-    numbers, times
-        Output: int32 columns of `NUMBERS` and the carried numbers, and int64 columns of `TIMES`.
+    columns
+        Output: int64 (at least `COLUMNS`, rows). Segments are -1.
     start
         Place of the first outcome in the columns.
     """
     for i in range(outcomes.shape[0]):
         o, at = outcomes[i], start + i
-        numbers[0, at] = o.model
-        numbers[1, at] = o.true_class
-        numbers[2, at] = o.predicted_class
-        numbers[3, at] = o.label_at_prediction
-        numbers[4, at] = o.assumed
-        numbers[5, at] = o.last_class
+        after = o.resolved_ms - o.event_ms
+        columns[LOW, at] = np.int64(o.low)
+        columns[HIGH, at] = np.int64(o.high)
+        columns[DELAY, at] = o.delay_ms
+        columns[MODEL, at] = o.model
+        columns[TRUE, at] = o.true_class
+        columns[PREDICTED, at] = o.predicted_class
+        columns[LABEL, at] = o.label_at_prediction
+        columns[ASSUMED, at] = o.assumed
+        columns[MADE, at] = o.made
+        columns[RESOLVED, at] = o.resolved_ms
+        columns[_AFTER, at] = after
+        columns[_BEHIND, at] = o.waited_ms - o.delay_ms - after
+        columns[LAST, at] = o.last_class
+        columns[SEGMENTS, at] = -1
         for k in range(_CARRIED):
-            numbers[_FIRST_CARRIED + k, at] = o.carried[k]
-        times[0, at] = o.event_ms
-        times[1, at] = o.delay_ms
-        times[2, at] = o.resolved_ms
-        times[3, at] = o.waited_ms
-        times[4, at] = o.made
+            columns[SEGMENTS + 1 + k, at] = o.carried[k]
 
 
-def columns_of(parts: Sequence[Records]) -> dict[str, NDArray[Any]]:
-    """Copy the fields of records `OUTCOME`, one part after another, to columns by name.
+def columns_of(parts: Sequence[Records], more: int = 0) -> NDArray[np.int64]:
+    """Copy the fields of records `OUTCOME`, one part after another, to columns: shape (COLUMNS + more, n).
 
-    "carried" has the shape (n, len(CARRIED)), the others (n,).
+    Segments are -1, and further columns undefined.
     """
-    count = sum(map(len, parts))
-    numbers = np.empty((len(NUMBERS) + _CARRIED, count), np.int32)
-    times = np.empty((len(TIMES), count), np.int64)
+    columns = np.empty((COLUMNS + more, sum(map(len, parts))), np.int64)
     start = 0
     for part in parts:
-        split_outcomes(words_of_array(part).reshape(-1).view(OUTCOME), numbers, times, start)
+        split_outcomes(words_of_array(part).reshape(-1).view(OUTCOME), columns, start)
         start += len(part)
-    found = {**dict(zip(NUMBERS, numbers, strict=False)), **dict(zip(TIMES, times, strict=True))}
-    found["carried"] = numbers[len(NUMBERS) :].T
-    return found
+    return columns
+
+
+def outcomes_of(columns: Sequence[Column], models: int, classes: int, segments: int) -> Records:
+    """Join columns to records `OUTCOME`, with numbers of segments where scores would be.
+
+    Parameters
+    ----------
+    columns
+        Those of `columns_of`.
+    models, classes, segments
+        How many names there are of each.
+
+    Raises
+    ------
+    PackedError
+        If they are of the wrong kind, or a number has no name.
+    """
+    if any((column.dtype == np.uint64) != (number < DELAY) for number, column in enumerate(columns)):
+        raise PackedError("expected digests of outcomes in the first two columns and small numbers in others")
+    for number, least, most, name in (
+        (MODEL, 0, models, "model"),
+        (TRUE, -1, classes, "true_class"),
+        (PREDICTED, -1, classes, "predicted_class"),
+        (LABEL, -1, classes, "label_at_prediction"),
+        (LAST, 0, classes + 1, "last_class"),
+        (SEGMENTS, -1, segments, "segments"),
+        (MADE, 0, _MADE, "number of predictions"),
+    ):
+        if not are_within(columns[number], least, most):
+            raise PackedError(
+                f"expected numbers below {most} of outcomes as {name}, got {columns[number].max()}"
+            )
+    records = np.zeros(len(columns[0]), OUTCOME)
+    for number, name in (
+        (LOW, "low"),
+        (HIGH, "high"),
+        (DELAY, "delay_ms"),
+        (MODEL, "model"),
+        (TRUE, "true_class"),
+        (PREDICTED, "predicted_class"),
+        (LABEL, "label_at_prediction"),
+        (ASSUMED, "assumed"),
+        (MADE, "made"),
+        (RESOLVED, "resolved_ms"),
+        (LAST, "last_class"),
+    ):
+        records[name] = columns[number]
+    after, behind, of_segments = (columns[number].astype(np.int64) for number in (_AFTER, _BEHIND, SEGMENTS))
+    records["event_ms"] = records["resolved_ms"] - after
+    records["waited_ms"] = records["delay_ms"] + after + behind
+    records["scores"] = np.where(of_segments < 0, -1, of_segments + SEGMENTS_FROM)
+    records["carried"] = carried_in(columns[SEGMENTS + 1 : COLUMNS])
+    return records
+
+
+def are_within(column: NDArray[Any], least: int, most: int) -> bool:
+    """Tell whether all numbers are at least `least` and below `most`."""
+    return not len(column) or (least <= int(column.min()) and int(column.max()) < most)
 
 
 @entry
 def mark_used(column, used):
-    """Mark in a bool array the numbers that occur in an int32 column; -1 stands for none."""
+    """Mark in a bool array the numbers that occur in an int64 column; -1 stands for none."""
     for i in range(column.shape[0]):
         if column[i] >= 0:
             used[column[i]] = True
@@ -87,26 +146,28 @@ def mark_used(column, used):
 
 @entry
 def renumber(column, here, found):
-    """Write what numbers in an int32 column are called in `here` to `found`; -1 stays what it is."""
+    """Write what numbers in an int64 column are called in `here` to `found`; -1 stays what it is."""
     for i in range(column.shape[0]):
         found[i] = here[column[i]] if column[i] >= 0 else -1
 
 
-def used_numbers(column: NDArray[np.int32], numbers: int) -> NDArray[np.intp]:
+def used_numbers(column: NDArray[np.int64], numbers: int) -> NDArray[np.intp]:
     """Find the numbers that occur in a column, all below `numbers`, ascending; -1 stands for none."""
     used = np.zeros(numbers, np.bool_)
     mark_used(column, used)
     return np.flatnonzero(used)
 
 
-def renumbered(column: NDArray[np.int32], here: NDArray[np.int32]) -> NDArray[np.int32]:
+def renumbered(column: NDArray[np.int64], here: NDArray[np.int64]) -> NDArray[np.int64]:
     """Give the numbers of a column others, those that `here` has for them; -1 stays what it is."""
-    found = np.empty(len(column), np.int32)
+    found = np.empty(len(column), np.int64)
     renumber(column, here, found)
     return found
 
 
 def warm_up_columns() -> None:
-    """Split and renumber outcomes, so that every compiled function is called."""
-    column = columns_of([np.zeros(1, OUTCOME)])["model"]
-    renumbered(column, used_numbers(column, 1).astype(np.int32))
+    """Split, pack and renumber outcomes, so that every compiled function is called."""
+    columns = columns_of([np.zeros(1, OUTCOME)])
+    steps_within(columns[MODEL], columns[MADE])
+    pack_table(columns, (LOW, HIGH))
+    renumbered(columns[MODEL], used_numbers(columns[MODEL], 1))

@@ -1,20 +1,11 @@
-"""Packing of integer columns into bytes: a commit writes one value for thousands of entries.
-
-    version, columns, rows          1, 1, 4 bytes
-    base, width                     9 bytes a column
-    data                            width × rows bytes a column
-
-Each column is stored as differences from its smallest value, in as few bytes as the largest difference needs;
-none if all are equal. All numbers are little-endian. Halves of digests (uint64) are stored as they are.
-"""
+"""Columns that a join writes at commits: waiting entries, dedup entries, scores; and the keys of values."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from struct import Struct
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -22,33 +13,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import CARRIED
+from streamwatch.core.jit import entry
 from streamwatch.core.join.cold.overflow import OutsideCounts, Overflow
 from streamwatch.core.join.counters import EARLY, OVER_LIMIT, PENDING, RESOLVED, RETAINED, UNMATCHED
+from streamwatch.core.join.durable.columns import (
+    MOST_ROWS,
+    Column,
+    PackedError,
+    pack_columns,
+    pack_table,
+    unpack_columns,
+)
 from streamwatch.core.join.durable.totals import JoinTotals
 from streamwatch.core.join.layout import NO_TIME, Records
 from streamwatch.core.join.names import JoinNames, NumberedNames
 from streamwatch.core.records import MOST_TOPICS
 from streamwatch.core.scores import ScoreLists
 
-VERSION: Final = 1
-MOST_ROWS: Final = 2**28
-"""Largest number of rows of one value."""
-_HEAD: Final = Struct("<BBI")
-_COLUMN: Final = Struct("<qB")
-_WAITING_COLUMNS: Final = 10
-"""Number of columns of entries without segments and topics."""
-_MORE_COLUMNS: Final = 2
-_AS_IT_IS: Final = 9
-"""Width that marks a column of uint64."""
-_TYPES: Final[Mapping[int, str]] = MappingProxyType(
-    {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8", _AS_IT_IS: "<u8"}
-)
-
-Column = NDArray[np.int64] | NDArray[np.uint64]
-
-
-class PackedError(ValueError):
-    """Raised if a packed value is not what a commit writes."""
+_OF_WAITING: Final = 12
+"""Number of columns that are stored of waiting entries …"""
+_OF_DEDUP: Final = slice(8, 14)
+"""… and those of dedup entries, the first four of which both have."""
+_LOW: Final = 8
+_COLUMNS: Final = 14
+_SEGMENTS: Final = 1
+_REWRITTEN: Final = 7
+_SIZE: Final = Struct("<I")
 
 
 @contextmanager
@@ -71,22 +61,22 @@ def carried_in(columns: Sequence[Column]) -> NDArray[np.int64]:
 class WaitingRows(NamedTuple):
     """Waiting entries as columns of equal length; -1 stands for no name."""
 
-    low: NDArray[np.uint64]
-    high: NDArray[np.uint64]
+    topic: NDArray[np.int64]
+    """Number of the topic; 0 without one."""
+    segments: NDArray[np.int64]
+    """Number of the segments; -1 without any."""
     record_ms: NDArray[np.int64]
     timestamp_ms: NDArray[np.int64]
     """`NO_TIME` without a time."""
-    model: NDArray[np.int64]
     named: NDArray[np.int64]
     """Predicted class of a prediction, true class of a label."""
     label_at_prediction: NDArray[np.int64]
-    state: NDArray[np.int64]
     rewritten: NDArray[np.int64]
     """Number of times the entry was written before."""
-    segments: NDArray[np.int64]
-    """Number of the segments; -1 without any."""
-    topic: NDArray[np.int64]
-    """Number of the topic; 0 without one."""
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+    model: NDArray[np.int64]
+    state: NDArray[np.int64]
 
 
 class DedupRows(NamedTuple):
@@ -95,10 +85,10 @@ class DedupRows(NamedTuple):
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
     model: NDArray[np.int64]
+    state: NDArray[np.int64]
     predicted_class: NDArray[np.int64]
     true_or_scores: NDArray[np.int64]
     """True class; -1 without a label."""
-    state: NDArray[np.int64]
 
 
 class ObsoletePlaces(NamedTuple):
@@ -110,100 +100,77 @@ class ObsoletePlaces(NamedTuple):
     """Places of labels that were matched and still wait for those of further models, ascending."""
 
 
-def pack_columns(columns: Sequence[Column]) -> bytes:
-    """Pack columns of equal length, int64 or uint64."""
-    parts = [_HEAD.pack(VERSION, len(columns), len(columns[0]))]
-    data: list[bytes] = []
-    for column in columns:
-        base, width, written = _narrowed(column)
-        parts.append(_COLUMN.pack(base, width))
-        data.append(written)
-    return b"".join(parts + data)
+@entry
+def split_entries(entries: Any, chosen: Any, columns: Any) -> int:
+    """Copy fields of entries to columns; return how many predictions carry scores or segments.
 
-
-def _narrowed(column: Column) -> tuple[int, int, bytes]:
-    if column.dtype == np.uint64:
-        return 0, _AS_IT_IS, column.astype("<u8", copy=False).tobytes()
-    if not len(column):
-        return 0, 0, b""
-    base, most = int(column.min()), int(column.max())
-    span = most - base
-    width = 0 if span == 0 else next(width for width in (1, 2, 4, 8) if span < 1 << 8 * width)
-    if width == 0:
-        return base, 0, b""
-    return base, width, (column - base).astype(_TYPES[width]).tobytes()
-
-
-def unpack_columns(value: bytes, count: int) -> list[Column]:
-    """Unpack `count` columns.
-
-    Raises
-    ------
-    PackedError
-        If version, number of columns, a width or the length is wrong.
+    Parameters
+    ----------
+    entries
+        Records `ENTRY`.
+    chosen
+        int32 (n,): positions of the entries.
+    columns
+        int64 (`_COLUMNS`, n), output: what is stored of waiting entries and of dedup entries. The columns of
+        segments and of times written are left as they are.
     """
-    if len(value) < _HEAD.size:
-        raise PackedError(f"expected at least {_HEAD.size} bytes, got {len(value)}")
-    version, columns, rows = _HEAD.unpack_from(value)
-    if rows > MOST_ROWS:
-        raise PackedError(f"expected at most {MOST_ROWS} rows, got {rows}")
-    if version != VERSION or columns != count:
-        raise PackedError(f"expected version {VERSION} and {count} columns, got {version} and {columns}")
-    start = _HEAD.size + _COLUMN.size * count
-    if len(value) < start:
-        raise PackedError(f"expected at least {start} bytes, got {len(value)}")
-    found: list[Column] = []
-    at = start
-    for number in range(count):
-        base, width = _COLUMN.unpack_from(value, _HEAD.size + _COLUMN.size * number)
-        if width == 0:
-            found.append(np.full(rows, base, np.int64))
-            continue
-        if width not in _TYPES:
-            raise PackedError(
-                f"expected a width of 1, 2, 4, 8 or {_AS_IT_IS}, got {width} of column {number}"
-            )
-        size = min(width, 8) * rows
-        if len(value) < at + size:
-            raise PackedError(f"expected {rows} rows, got {len(value)} bytes that end in column {number}")
-        raw = np.frombuffer(value, _TYPES[width], rows, at)
-        found.append(raw.astype(np.uint64) if width == _AS_IT_IS else raw.astype(np.int64) + base)
-        at += size
-    if at != len(value):
-        raise PackedError(f"expected {at} bytes, got {len(value)}")
-    return found
+    carrying = 0
+    for i in range(chosen.shape[0]):
+        e = entries[chosen[i]]
+        columns[0, i] = e.topic
+        columns[2, i] = e.record_ms
+        timed = e.timestamp_ms != NO_TIME
+        columns[3, i] = timed
+        columns[4, i] = e.timestamp_ms - e.record_ms if timed else 0
+        columns[5, i] = e.true_or_scores
+        if e.state == PENDING:
+            columns[5, i] = e.predicted_class
+            carrying += e.true_or_scores >= 0
+        columns[6, i] = e.label_at_prediction
+        columns[8, i] = np.int64(e.low)
+        columns[9, i] = np.int64(e.high)
+        columns[10, i] = e.model
+        columns[11, i] = e.state
+        columns[12, i] = e.predicted_class
+        columns[13, i] = e.true_or_scores
+    return carrying
+
+
+class EntryColumns(NamedTuple):
+    """Entries in columns, to be packed."""
+
+    table: NDArray[np.int64]
+    """Shape (columns, n), as `split_entries` writes them."""
+    carrying: int
+    """How many predictions carry scores or segments."""
+
+    @property
+    def carried(self) -> NDArray[np.int32]:
+        """Column `true_or_scores` of predictions, (n,); -1 of labels."""
+        return np.where(self.table[11] == PENDING, self.table[13], -1).astype(np.int32)
+
+    @property
+    def pending(self) -> NDArray[np.bool_]:
+        """Whether an entry is a prediction, (n,)."""
+        return self.table[11] == PENDING
+
+
+def entry_columns(entries: Records, chosen: NDArray[np.int32]) -> EntryColumns:
+    """Copy what is stored of some entries (`ENTRY`) to columns."""
+    table = np.empty((_COLUMNS, len(chosen)), np.int64)
+    return EntryColumns(table, split_entries(entries, chosen, table))
 
 
 def pack_waiting(
-    entries: Records, rewritten: NDArray[np.int64], segments: NDArray[np.int64] | None = None
+    entries: EntryColumns, rewritten: NDArray[np.int64], segments: NDArray[np.int64] | None = None
 ) -> bytes:
-    """Pack waiting entries (`ENTRY`), and how often each was written before; scores are stored separately.
+    """Pack waiting entries, and how often each was written before; scores are stored separately.
 
-    `segments` holds the numbers of their segments, -1 without any; None, which takes no room, if no entry has
-    any. Topics take no room if no entry has one.
+    `segments` holds the numbers of their segments, -1 without any; None if no entry has any.
     """
-    topics = entries["topic"].astype(np.int64)
-    has_topics = bool(topics.any())
-    if has_topics and segments is None:
-        segments = np.full(len(entries), -1, np.int64)
-    pending = entries["state"] == PENDING
-    record_ms = entries["record_ms"]
-    named = np.where(pending, entries["predicted_class"], entries["true_or_scores"])
-    return pack_columns(
-        (
-            entries["low"],
-            entries["high"],
-            record_ms,
-            *pack_times(entries["timestamp_ms"], record_ms),
-            entries["model"].astype(np.int64),
-            named.astype(np.int64),
-            entries["label_at_prediction"].astype(np.int64),
-            entries["state"].astype(np.int64),
-            rewritten,
-            *(() if segments is None else (segments,)),
-            *((topics,) if has_topics else ()),
-        )
-    )
+    entries.table[_SEGMENTS] = -1 if segments is None else segments
+    entries.table[_REWRITTEN] = rewritten
+    return pack_table(entries.table[:_OF_WAITING], (_LOW, _LOW + 1))
 
 
 def unpack_waiting(value: bytes) -> WaitingRows:
@@ -214,14 +181,12 @@ def unpack_waiting(value: bytes) -> WaitingRows:
     PackedError
         If it cannot be such a result.
     """
-    more = value[1] - _WAITING_COLUMNS if len(value) > 1 else 0
-    if not 0 <= more <= _MORE_COLUMNS:
-        more = 0
-    low, high, record_ms, timed, offset_ms, *rest = unpack_columns(value, _WAITING_COLUMNS + more)
+    columns = unpack_columns(value, _OF_WAITING)
+    low, high = _digests(columns[_LOW], columns[_LOW + 1])
+    topic, segments, record_ms, timed, offset_ms, named, label, rewritten = map(_signed, columns[:_LOW])
+    model, state = map(_signed, columns[_LOW + 2 :])
     own_ms = unpack_times(timed, offset_ms, record_ms)
-    columns = [_signed(column) for column in rest]
-    columns += [np.full(len(low), nothing, np.int64) for nothing in (-1, 0)[more:]]
-    rows = WaitingRows(*_digests(low, high), _signed(record_ms), own_ms, *columns)
+    rows = WaitingRows(topic, segments, record_ms, own_ms, named, label, rewritten, low, high, model, state)
     _require(rows.segments, -1, 2**30, "numbers of segments")
     _require(rows.topic, 0, MOST_TOPICS - 1, "numbers of topics")
     _require(rows.state, PENDING, RETAINED, "states of what waits")
@@ -242,10 +207,9 @@ def unpack_times(timed: Column, offset_ms: Column, from_ms: Column) -> NDArray[n
     return np.where(timed != 0, from_ms + offset_ms, NO_TIME).astype(np.int64)
 
 
-def pack_dedup(entries: Records) -> bytes:
-    """Pack dedup entries (`ENTRY`) of one generation."""
-    low, high, *numbers = DedupRows._fields
-    return pack_columns((entries[low], entries[high], *(entries[name].astype(np.int64) for name in numbers)))
+def pack_dedup(entries: EntryColumns) -> bytes:
+    """Pack dedup entries of one generation."""
+    return pack_table(entries.table[_OF_DEDUP], (0, 1))
 
 
 def unpack_dedup(value: bytes) -> DedupRows:
@@ -263,9 +227,15 @@ def unpack_dedup(value: bytes) -> DedupRows:
 
 
 def pack_obsolete(obsolete: ObsoletePlaces) -> bytes:
-    """Pack places of entries that no longer wait, and of labels that were matched."""
-    columns = [np.diff(places, prepend=np.int64(0)) for places in obsolete]
-    return b"".join(_HEAD.pack(VERSION, 1, len(part := pack_columns((each,)))) + part for each in columns)
+    """Pack places of entries that no longer wait, and of labels that were matched, each as runs of places."""
+    dead, matched = map(_packed_places, obsolete)
+    return _SIZE.pack(len(dead)) + dead + matched
+
+
+def _packed_places(places: NDArray[np.int64]) -> bytes:
+    begins = np.flatnonzero(np.diff(places, prepend=-2) != 1)
+    steps = np.diff(places[begins], prepend=np.int64(0))
+    return pack_columns((steps, np.diff(begins, append=len(places))))
 
 
 def unpack_obsolete(value: bytes) -> ObsoletePlaces:
@@ -276,21 +246,20 @@ def unpack_obsolete(value: bytes) -> ObsoletePlaces:
     PackedError
         If it cannot be such a result.
     """
-    places: list[NDArray[np.int64]] = []
-    at = 0
-    for _ in range(2):
-        if len(value) < at + _HEAD.size:
-            raise PackedError(f"expected two lists of places, got {len(value)} bytes")
-        _, _, size = _HEAD.unpack_from(value, at)
-        at += _HEAD.size
-        (steps,) = unpack_columns(value[at : at + size], 1)
-        found = np.cumsum(_signed(steps))
-        _require(found, 0, 2**62, "places")
-        places.append(found)
-        at += size
-    if at != len(value):
-        raise PackedError(f"expected {at} bytes of places, got {len(value)}")
-    return ObsoletePlaces(*places)
+    if len(value) < _SIZE.size:
+        raise PackedError(f"expected two lists of places, got {len(value)} bytes")
+    end = _SIZE.size + _SIZE.unpack_from(value)[0]
+    return ObsoletePlaces(*map(_unpacked_places, (value[_SIZE.size : end], value[end:])))
+
+
+def _unpacked_places(value: bytes) -> NDArray[np.int64]:
+    steps, counts = map(_signed, unpack_columns(value, 2))
+    first = np.cumsum(steps)
+    _require(first, 0, 2**62, "places")
+    _require(counts, 1, MOST_ROWS, "lengths of runs of places")
+    _require(np.cumsum(counts), 1, MOST_ROWS, "numbers of places")
+    before = np.cumsum(counts) - counts
+    return np.repeat(first - before, counts) + np.arange(counts.sum())
 
 
 class PackedScores(msgspec.Struct, array_like=True, frozen=True):
@@ -509,6 +478,30 @@ _RADIX: Final = 2**16
 """Number of groups below which numpy sorts by their bytes."""
 
 
+@entry
+def split_steps(groups: Any, values: Any, first: Any, newest: Any, begun: Any, steps: Any) -> None:
+    """Write what `steps_within` returns.
+
+    Parameters
+    ----------
+    groups, values
+        int64 (n,): the group of each value, and the values.
+    first, newest, begun
+        int64, int64 and bool, of all groups: their first and newest values, and False; output.
+    steps
+        int64 (n,), output.
+    """
+    for i in range(groups.shape[0]):
+        group, value = groups[i], values[i]
+        if begun[group]:
+            steps[i] = value - newest[group]
+        else:
+            begun[group] = True
+            first[group] = value
+            steps[i] = 0
+        newest[group] = value
+
+
 def steps_within(
     groups: NDArray[np.int32 | np.int64], values: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -527,13 +520,18 @@ def steps_within(
         First value of each group, (groups,). Difference of each value from the one before of its group, (n,);
         0 for the first.
     """
-    order, begins = _by_group(groups)
-    ordered = values[order].astype(np.int64)
-    between = np.diff(ordered, prepend=np.int64(0))
-    between[begins] = 0
+    number = int(groups.max(initial=-1)) + 1
+    first, newest = np.empty(number, np.int64), np.empty(number, np.int64)
     steps = np.empty(len(groups), np.int64)
-    steps[order] = between
-    return ordered[begins], steps
+    split_steps(
+        np.ascontiguousarray(groups, np.int64),
+        np.ascontiguousarray(values, np.int64),
+        first,
+        newest,
+        np.zeros(number, np.bool_),
+        steps,
+    )
+    return first, steps
 
 
 def values_within(

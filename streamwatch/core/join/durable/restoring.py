@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from streamwatch.core.events import segments_of
 from streamwatch.core.join.cold.overflow import OutsideCounts
 from streamwatch.core.join.counters import PENDING, RETAINED, UNMATCHED
+from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.entry_logs import (
     ChangedRows,
     DedupValue,
@@ -38,7 +39,6 @@ from streamwatch.core.join.durable.packed import (
     SIDE,
     TOPIC,
     ObsoletePlaces,
-    PackedError,
     parts_of,
     unpack_dedup,
     unpack_obsolete,

@@ -6,7 +6,8 @@ import pytest
 
 from streamwatch.admin.state_show import overview
 from streamwatch.admin.state_verify import verified
-from streamwatch.core.join.durable.packed import DEDUP, WAITING, PackedError
+from streamwatch.core.join.durable.columns import PackedError
+from streamwatch.core.join.durable.packed import DEDUP, WAITING
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.stores.rocksdb.database import size_on_disk

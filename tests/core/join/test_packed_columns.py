@@ -1,0 +1,124 @@
+"""Columns as bytes: what is read is what was written, in as few bytes as the format says."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from streamwatch.core.join.durable.columns import Column, PackedError, pack_columns, unpack_columns
+from streamwatch.core.join.durable.packed import (
+    ObsoletePlaces,
+    pack_obsolete,
+    steps_within,
+    unpack_obsolete,
+    values_within,
+)
+
+HEAD, OF_COLUMN = 6, 9
+WHOLE = st.integers(-(2**63), 2**63 - 1)
+DIGESTS = st.integers(0, 2**64 - 1)
+
+
+def size_of(column: Column) -> int:
+    """Bytes of a column's data, counted one value at a time in Python."""
+    values = column.tolist()
+    if column.dtype == np.uint64:
+        begun = sum(n == 0 or value != values[n - 1] for n, value in enumerate(values))
+        bits = 8 * -(-len(values) // 64)
+        return min(bits + 8 * begun, 8 * len(values))
+    span = max(values, default=0) - min(values, default=0)
+    return len(values) * next(width for width in (0, 1, 2, 4, 8) if span < 256**width)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[Column]:
+    """Columns of equal length with values of any width; digests that repeat, or do not."""
+    rows = draw(st.integers(0, 200))
+    columns: list[Column] = []
+    for _ in range(draw(st.integers(1, 6))):
+        rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+        if draw(st.booleans()):
+            few = np.array(draw(st.lists(DIGESTS, min_size=1, max_size=5)), np.uint64)
+            column = few[rng.integers(0, len(few), rows)]
+            columns.append(np.sort(column) if draw(st.booleans()) else column)
+        else:
+            bounds = np.array(draw(st.lists(WHOLE, min_size=1, max_size=3)), np.int64)
+            near = rng.integers(0, draw(st.sampled_from([1, 2, 256, 257, 65_536, 2**32])), rows)
+            columns.append(bounds[rng.integers(0, len(bounds), rows)] // 2 + near)
+    return columns
+
+
+@given(tables())
+def test_columns_are_read_as_they_were_written(columns: list[Column]) -> None:
+    value = pack_columns(columns)
+    found = unpack_columns(value, len(columns))
+    for column, read in zip(columns, found, strict=True):
+        assert read.dtype == column.dtype
+        np.testing.assert_array_equal(read, column)
+    assert len(value) == HEAD + OF_COLUMN * len(columns) + sum(map(size_of, columns))
+
+
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 129])
+def test_digests_that_repeat_take_a_bit_each(rows: int) -> None:
+    column = np.full(rows, 2**64 - 3, np.uint64)
+    value = pack_columns([column])
+    assert len(value) == HEAD + OF_COLUMN + min(8 * -(-rows // 64) + 8, 8 * rows)
+    np.testing.assert_array_equal(unpack_columns(value, 1)[0], column)
+
+
+def test_extremes_of_64_bits_are_kept() -> None:
+    column = np.array([-(2**63), 2**63 - 1, 0], np.int64)
+    np.testing.assert_array_equal(unpack_columns(pack_columns([column]), 1)[0], column)
+
+
+@given(tables(), st.data())
+def test_what_was_cut_or_lengthened_is_refused(columns: list[Column], data: st.DataObject) -> None:
+    value = pack_columns(columns)
+    cut = data.draw(st.integers(0, len(value) - 1))
+    for wrong in (value[:cut], value + b"x"):
+        with pytest.raises(PackedError, match="expected"):
+            unpack_columns(wrong, len(columns))
+
+
+@given(tables(), st.data())
+def test_changed_bytes_give_as_many_rows_or_are_refused(columns: list[Column], data: st.DataObject) -> None:
+    value = bytearray(pack_columns(columns))
+    at = data.draw(st.integers(6, len(value) - 1))
+    value[at] ^= data.draw(st.integers(1, 255))
+    found = columns
+    with suppress(PackedError):
+        found = unpack_columns(bytes(value), len(columns))
+    assert [len(column) for column in found] == [len(column) for column in columns]
+
+
+@given(st.sets(st.integers(0, 300)), st.sets(st.integers(0, 2**40)))
+def test_places_are_read_as_they_were_written(dead: set[int], matched: set[int]) -> None:
+    written = ObsoletePlaces(*(np.array(sorted(each), np.int64) for each in (dead, matched)))
+    found = unpack_obsolete(pack_obsolete(written))
+    assert [each.tolist() for each in found] == [sorted(dead), sorted(matched)]
+
+
+def test_places_in_succession_take_no_room() -> None:
+    def packed(count: int) -> int:
+        return len(pack_obsolete(ObsoletePlaces(np.arange(7, 7 + count), np.zeros(0, np.int64))))
+
+    assert packed(100_000) == packed(1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-(2**61), 2**61))))
+def test_steps_within_groups_give_the_values_again(rows: list[tuple[int, int]]) -> None:
+    names = sorted({group for group, _ in rows})
+    groups: NDArray[np.int32] = np.array([names.index(group) for group, _ in rows], np.int32)
+    values = np.array([value for _, value in rows], np.int64)
+    first, steps = steps_within(groups, values)
+    newest: dict[int, int] = {}
+    for group, value, step in zip(groups.tolist(), values.tolist(), steps.tolist(), strict=True):
+        assert step == (value - newest[group] if group in newest else 0)
+        newest[group] = value
+    assert first.tolist() == [next(v for g, v in rows if g == name) for name in names]
+    np.testing.assert_array_equal(values_within(groups, first, steps), values)
