@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Name
+from streamwatch.core.jit import entry
 from streamwatch.core.join.durable.columns import PackedError, pack_columns, unpack_columns
 from streamwatch.core.join.durable.packed import CHANGED as CHANGED_KEY
 from streamwatch.core.join.durable.packed import (
@@ -21,7 +22,6 @@ from streamwatch.core.join.durable.packed import (
     SIDE,
     WAITING,
     DedupRows,
-    ObsoletePlaces,
     entry_columns,
     key_of,
     pack_dedup,
@@ -29,6 +29,7 @@ from streamwatch.core.join.durable.packed import (
     pack_scores,
     pack_times,
     pack_waiting,
+    runs_of_places,
     unpack_dedup,
     unpack_scores,
     unpack_times,
@@ -171,8 +172,8 @@ def unpack_changed(value: bytes) -> ChangedRows:
 OF_FRONT: Final = FRONT >> PLACE_BITS
 """Added to the number of times written of an entry that came back to the front of its queue."""
 MOST_REWRITTEN: Final = (CHANGED >> PLACE_BITS) - 1
-RUN_ROWS: Final = 8_192
-"""Largest number of entries of one run."""
+RUN_ROWS: Final = 4_096
+"""Most entries of one value: few enough that their columns stay in the processor's cache."""
 SLACK_ROWS: Final = 131_072
 """Size below which a log is not rewritten."""
 ROWS_OF_A_VALUE: Final = 4
@@ -207,6 +208,30 @@ class Note:
     newest: int
     """Largest of them: once the log starts after it, the note is obsolete."""
     count: int
+
+
+@entry
+def mark_obsolete(noted: Any, base: int, holders: Any, offset: int, dead: Any, matched: Any) -> None:
+    """Mark the places of entries that stopped waiting, and let these hold none.
+
+    Parameters
+    ----------
+    noted
+        int64: see `Arrays.obsolete_places`.
+    base
+        First place of the log.
+    holders, offset
+        int32: entry at every place from `offset` on; written to.
+    dead, matched
+        uint64, 0: a bit for each place from `base` on; written to.
+    """
+    for i in range(noted.shape[0]):
+        place = (abs(noted[i]) & PLACE_MASK) - 1
+        if noted[i] > 0:
+            holders[place - offset] = -1
+        if place >= base:
+            marks = dead if noted[i] > 0 else matched
+            marks[(place - base) >> 6] |= np.uint64(1) << np.uint64((place - base) & 63)
 
 
 class WaitingLog:
@@ -267,14 +292,14 @@ class WaitingLog:
         changes
             Changes to add to.
         """
-        dead, matched = self._take_obsolete(arrays)
+        base, noted, dead, matched = self.first, *self._take_obsolete(arrays)
         still_waiting = self._take_oldest(arrays, len(fresh), changes)
-        first = self.first
-        obsolete = ObsoletePlaces(np.sort(dead[dead >= first]), np.sort(matched[matched >= first]))
-        if len(obsolete.dead) or len(obsolete.matched):
-            newest = max(int(places[-1]) for places in obsolete if len(places))
-            self._add_note(Note(OBSOLETE, commit, newest, len(obsolete.dead) + len(obsolete.matched)))
-            changes[key_of(OBSOLETE, commit)] = pack_obsolete(obsolete)
+        runs = [runs_of_places(marks, base, self.first, noted) for marks in (dead, matched)]
+        count = sum(int(each[1].sum()) for each in runs)
+        if count:
+            newest = max(int(each[0].sum() + each[1, -1]) - 1 for each in runs if each.size)
+            self._add_note(Note(OBSOLETE, commit, newest, count))
+            changes[key_of(OBSOLETE, commit)] = pack_obsolete(*runs)
         self._write_changed(commit, arrays, scores, columns, changes)
         for chosen in (still_waiting, fresh):
             for start in range(0, len(chosen), RUN_ROWS):
@@ -284,13 +309,14 @@ class WaitingLog:
             self._rows -= _size_of_note(note)
             changes[key_of(note.kind, note.commit)] = None
 
-    def _take_obsolete(self, arrays: Arrays) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        count = int(arrays.totals["obsolete"][0])
-        noted = arrays.obsolete_places[:count]
+    def _take_obsolete(self, arrays: Arrays) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64]]:
+        """Number of noted places, and a mark for each place of the log that is dead, or was matched."""
+        noted = arrays.obsolete_places[: int(arrays.totals["obsolete"][0])]
         arrays.totals["obsolete"] = 0
-        dead, matched = (noted[noted > 0] & PLACE_MASK) - 1, (-noted[noted < 0] & PLACE_MASK) - 1
-        self._holders[dead - self._offset] = -1
-        return dead, matched
+        words = (self.next - self.first) // 64 + 1
+        dead, matched = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+        mark_obsolete(noted, self.first, self._holders, self._offset, dead, matched)
+        return len(noted), dead, matched
 
     def _take_oldest(self, arrays: Arrays, fresh: int, changes: Changes) -> NDArray[np.int32]:
         """Remove runs from the start while the log is too large; return their entries that still wait."""
@@ -452,7 +478,8 @@ class DedupLog:
                 changes[key_of(DEDUP, generation, each.number)] = None
         runs, self._mark = unwritten_dedup(arrays, self._mark)
         for generation, chosen in runs:
-            self._write_run(generation, arrays, chosen, changes)
+            for start in range(0, len(chosen), RUN_ROWS):
+                self._write_run(generation, arrays, chosen[start : start + RUN_ROWS], changes)
 
     def remove_all(self, changes: Changes) -> None:
         """Remove all values in the changes, as all dedup entries left the table."""

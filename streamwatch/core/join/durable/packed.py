@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import CARRIED
-from streamwatch.core.jit import entry
+from streamwatch.core.jit import entry, trailing_zeros
 from streamwatch.core.join.cold.overflow import OutsideCounts, Overflow
 from streamwatch.core.join.counters import EARLY, OVER_LIMIT, PENDING, RESOLVED, RETAINED, UNMATCHED
 from streamwatch.core.join.durable.columns import (
@@ -226,16 +226,54 @@ def unpack_dedup(value: bytes) -> DedupRows:
     return rows
 
 
-def pack_obsolete(obsolete: ObsoletePlaces) -> bytes:
-    """Pack places of entries that no longer wait, and of labels that were matched, each as runs of places."""
-    dead, matched = map(_packed_places, obsolete)
-    return _SIZE.pack(len(dead)) + dead + matched
+def pack_obsolete(dead: NDArray[np.int64], matched: NDArray[np.int64]) -> bytes:
+    """Pack places of entries that no longer wait, and of labels that were matched, as `runs_of_places`."""
+    packed = pack_table(dead)
+    return _SIZE.pack(len(packed)) + packed + pack_table(matched)
 
 
-def _packed_places(places: NDArray[np.int64]) -> bytes:
-    begins = np.flatnonzero(np.diff(places, prepend=-2) != 1)
-    steps = np.diff(places[begins], prepend=np.int64(0))
-    return pack_columns((steps, np.diff(begins, append=len(places))))
+@entry
+def find_runs(marks: Any, begin: int, base: int, runs: Any) -> int:
+    """Write what `runs_of_places` returns; return the number of runs."""
+    count = 0
+    end = newest = np.int64(0)
+    for word in range(begin >> 6, marks.shape[0]):
+        bits = marks[word]
+        if word == begin >> 6:
+            bits = bits >> np.uint64(begin & 63) << np.uint64(begin & 63)
+        while bits:
+            place = base + 64 * word + trailing_zeros(bits)
+            bits &= bits - np.uint64(1)
+            if count and place == end:
+                runs[1, count - 1] += 1
+            else:
+                runs[0, count] = place - newest
+                runs[1, count] = 1
+                newest = place
+                count += 1
+            end = place + 1
+    return count
+
+
+def runs_of_places(marks: NDArray[np.uint64], base: int, first: int, most: int) -> NDArray[np.int64]:
+    """Find runs of successive places.
+
+    Parameters
+    ----------
+    marks
+        A bit for each place from `base` on.
+    base, first
+        Place of the first bit, and the place before which none counts.
+    most
+        Number of marked places, or more.
+
+    Returns
+    -------
+    runs
+        How far each run begins after the one before (the first: after 0), and its length; (2, runs).
+    """
+    runs = np.empty((2, most), np.int64)
+    return np.ascontiguousarray(runs[:, : find_runs(marks, max(first - base, 0), base, runs)])
 
 
 def unpack_obsolete(value: bytes) -> ObsoletePlaces:
