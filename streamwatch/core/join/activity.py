@@ -54,7 +54,7 @@ def update_models(arrays: Arrays, names: JoinNames, join_models: JoinModels) -> 
     rows = arrays.activity[numbers]
     for model, row in zip(models.values(), rows.tolist(), strict=True):
         _, model.pending, model.last_ms, model.last_event_ms, model.joined, model.left, label = row[:7]
-        model.before, topic, label_topic = row[7:]
+        model.before, topic, label_topic = row[7:10]
         model.last_label = None if label < 0 else labels[label]
         model.topic, model.label_topic = topics[topic] or None, topics[label_topic] or None
 
@@ -90,7 +90,7 @@ def restored_activity(names: JoinNames, state: JoinModelsState) -> NDArray[np.vo
         label = -1 if model.last_label is None else names.classes[model.last_label]
         fields = (model.last_ms, model.last_event_ms, model.joined, model.left, label, model.before)
         topics = [0 if name is None else names.topics[name] for name in (model.topic, model.label_topic)]
-        activity[number] = (PLACED, model.pending, *fields, *topics)
+        activity[number] = (PLACED, model.pending, *fields, *topics, 0)
     return activity
 
 

@@ -165,6 +165,7 @@ TOTALS: Final = np.dtype(
         ("known_models", np.int64),
         ("open_partners", np.int64),
         ("partners_ms", np.int64),
+        ("marked_chains", np.int64),
     ]
 )
 """Heads of all queues and lists, and totals.
@@ -244,9 +245,11 @@ ACTIVITY: Final = np.dtype(
         ("before", np.int64),
         ("topic", np.int64),
         ("label_topic", np.int64),
+        ("chain", np.int64),
     ]
 )
-"""`ModelActivity` by model number; 80 bytes. Topics by their numbers, 0 for none."""
+"""`ModelActivity` by model number; 88 bytes. Topics by their numbers, 0 for none. `chain`: number of the last
+chain in which the model was found to have an entry (`rules.mark_models`)."""
 
 PARTNER: Final = np.dtype([("known_since", np.int64), ("expected", np.int32), ("listed", np.int32)])
 """What pairs need of a model, by model number.

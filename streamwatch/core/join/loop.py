@@ -14,6 +14,7 @@ from streamwatch.core.join.layout import (
     EARLY_LABELS,
     LABEL,
     NO_TIME,
+    PLACED,
     PREDICTION,
     PREDICTIONS,
     REFUSED,
@@ -38,6 +39,7 @@ from streamwatch.core.join.rules import (
     label_all,
     label_folds,
     label_named,
+    mark_models,
     refuse,
     repeat,
     withdraw,
@@ -138,6 +140,7 @@ def join_rows(t, rows, start, shift, room):
     compares = t.limits[0].compares > 0
     folds = t.limits[0].folds > 0
     limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
+    chain = slot = end = np.int64(0)  # number of the chain of the row before, if its models are marked
     for r in range(start, rows.shape[0]):
         look_ahead(slots, entries, t.side, rows, shift, r)
         row = rows[r]
@@ -150,12 +153,14 @@ def join_rows(t, rows, start, shift, room):
                     return r, ROOM_FOR_PAIRS
                 return r, TAKE_OUTCOMES if stopped == NO_ROOM else LOAD_OLDEST
             limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
+            chain = 0
             if row.record_ms // SECOND_MS >= totals.next_idle_check_s:
                 return r, CHECK_IDLE
         if totals.outcomes + totals.discarded >= room:
             return r, TAKE_OUTCOMES
         if totals.dead_first >= 0:
             free_dead(slots, entries, totals, shift, FREED_PER_ROW)
+            chain = 0
         if totals.chains >= full or (totals.free < 0 and totals.top >= entries.shape[0]):
             return r, GROW
         if row.side > WITHDRAWAL:
@@ -165,6 +170,15 @@ def join_rows(t, rows, start, shift, room):
             if needed >= 0:
                 totals.needed = needed
                 return r, LOAD_OLDEST
+        again = r > start and row.low == rows[r - 1].low and row.high == rows[r - 1].high
+        if chain > 0 and again and row.side == PREDICTION:
+            a = activity[row.model]
+            if a.chain != chain and a["place"] == PLACED and totals.pending < t.limits[0].max_pending:
+                end = accept(t, shift, row, slot, -1, -1, end)
+                a.chain = chain
+                row.side = ACCEPTED
+                continue
+        chain = 0
         i = find_slot(slots, entries, row.low, row.high, shift)
         first = first_of(slots[i])
         if compares:
@@ -182,8 +196,11 @@ def join_rows(t, rows, start, shift, room):
             elif place == REFUSED:
                 refuse(t, shift, row, i, early, bare, last)
             else:
-                accept(t, shift, row, i, early, bare, last)
+                end = accept(t, shift, row, i, early, bare, last)
                 row.side = ACCEPTED
+                if again and early < 0 and bare < 0:
+                    slot = i
+                    chain = mark_models(t, first_of(slots[i]))
         elif row.side == LABEL:
             if row.model < 0:
                 label_all(t, shift, row, i, first)

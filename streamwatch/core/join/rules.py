@@ -94,6 +94,34 @@ def find_in_chain(entries, totals, first, model, owner):
     return own, early, bare, last
 
 
+LONG_CHAIN = 8
+"""Entries from which on it pays to mark the models of a chain, if the next row is of the same id as well."""
+
+
+@inner
+def mark_models(t, first):
+    """Mark the models with an entry in a chain; return the chain's number, 0 if it is short or has labels.
+
+    Where as many models predict the same id one after another, each would be looked for among all the others.
+    """
+    length = 0
+    x = first
+    while x >= 0:
+        e = t.entries[x]
+        if e.model < 0 or e.state in (EARLY, RETAINED):
+            return 0
+        length += 1
+        x = np.int64(e.next)
+    if length < LONG_CHAIN:
+        return 0
+    t.totals[0].marked_chains += 1
+    x = first
+    while x >= 0:
+        t.activity[t.entries[x].model].chain = t.totals[0].marked_chains
+        x = np.int64(t.entries[x].next)
+    return t.totals[0].marked_chains
+
+
 @hot
 def new_entry(slots, entries, totals, i, last, row, timestamp_ms, state):
     """Append a new entry for a row to a chain."""
@@ -211,7 +239,7 @@ def repeat(t, row, own):
 
 @hot
 def accept(t, shift, row, i, early, bare, last):
-    """Accept a prediction: it waits, or is resolved by a label that came first."""
+    """Accept a prediction: it waits, or is resolved by a label that came first; return its entry."""
     totals, counters = t.totals[0], t.counters[0]
     entries, record_ms = t.entries, row.record_ms
     a = t.activity[row.model]
@@ -252,6 +280,7 @@ def accept(t, shift, row, i, early, bare, last):
         enqueue(entries, totals, PREDICTIONS, x)
     for _ in range(min(EVICTIONS, totals.pending - t.limits[0].max_pending)):
         evict_prediction(t, record_ms)
+    return x
 
 
 @hot

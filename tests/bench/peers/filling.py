@@ -12,15 +12,14 @@ from streamwatch.demo.simulated import DelaySpec, StreamSpec
 from tests.bench.peers.payloads import PAYLOAD, payload_of, records_of
 from tests.bench.peers.scenarios import Scenario
 
-RATE = 1_000.0
-
 
 def fill(servers: str, topics: tuple[str, str], scenario: Scenario) -> tuple[int, int]:
     """Write predictions and labels; how many records and events there are."""
     instances = scenario.messages // (scenario.models + 1)
+    rate = scenario.predictions_per_second / scenario.models
     stream = StreamSpec(models=scenario.models, delay=DelaySpec(median_s=scenario.delay_seconds))
     stream = replace(stream, drift_every=max(instances // 4, 1))
-    start_ms = time.time_ns() // 1_000_000 - round(1_000 * (instances / RATE + stream.delay.limit_s))
+    start_ms = time.time_ns() // 1_000_000 - round(1_000 * (instances / rate + stream.delay.limit_s))
     named = {"prediction": topics[0], "label": topics[1]}
     producer = Producer(
         {
@@ -32,7 +31,7 @@ def fill(servers: str, topics: tuple[str, str], scenario: Scenario) -> tuple[int
         }
     )
     records = events = 0
-    plain = schedule(ScheduleSpec(stream, RATE, start_ms, scenario.name, instances))
+    plain = schedule(ScheduleSpec(stream, rate, start_ms, scenario.name, instances))
     due = ((each.side, each.at_s, each.key, each.value) for each in plain)
     payload = payload_of({PAYLOAD: scenario.payload})
     if scenario.payload == "plain":

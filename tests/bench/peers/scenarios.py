@@ -22,6 +22,8 @@ class Scenario:
     """To which values are filled up; 0 leaves them as they are, about 85."""
     delay_seconds: float = 30.0
     """Median, of record time, after which labels come."""
+    predictions_per_second: float = 3_000.0
+    """Of record time, of all models together; times the delay, as many wait."""
     compression: str = "none"
     batch_bytes: int = 16_384
     """What a producer sends to a partition at a time; most do by default."""
@@ -44,6 +46,14 @@ SCENARIOS = (
         "500 models an id, 20 classes, 64 partitions",
         models=500,
         partitions=64,
+        payload="twenty classes",
+    ),
+    Scenario(
+        "crowded",
+        "500 models an id, 20 classes, 64 partitions, all predictions wait before the first label comes",
+        models=500,
+        partitions=64,
+        predictions_per_second=500_000.0,
         payload="twenty classes",
     ),
     Scenario("classes", "1,000 classes", payload="thousand classes", messages=500_000),
