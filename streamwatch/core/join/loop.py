@@ -170,7 +170,7 @@ def join_rows(t, rows, start, shift, room):
             if needed >= 0:
                 totals.needed = needed
                 return r, LOAD_OLDEST
-        again = r > start and row.low == rows[r - 1].low and row.high == rows[r - 1].high
+        again = r > 0 and row.low == rows[r - 1].low and row.high == rows[r - 1].high
         if chain > 0 and again and row.side == PREDICTION:
             a = activity[row.model]
             if a.chain != chain and a["place"] == PLACED and totals.pending < t.limits[0].max_pending:

@@ -6,7 +6,7 @@ import copy
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 
-from streamwatch.core.events import Invalid, Prediction, WrongFold, fold_name
+from streamwatch.core.events import Invalid, Label, Prediction, WrongFold, fold_name
 from streamwatch.core.join import join as compiled_join
 from streamwatch.core.join import names
 from streamwatch.core.pipeline.pipeline import Pipeline, decoded
@@ -120,6 +120,25 @@ def folded(event, chance):
     return event
 
 
+def crowded_case(chance):
+    """A case in which many models predict an id one after another, some of them more than once."""
+    spec, events, start_ms = a_case(chance)
+    models = [f"model-{number}" for number in range(20)]
+    crowded = []
+    for event in events[: LENGTH // 3]:
+        if isinstance(event, Prediction):
+            for model in chance.choices(models, k=chance.choice([1, 12, 30])):
+                again = copy.copy(event)
+                again.model = model
+                again.predicted_class = chance.choice(["x", "y", event.predicted_class])
+                crowded.append(again)
+        else:
+            if isinstance(event, Label) and event.model is not None:
+                event.model = chance.choice(models)
+            crowded.append(event)
+    return replace(spec, max_models=chance.choice([7, 30])), crowded, start_ms
+
+
 def listened(spec):
     """The same settings with prediction registers: those that settings allow beside `conflicts`."""
     registers = (ListingSpec(),) if spec.conflicts == "last" else REGISTERS
@@ -149,9 +168,9 @@ class Columns:
         )
 
 
-def compare(chance, digests=digest_bytes):
+def compare(chance, digests=digest_bytes, case=a_case):
     """Feed a stream drawn by chance to all, and compare them wherever their cuts meet."""
-    spec, events, start_ms = a_case(chance)
+    spec, events, start_ms = case(chance)
     spec = listened(spec)
     one_by_one = Joined(lambda monitors: Pipeline(spec, monitors, digest_bytes), start_ms)
     columns = Joined(lambda monitors: Pipeline(spec, monitors, digests), start_ms)

@@ -6,7 +6,12 @@ from random import Random
 
 import pytest
 
-from tests.core.join.streams import compare, cramped, crowded_digests
+from streamwatch.core.events import Prediction
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.specs import JoinSpec
+from streamwatch.edge.keys import digest_bytes
+from tests.core.join.join_stream import RecordingEstimatorSet
+from tests.core.join.streams import compare, cramped, crowded_case, crowded_digests
 from tests.tiers import by_tier
 
 STREAMS = by_tier(fast=4, rotating=25, default=100, everything=10_000)
@@ -20,6 +25,22 @@ def test_every_outcome_counter_and_entry_is_the_same_on_adversarial_streams():
 def test_ids_with_nearly_equal_digests_are_told_apart():
     for seed in range(10**6, 10**6 + STREAMS // 4):
         compare(Random(seed), crowded_digests)
+
+
+def test_many_models_that_predict_an_id_one_after_another_are_told_apart():
+    for seed in range(3 * 10**6, 3 * 10**6 + max(2, STREAMS // 10)):
+        compare(Random(seed), case=crowded_case)
+        compare(Random(-seed), crowded_digests, crowded_case)
+
+
+def test_models_are_looked_for_among_those_of_their_id_only_until_these_are_marked():
+    pipeline = Pipeline(JoinSpec(), RecordingEstimatorSet(), digest_bytes)
+    marked: list[int] = []
+    for ids in (["new models"], ["a", "b", "c"]):
+        pipeline.advance([Prediction(id_, f"model-{n}", "x", 0) for id_ in ids for n in range(20)])
+        marked.append(int(pipeline.join._arrays.totals["marked_chains"][0]))
+    assert marked[1] - marked[0] == 3
+    assert pipeline.join.holdings().pending == 80
 
 
 @pytest.mark.slow
