@@ -435,7 +435,7 @@ class StateSection(Section):
     """Maximum time between commits. A commit makes what was read durable and visible."""
     commit_events: Count = 20_000
     """Number of waiting events that trigger an earlier commit."""
-    journal_outcomes: Count = 200_000
+    journal_outcomes: Count = 1_000_000
     """Maximum number of outcomes to evaluate again at a start, before snapshots of the models replace
     them."""
     min_free_megabytes: Count = 512

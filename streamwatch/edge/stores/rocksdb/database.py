@@ -404,7 +404,7 @@ def key_number(key: bytes) -> int:
 # Manifest of a state, in the family `meta`.
 
 
-SCHEMA = 8
+SCHEMA = 9
 """Of everything on disk; a change of meaning is a new number. Until the first release, a state of an older
 one is refused."""
 
