@@ -63,7 +63,7 @@ STORED = dict(decoders())
 
 def test_the_decoders_are_found() -> None:
     assert len(STORED) > 40
-    assert "streamwatch.core.pipeline.journal._NAMES" in STORED
+    assert "streamwatch.core.pipeline.journal._ENTRY" in STORED
 
 
 @pytest.mark.parametrize("name", sorted(STORED))

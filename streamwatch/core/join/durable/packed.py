@@ -146,12 +146,12 @@ class EntryColumns(NamedTuple):
 
     @property
     def carried(self) -> NDArray[np.int32]:
-        """Column `true_or_scores` of predictions, (n,); -1 of labels."""
+        """Numbers of what predictions carry, (n,); -1 for nothing, and of labels."""
         return np.where(self.table[11] == PENDING, self.table[13], -1).astype(np.int32)
 
     @property
     def pending(self) -> NDArray[np.bool_]:
-        """Whether an entry is a prediction, (n,)."""
+        """Mask of the entries that are predictions, (n,)."""
         return self.table[11] == PENDING
 
 
