@@ -460,7 +460,7 @@ class DedupLog:
         The dedup entry written last.
     """
 
-    __slots__ = ("_mark", "_next", "_values")
+    __slots__ = ("_mark", "_next", "_stored", "_values")
 
     def __init__(
         self, values: Mapping[int, Sequence[DedupValue]] | None = None, mark: DedupMark | None = None
@@ -468,6 +468,8 @@ class DedupLog:
         self._values = {generation: list(each) for generation, each in (values or {}).items()}
         numbers = [each.number for of_generation in self._values.values() for each in of_generation]
         self._next = max(numbers, default=-1) + 1
+        self._stored = self._next
+        """Number from which on values are not in the store yet."""
         self._mark = mark or DedupMark()
 
     def write(self, arrays: Arrays, changes: Changes) -> None:
@@ -477,6 +479,7 @@ class DedupLog:
             for each in self._values.pop(generation):
                 changes[key_of(DEDUP, generation, each.number)] = None
         runs, self._mark = unwritten_dedup(arrays, self._mark)
+        self._stored = self._next
         for generation, chosen in runs:
             for start in range(0, len(chosen), RUN_ROWS):
                 self._write_run(generation, arrays, chosen[start : start + RUN_ROWS], changes)
@@ -518,7 +521,7 @@ class DedupLog:
         changes[key_of(DEDUP, generation, merged[0].number)] = value
         for each in merged[1:]:
             key = key_of(DEDUP, generation, each.number)
-            if each.number == self._next - 1:  # not in the store yet
+            if each.number >= self._stored:  # not in the store yet
                 changes.pop(key, None)
             else:
                 changes[key] = None
