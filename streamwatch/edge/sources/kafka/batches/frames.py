@@ -121,7 +121,7 @@ def next_batch(data: memoryview, at: int, least: int, most: int) -> Batch | Brok
     """
     batch = batch_at(data, at, least, most)
     if isinstance(batch, Batch) and batch.base_offset > least and batch.magic == 2:
-        after = following(data, at)
+        after = following(data, at, most)
         if after is not None and after < batch.next_offset:
             return Broken(f"offset {batch.base_offset} is not where it stands", -1)
     return batch
@@ -135,7 +135,7 @@ def offset_after(broken: Broken, data: memoryview, at: int, position: int, most:
     claimed = broken.next_offset if position < broken.next_offset else -1
     if claimed > most >= 0:
         claimed = -1
-    after = following(data, at)
+    after = following(data, at, most)
     if after is not None and after > position and not position < claimed <= after:
         claimed = after
     return claimed
@@ -159,14 +159,17 @@ def _message(data: memoryview, at: int, end: int) -> Batch | Broken:
     return Batch(magic, base, 0, attributes & 0x0F, -1, -1, -1, 1, at + LEGACY_HEAD.size, end)
 
 
-def following(data: memoryview, at: int) -> int | None:
-    """Offset of the sound batch that follows the one at `at` by its length; None if none is there to see."""
+def following(data: memoryview, at: int, most: int) -> int | None:
+    """Offset of the sound batch that follows the one at `at` by its length; None if none is there to see.
+
+    Checksums do not cover offsets, so one beyond `most`, the high watermark, is not believed.
+    """
     if len(data) - at < LOG_OVERHEAD:
         return None
     (length,) = struct.unpack_from(">i", data, at + 8)
     if length < 0:
         return None
-    found = batch_at(data, at + LOG_OVERHEAD + length, -1, -1)
+    found = batch_at(data, at + LOG_OVERHEAD + length, -1, most)
     return found.base_offset if isinstance(found, Batch) else None
 
 

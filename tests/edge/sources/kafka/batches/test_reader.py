@@ -242,6 +242,13 @@ def test_a_flipped_bit_in_offset_or_length_gives_no_record_another_offset(at: in
     assert reading.damage.first == 602
 
 
+def test_where_to_go_on_is_not_taken_from_a_batch_beyond_the_end_of_the_log():
+    data = of([b"a"], 2**50).bytes() + of([b"b"], 2**57).bytes()
+    assert damage_of(data, 0, high_watermark=1_000)[1].next_offset == -1
+    sound = of([b"a"], 2**50).bytes() + of([b"b"], 7).bytes()
+    assert damage_of(sound, 0, high_watermark=1_000)[1].next_offset == 7
+
+
 def test_an_answer_that_ends_within_a_batch_ends_before_it():
     first, second = of([b"a"], 0).bytes(), of([b"b"], 1).bytes()
     for cut in range(1, len(second)):
