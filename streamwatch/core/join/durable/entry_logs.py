@@ -506,7 +506,10 @@ class DedupLog:
             values[-1].value = None
 
     def _merge(self, generation: int, size: int, changes: Changes) -> None:
-        """Merge the last values if at least `MERGED` of them are smaller than `size`."""
+        """Merge the last values if at least `MERGED` of them are smaller than `size`.
+
+        The merged value has the number of the last, so that a start goes on with the number after it.
+        """
         values = self._values[generation]
         count = 0
         while count < len(values) and values[-1 - count].count < size:
@@ -517,9 +520,9 @@ class DedupLog:
         del values[-count:]
         rows = [unpack_dedup(each.value) for each in merged if each.value is not None]
         value = pack_columns([np.concatenate(column) for column in zip(*rows, strict=True)])
-        values.append(DedupValue(merged[0].number, sum(each.count for each in merged), value))
-        changes[key_of(DEDUP, generation, merged[0].number)] = value
-        for each in merged[1:]:
+        values.append(DedupValue(merged[-1].number, sum(each.count for each in merged), value))
+        changes[key_of(DEDUP, generation, merged[-1].number)] = value
+        for each in merged[:-1]:
             key = key_of(DEDUP, generation, each.number)
             if each.number >= self._stored:  # not in the store yet
                 changes.pop(key, None)
