@@ -125,9 +125,9 @@ def crowded_case(chance):
     spec, events, start_ms = a_case(chance)
     models = [f"model-{number}" for number in range(20)]
     crowded = []
-    for event in events[: LENGTH // 3]:
+    for event in events[: LENGTH // 6]:
         if isinstance(event, Prediction):
-            for model in chance.choices(models, k=chance.choice([1, 12, 30])):
+            for model in chance.choices(models, k=chance.choice([1, 12, 24])):
                 again = copy.copy(event)
                 again.model = model
                 again.predicted_class = chance.choice(["x", "y", event.predicted_class])
