@@ -54,11 +54,21 @@ class ScoreLists:
         ]
 
     def only(self, numbers: NDArray[np.integer]) -> Self:
-        """Scores of predictions with these numbers, which are numbered anew in this order."""
+        """Copy the scores of predictions with these numbers, which are numbered anew in this order."""
+        if len(numbers) and (np.diff(numbers) == 1).all():
+            return self._between(int(numbers[0]), int(numbers[-1]) + 1)
         sizes = self.sizes(numbers)
         ends = np.cumsum(sizes)
         at = np.arange(int(sizes.sum())) + np.repeat(self.ends[numbers] - ends, sizes)
         return type(self)(ends, self.classes[at], self.values[at], self.beside[numbers])
+
+    def _between(self, first: int, last: int) -> Self:
+        """Copy the scores of the predictions from number `first` to before `last`."""
+        start = int(self.ends[first - 1]) if first else 0
+        ends = self.ends[first:last] - start
+        some = slice(start, start + int(ends[-1]))
+        beside = self.beside[first:last].copy()
+        return type(self)(ends, self.classes[some].copy(), self.values[some].copy(), beside)
 
     def followed_by(self, others: ScoreLists) -> ScoreLists:
         """These scores and others behind them, whose numbers grow by as many as there are of these."""

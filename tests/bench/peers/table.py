@@ -66,6 +66,7 @@ def _table(document: dict[str, Any], columns: dict[str, str]) -> str:
 SUMMARY = {
     "thin": "3 models, 85-byte messages",
     "many": "500 models, 20 classes",
+    "everything": "everything on, 6 models",
 }
 """Rows of the README by scenario."""
 STEADY = "the third and later millions of {}"
