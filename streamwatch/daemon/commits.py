@@ -68,6 +68,9 @@ A report comes as soon as that allows where there is nothing else to do; else on
 """
 RELAXED_INTERVALS = 2
 """Intervals to which commits are relaxed at most, whatever one of them took."""
+LAST_REPORT_SECONDS = 1.0
+"""A stop makes a report, which hardly anybody sees, if the one before took no longer: one of 10,000 models would
+take the time in which the last commit has to reach the disk."""
 OVERDUE_INTERVALS = 3
 """Intervals, of a second at least, after which evaluated records that are not committed are a fault."""
 
@@ -147,6 +150,7 @@ class Commits:
         self._committed: Mapping[Partition, int] = dict(state.source_positions.positions)
         self._counted = state.source_positions.counts
         self._due = self._soon = self._report_soon = self._report_due = 0.0
+        self._report_seconds = 0.0
         self._unreported = True
         self._was_behind = self._in_backlog = True
         self._seconds: float | None = None
@@ -232,7 +236,7 @@ class Commits:
         """Commit what there is and wait until it is durable."""
         if self._flushing is not None:
             await self._flushed()
-        await self._commit(report=True, patient=False)
+        await self._commit(report=self._report_seconds <= LAST_REPORT_SECONDS, patient=False)
         await self._flushed()
 
     async def abandon(self, seconds: float | None = None) -> bool:
@@ -291,6 +295,7 @@ class Commits:
             self._settled(durable, began)
         now, interval = self._clock(), self._spec.interval_seconds
         if report:
+            self._report_seconds = reporting
             self._report_soon = now + REPORT_RELAX * reporting
             self._report_due = max(self._report_soon, now + interval)
         self._soon = now + min(RELAX * (reporting + now - built), RELAXED_INTERVALS * interval)
