@@ -69,8 +69,10 @@ A report comes as soon as that allows where there is nothing else to do; else on
 RELAXED_INTERVALS = 2
 """Intervals to which commits are relaxed at most, whatever one of them took."""
 LAST_REPORT_SECONDS = 1.0
-"""A stop makes a report, which hardly anybody sees, if the one before took no longer: one of 10,000 models would
-take the time in which the last commit has to reach the disk."""
+"""A stop makes a report, which hardly anybody sees, if the one before took no longer.
+
+One of 10,000 models would take the time in which the last commit has to reach the disk.
+"""
 OVERDUE_INTERVALS = 3
 """Intervals, of a second at least, after which evaluated records that are not committed are a fault."""
 
