@@ -46,7 +46,17 @@ Results = dict[str, list[float]]
 
 STEADY = (2.0, 5.0)
 """Multiples of a scenario's messages between which its steady state is measured."""
-STEADY_SCENARIOS = ("thin", "hundred", "many", "crowded", "tenants", "ordered", "everything", "scores-3", "iso")
+STEADY_SCENARIOS = [
+    "thin",
+    "hundred",
+    "many",
+    "crowded",
+    "tenants",
+    "ordered",
+    "everything",
+    "scores-3",
+    "iso",
+]
 WITH_SETTINGS = ("bare", "daemon", "durable")
 """Peers of a scenario with settings or a payload of its own, which the others do not have."""
 
