@@ -15,9 +15,9 @@ from streamwatch.core.join.durable.outcome_columns import (
     MODEL,
     SEGMENTS,
     columns_of,
+    mark_used,
     outcomes_of,
-    renumbered,
-    used_numbers,
+    renumber,
 )
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM
 
@@ -80,6 +80,9 @@ def test_records_with_others_between_them_are_read_as_well():
 
 def test_numbers_get_others_and_none_stays_none():
     column = np.array([4, -1, 0, 4])
-    assert used_numbers(column, 6).tolist() == [0, 4]
-    assert renumbered(column, np.array([7, 9, 9, 9, 0, 9])).tolist() == [0, -1, 7, 0]
-    assert used_numbers(column[:0], 0).tolist() == []
+    used = np.zeros(6, np.bool_)
+    mark_used(column, used)
+    assert np.flatnonzero(used).tolist() == [0, 4]
+    renumber(column, np.array([7, 9, 9, 9, 0, 9]), column)
+    assert column.tolist() == [0, -1, 7, 0]
+    mark_used(column[:0], used[:0])

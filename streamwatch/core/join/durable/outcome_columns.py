@@ -151,23 +151,10 @@ def renumber(column, here, found):
         found[i] = here[column[i]] if column[i] >= 0 else -1
 
 
-def used_numbers(column: NDArray[np.int64], numbers: int) -> NDArray[np.intp]:
-    """Find the numbers that occur in a column, all below `numbers`, ascending; -1 stands for none."""
-    used = np.zeros(numbers, np.bool_)
-    mark_used(column, used)
-    return np.flatnonzero(used)
-
-
-def renumbered(column: NDArray[np.int64], here: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the numbers of a column others, those that `here` has for them; -1 stays what it is."""
-    found = np.empty(len(column), np.int64)
-    renumber(column, here, found)
-    return found
-
-
 def warm_up_columns() -> None:
     """Split, pack and renumber outcomes, so that every compiled function is called."""
     columns = columns_of([np.zeros(1, OUTCOME)])
     steps_within(columns[MODEL], columns[MADE])
     pack_table(columns, (LOW, HIGH))
-    renumbered(columns[MODEL], used_numbers(columns[MODEL], 1))
+    mark_used(columns[MODEL], np.zeros(1, np.bool_))
+    renumber(columns[MODEL], np.zeros(1, np.int64), columns[MODEL])
