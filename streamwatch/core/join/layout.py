@@ -185,7 +185,8 @@ were too many. `clock_ms`: record time of the last row. `pairs`: number written 
 over; `pairs_needed`: room that one record needs. `pair_generation`: generation in which `PARTNER` is up to
 date, -1 at first; `known_models`: number of models known then; `open_partners`: as `partners` of a closed
 generation. `partners_ms`: record time up to which what is pending has the other entries of its ids in the
-table; see `pass_time`.
+table; see `pass_time`. `marked_chains`: number of the last chain whose
+models were marked (`rules.mark_models`).
 """
 
 NEVER_MS: Final = 2**62

@@ -140,7 +140,7 @@ def join_rows(t, rows, start, shift, room):
     compares = t.limits[0].compares > 0
     folds = t.limits[0].folds > 0
     limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
-    chain = slot = end = np.int64(0)  # number of the chain of the row before, if its models are marked
+    chain = slot = end = np.int64(0)  # of the row before, if the models of its chain are marked
     for r in range(start, rows.shape[0]):
         look_ahead(slots, entries, t.side, rows, shift, r)
         row = rows[r]
@@ -164,6 +164,7 @@ def join_rows(t, rows, start, shift, room):
         if totals.chains >= full or (totals.free < 0 and totals.top >= entries.shape[0]):
             return r, GROW
         if row.side > WITHDRAWAL:
+            chain = 0
             continue
         if anything_cold:
             needed = queue_to_load(totals, t.limits[0], row.side)
@@ -198,7 +199,8 @@ def join_rows(t, rows, start, shift, room):
             else:
                 end = accept(t, shift, row, i, early, bare, last)
                 row.side = ACCEPTED
-                if again and early < 0 and bare < 0:
+                few = totals.pending < t.limits[0].max_pending and totals.dead_first < 0
+                if again and few and early < 0 and bare < 0:
                     slot = i
                     chain = mark_models(t, first_of(slots[i]))
         elif row.side == LABEL:

@@ -95,7 +95,7 @@ def find_in_chain(entries, totals, first, model, owner):
 
 
 LONG_CHAIN = 8
-"""Entries from which on it pays to mark the models of a chain, if the next row is of the same id as well."""
+"""Entries from which on it pays to mark the models of a chain, if the row before was of the same id."""
 
 
 @inner

@@ -90,6 +90,8 @@ class EntryWriter:
 
     def __init__(self) -> None:
         self._models, self._classes, self._segments = CommonNames(), CommonNames(), CommonNames()
+        self.models: dict[str, None] = {}
+        """Names of the models of all outcomes, in the order in which they first appear."""
         self._batches: list[OutcomeBatch] = []
         self._waiting = 0
         self._parts: list[_Part] = []
@@ -97,13 +99,9 @@ class EntryWriter:
         self._begun = np.zeros(0, np.bool_)
         self._resolved_ms: tuple[int, int] | None = None
 
-    @property
-    def models(self) -> list[str]:
-        """Names of the models of all outcomes that were encoded."""
-        return self._models.names
-
     def add(self, batch: OutcomeBatch) -> None:
         """Encode the outcomes of a batch, as soon as there are `PART_ROWS`."""
+        self.models |= dict.fromkeys(models_of(batch))
         self._batches.append(batch)
         self._waiting += len(batch)
         if self._waiting >= PART_ROWS:
@@ -415,7 +413,7 @@ class Journal:
         writer, count, paired = self._writer, self._open, self._paired
         self._writer, self._open, self._paired = EntryWriter(), 0, False
         entry = writer.close()
-        self._note(number, writer.models, count, paired=paired)
+        self._note(number, list(writer.models), count, paired=paired)
         return entry
 
     def note(self, number: int, outcomes: OutcomeBatch, *, paired: bool) -> None:

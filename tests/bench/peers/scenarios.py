@@ -50,7 +50,7 @@ SCENARIOS = (
     ),
     Scenario(
         "crowded",
-        "500 models an id, 20 classes, 64 partitions, all predictions wait before the first label comes",
+        "500 models an id, 20 classes, 64 partitions, nearly all predictions wait before their labels come",
         models=500,
         partitions=64,
         predictions_per_second=500_000.0,

@@ -118,6 +118,12 @@ def test_places_from_the_first_on_are_read_as_they_were_marked(data: st.DataObje
     assert [each.tolist() for each in found] == kept
 
 
+@pytest.mark.parametrize("runs", [[[10, -8], [1, 1]], [[1, 1], [2, 1]]])
+def test_runs_of_places_that_go_back_or_overlap_are_refused(runs: list[list[int]]) -> None:
+    with pytest.raises(PackedError, match="ascending places"):
+        unpack_obsolete(pack_obsolete(np.array(runs, np.int64), np.zeros((2, 0), np.int64)))
+
+
 def test_places_in_succession_take_no_room() -> None:
     sizes = {len(packed_places(set(range(7, 7 + count)), set())) for count in (1, 100, 10_000)}
     assert len(sizes) == 1

@@ -296,6 +296,8 @@ def _unpacked_places(value: bytes) -> NDArray[np.int64]:
     _require(first, 0, 2**62, "places")
     _require(counts, 1, MOST_ROWS, "lengths of runs of places")
     _require(np.cumsum(counts), 1, MOST_ROWS, "numbers of places")
+    if (steps[1:] < counts[:-1]).any():
+        raise PackedError("expected ascending places, got runs that overlap")
     before = np.cumsum(counts) - counts
     return np.repeat(first - before, counts) + np.arange(counts.sum())
 
