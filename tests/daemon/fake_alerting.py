@@ -237,8 +237,14 @@ class FakeDaemon:
                 await asyncio.sleep(0.001)
 
     async def rests(self) -> None:
-        """Polls that deliver nothing, until nothing is left to commit."""
-        await self.turns(lambda: not self.alerting.due(behind=self.behind) and bool(self.shown))
+        """Polls that deliver nothing, until nothing is left to commit or to report."""
+        await self.turns(
+            lambda: (
+                not self.alerting.due(behind=self.behind)
+                and bool(self.shown)
+                and not self.commits._unreported
+            )
+        )
         await self.commits.abandon()
 
 
