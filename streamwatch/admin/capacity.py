@@ -463,8 +463,8 @@ def _comparisons(monitors: MonitorsSpec) -> list[Part]:
     """Pairs of models, where any are compared; their snapshot is made whole."""
     if not monitors.comparisons:
         return []
-    judged = any(isinstance(each, CohortsSpec) for each in monitors.registers)
-    each = comparison_bytes(monitors) + (pair_cohort_bytes() if judged else 0)
+    cohorts = (pair_cohort_bytes(each) for each in monitors.registers if isinstance(each, CohortsSpec))
+    each = comparison_bytes(monitors) + sum(cohorts)
     size = 2 * monitors.max_comparisons * each
     return [Part(f"{monitors.max_comparisons:,} comparisons (monitors.max_comparisons)", size)]
 

@@ -2,9 +2,11 @@
 
 Both models of a pair share the id and its label, so the order of labels biases their comparison as it does
 that of a model with no change. Here a pair is an outcome of the challenger, whose opponent answers as the
-champion did, in the cohorts of `registers.cohorts`. The *kind* of a pair, which its delay may depend on, is
-the true class and which of the two models alone is right. Pairs on which both are right, or both wrong, say
-nothing about the lead, and nothing is learned from their delays.
+champion did, in the cohorts of `registers.cohorts`. The *kind* of a pair is what its delay may depend on.
+
+By accuracy, the kind is the true class and which of the two models alone is right. By costs, answers that are
+both wrong may differ in what they cost: the kind is the true class, whether one of the two is right, and the
+sign of the lead. Pairs without a lead say nothing, and nothing is learned from their delays.
 
 A cohort has as many predictions as the model made that made fewer in its time.
 """
@@ -25,9 +27,10 @@ from streamwatch.core.estimators.registers.cohorts import CLASSES, CohortsSpec, 
 from streamwatch.core.estimators.registers.cohorts.counting import BACKWARD
 from streamwatch.core.estimators.registers.cohorts.readout import CohortVerdicts
 from streamwatch.core.estimators.registers.cohorts.register import Cohorts
-from streamwatch.core.events import Name
+from streamwatch.core.events import Name, model_of
 from streamwatch.core.jit import entry, inner
 from streamwatch.core.outcomes import OutcomeBatch, Pairs
+from streamwatch.core.specs import first_utility
 
 COUNTED: Final = np.dtype(
     [
@@ -43,7 +46,17 @@ COUNTED: Final = np.dtype(
 _COLUMNS: Final = ("rows", "true_class", "predicted_class", "label_at_prediction", "assumed", "made")
 _TIMES: Final = ("resolved_ms", "waited_ms")
 _encode = msgspec.msgpack.Encoder().encode
-_DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes, list[Name]])
+
+
+class _Neither(msgspec.Struct, frozen=True, array_like=True):
+    """Kinds of pairs on which neither model is right."""
+
+    true_class: Name
+
+
+_Kind = Name | _Neither
+"""Kinds of pairs by what they share beside the sign: the true class, of pairs on which one model is right."""
+_DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes, list[_Kind]])
 
 
 @inner
@@ -54,7 +67,9 @@ def more_made(last, made, backward):
 
 
 @entry
-def lay_out_pairs(records, pairs, places, rows, judged, counted, numbers, backward, columns, times):
+def lay_out_pairs(
+    records, pairs, places, rows, judged, costed, counted, numbers, backward, indices, size, columns, times
+):
     """Write pairs as outcomes of challengers; return how many there are.
 
     Parameters
@@ -65,12 +80,20 @@ def lay_out_pairs(records, pairs, places, rows, judged, counted, numbers, backwa
         int64 (n,): row of each pair's comparison.
     judged
         bool by row: whether the comparison has verdicts by cohorts.
+    costed
+        bool by row: whether it is judged by costs.
     counted
         `COUNTED` by row, changed.
     numbers
-        int8 by row and class number of the batch: the class of the kind.
+        int8 by row and twice the class number of the batch, plus 1 where models that are judged by costs
+        differ and are both wrong: number of the kind, without its side.
     backward
         Difference of counts of predictions from which it is a step back.
+    indices
+        int32 (n, 3): true class, answer of the challenger and answer of the champion in the table of costs;
+        read where a pair is judged by costs.
+    size
+        Number of such indices.
     columns, times
         int64 (6, n) and (2, n), output: what a `Batch` has, in the order of `_COLUMNS` and `_TIMES`.
     """
@@ -95,11 +118,15 @@ def lay_out_pairs(records, pairs, places, rows, judged, counted, numbers, backwa
         c.pairs += 1
         c.champion = champion_made
         c.challenger = challenger_made
-        k = np.int64(numbers[row, outcome.true_class])
+        neither = not own_right and not partner_right and outcome.predicted_class != pairs[i, 2]
+        k = np.int64(numbers[row, 2 * outcome.true_class + (neither and costed[row])])
         columns[0, count] = row
         columns[1, count] = k
         columns[2, count] = k if challenger_right else k + 1
         columns[3, count] = k if champion_right else k + 1
+        if costed[row]:
+            columns[2, count] = indices[i, 0] * size + indices[i, 1]
+            columns[3, count] = indices[i, 2]
         columns[4, count] = outcome.assumed
         columns[5, count] = min(c.by_champion, c.by_challenger) & 0xFFFFFFFF
         times[0, count] = outcome.resolved_ms
@@ -115,9 +142,10 @@ class PairCohorts:
         self._spec = spec
         self._register = Cohorts(replace(spec, of_pairs=True, max_classes=CLASSES), capacity)
         self._judged = np.zeros(capacity, np.bool_)
+        self._costed = np.zeros(capacity, np.bool_)
         self._counted = np.zeros(capacity, COUNTED)
-        self._classes: list[list[str]] = [[] for _ in range(capacity)]
-        """Classes with kinds of their own, by row."""
+        self._kinds: list[list[_Kind]] = [[] for _ in range(capacity)]
+        """Kinds with a number of their own, by row."""
         self._names: Sequence[str] = ()
         """Names of the class numbers in `_numbers`."""
         self._numbers = np.full((capacity, 0), -1, np.int8)
@@ -125,22 +153,32 @@ class PairCohorts:
         self.title = "verdicts of comparisons by cohorts"
 
     def add(self, row: int, champion: str) -> None:
-        """Begin a comparison in an empty row; it is judged if its champion is, by accuracy."""
-        self._judged[row] = self._spec.judges_pairs_of(champion)
+        """Begin a comparison in an empty row; it is judged if its champion may have a headline."""
+        self._judged[row] = self._spec.gives_headline(champion)
+        utility = first_utility(self._spec.utilities, model_of(champion))
+        self._costed[row] = self._judged[row] and utility.kind == "costs"
+        if self._costed[row]:
+            self._register.name_classes(row, utility, ())
 
     def remove(self, row: int) -> None:
         """Clear a row."""
         self._register.clear(row)
         self._judged[row] = False
+        self._costed[row] = False
         self._counted[row] = np.zeros((), COUNTED)
-        self._classes[row] = []
+        self._kinds[row] = []
         self._numbers[row] = -1
 
     def fold(
-        self, batch: OutcomeBatch, pairs: Pairs, places: NDArray[np.int64], rows: NDArray[np.int64]
+        self,
+        batch: OutcomeBatch,
+        pairs: Pairs,
+        places: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        indices: NDArray[np.int32],
     ) -> None:
         """Evaluate pairs in order; arrays as `lay_out_pairs` takes them."""
-        self._number(batch.classes, rows, batch.records["true_class"][pairs[:, 0]])
+        self._number(batch, pairs, rows)
         columns, times = np.empty((len(_COLUMNS), len(pairs)), np.int64), np.empty((2, len(pairs)), np.int64)
         count = lay_out_pairs(
             batch.records,
@@ -148,30 +186,39 @@ class PairCohorts:
             places,
             rows,
             self._judged,
+            self._costed,
             self._counted,
             self._numbers,
             BACKWARD,
+            indices,
+            self._register.state.costs.shape[1],
             columns,
             times,
         )
         if count:
             self._register.observe(_batch(columns[:, :count], times[:, :count]))
 
-    def _number(self, classes: Sequence[str], rows: NDArray[np.int64], true_class: NDArray[np.int32]) -> None:
-        """Find the kinds of the classes of pairs: the first seven of a comparison have kinds of their own."""
+    def _number(self, batch: OutcomeBatch, pairs: Pairs, rows: NDArray[np.int64]) -> None:
+        """Number the kinds of pairs: the first seven of a comparison have numbers of their own."""
+        classes = batch.classes
         if self._names is not classes:
             self._names = classes
             self._numbers = np.full((len(self._judged), 0), -1, np.int8)
-        if len(classes) > self._numbers.shape[1]:
-            larger = np.full((len(self._judged), 2 * len(classes)), -1, np.int8)
+        if 2 * len(classes) > self._numbers.shape[1]:
+            larger = np.full((len(self._judged), 4 * len(classes)), -1, np.int8)
             larger[:, : self._numbers.shape[1]] = self._numbers
             self._numbers = larger
-        fresh = np.flatnonzero(self._numbers[rows, true_class] < 0)
-        for row, number in dict.fromkeys(zip(rows[fresh].tolist(), true_class[fresh].tolist(), strict=True)):
-            own, name = self._classes[row], classes[number]
-            if name not in own and len(own) < CLASSES - 1:
-                own.append(name)
-            self._numbers[row, number] = own.index(name) if name in own else CLASSES - 1
+        kinds = 2 * batch.records["true_class"][pairs[:, 0]]
+        if self._costed.any():
+            label, one, other = kinds // 2, batch.records["predicted_class"][pairs[:, 0]], pairs[:, 2]
+            kinds += self._costed[rows] & (one != label) & (other != label) & (one != other)
+        fresh = np.flatnonzero(self._numbers[rows, kinds] < 0)
+        for row, number in dict.fromkeys(zip(rows[fresh].tolist(), kinds[fresh].tolist(), strict=True)):
+            name = classes[number // 2]
+            own, kind = self._kinds[row], _Neither(name) if number % 2 else name
+            if kind not in own and len(own) < CLASSES - 1:
+                own.append(kind)
+            self._numbers[row, number] = own.index(kind) if kind in own else CLASSES - 1
 
     def are_judged(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell which rows have verdicts by cohorts."""
@@ -185,12 +232,12 @@ class PairCohorts:
         """Encode the states of some rows, as sections; none of a row that is not judged or has no pair."""
         encoded = self._register.snapshots(np.array(rows, np.int64))
         return [
-            {self.section: _encode((body, self._counted[row].tobytes(), self._classes[row]))} if body else {}
+            {self.section: _encode((body, self._counted[row].tobytes(), self._kinds[row]))} if body else {}
             for row, body in zip(rows, encoded, strict=True)
         ]
 
     def restore(self, row: int, state: bytes) -> None:
-        """Set an empty row to a snapshot.
+        """Set an empty row to a snapshot; it stays empty if that was judged by another utility.
 
         Raises
         ------
@@ -199,9 +246,12 @@ class PairCohorts:
         """
         if not self._judged[row]:
             return
-        body, counted, self._classes[row] = _DECODER.decode(state)
-        self._counted[row] = np.frombuffer(counted, COUNTED)[0]
+        body, counted, kinds = _DECODER.decode(state)
         self._register.restore(row, body)
+        if not self._register.state.models["observed"][row]:
+            return
+        self._counted[row] = np.frombuffer(counted, COUNTED)[0]
+        self._kinds[row] = kinds
         self._names = ()
 
 
@@ -216,6 +266,6 @@ def _batch(columns: NDArray[np.int64], times: NDArray[np.int64]) -> Batch:
     )
 
 
-def pair_cohort_bytes() -> int:
+def pair_cohort_bytes(spec: CohortsSpec) -> int:
     """Memory of the cohorts of one comparison in bytes."""
-    return bytes_of(CLASSES) + COUNTED.itemsize
+    return bytes_of(CLASSES, by_costs=bool(spec.cost_utilities())) + COUNTED.itemsize

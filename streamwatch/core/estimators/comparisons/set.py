@@ -262,12 +262,12 @@ class ComparisonSet:
         rows, bits = np.empty(count, np.int64), np.empty(count, np.uint8)
         leads, event_ms = np.empty(count), np.empty(count, np.int64)
         lay_out(records, pairs, places, self._rows, rows, bits, leads, event_ms)
-        classes = np.zeros(count, np.int64)
+        classes, indices = np.zeros(count, np.int64), np.zeros((count, 3), np.int32)
         if self._judged_otherwise:
-            self._judge(batch, pairs, places, leads, classes)
+            self._judge(batch, pairs, places, leads, classes, indices)
         self._table.fold(rows, bits, leads, classes, event_ms)
         if self._cohorts is not None:
-            self._cohorts.fold(batch, pairs, places, rows)
+            self._cohorts.fold(batch, pairs, places, rows, indices)
 
     def _judge(
         self,
@@ -276,8 +276,12 @@ class ComparisonSet:
         places: NDArray[np.int64],
         leads: NDArray[np.float64],
         classes: NDArray[np.int64],
+        indices: NDArray[np.int32],
     ) -> None:
-        """Write the leads of pairs judged by costs, and the classes of those by the balanced utility."""
+        """Write the leads of pairs judged by costs, and the classes of those by the balanced utility.
+
+        `indices` are true class, challenger's and champion's answer in the table of costs, written too.
+        """
         true_class = batch.records["true_class"][pairs[:, 0]]
         own_class, partner_class = batch.records["predicted_class"][pairs[:, 0]], pairs[:, 2]
         champion = np.where(places & 1, partner_class, own_class)
@@ -290,9 +294,9 @@ class ComparisonSet:
             if comparison.costs is not None:
                 table = comparison.costs
                 index = _by_class(batch.classes, (true_class[at], champion[at], challenger[at]), table.index)
-                of_label = table.utilities[index[true_class[at]]]
-                every = np.arange(len(at))
-                leads[at] = of_label[every, index[challenger[at]]] - of_label[every, index[champion[at]]]
+                label, own, other = (index[each[at]] for each in (true_class, challenger, champion))
+                leads[at] = table.utilities[label, own] - table.utilities[label, other]
+                indices[at] = np.column_stack((label, own, other))
             else:
                 index = _by_class(batch.classes, (true_class[at],), comparison.classes.__getitem__)
                 classes[at] = index[true_class[at]]

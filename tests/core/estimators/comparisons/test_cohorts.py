@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from streamwatch.core.estimators.registers.cohorts.state import CONFIRMED, EARLY
 from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, FadingSpec, MonitorsSpec, UtilitySpec
 from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn
-from tests.core.estimators.registers.cohorts.naive_cohorts import NaiveCohorts, kind_of
+from tests.core.estimators.registers.cohorts.naive_cohorts import Kind, NaiveCohorts, kind_of
 
 STATUS = {"": OPEN, "early": EARLY, "confirmed": CONFIRMED, "complete": CONFIRMED}
 START = (100.0, 100.0)
@@ -60,22 +62,49 @@ def pairs_of(name: str) -> tuple[int, list[Outcome]]:
 
 
 class NaivePairs(NaiveCohorts):
-    """The plain rule for one opponent, learning delays from pairs on which one model alone is right."""
+    """The plain rule for one opponent, learning delays from pairs with a lead.
 
-    def __init__(self, horizon_ms: int) -> None:
+    The kind of a pair is its sign, with its class or, by costs, with the class and whether one of the models
+    is right; kinds are numbered as they appear.
+    """
+
+    def __init__(self, horizon_ms: int, utility: Callable[[str, str], float] | None = None) -> None:
         super().__init__(horizon_ms, predictions=1_000, start=START)
         del self.opponents["majority"]
+        self.of_pairs = utility
+        self.kinds: dict[object, int] = {}
+        self.lead = 0.0
+        self.with_lead = self.outcomes
+        self.everything: list[tuple[int, int, Kind, dict[str, float]]] = []
+
+    def take_pair(self, at: int, delay: int, made: int, label: str, challenger: str, champion: str) -> None:
+        kind: object = label
+        if self.of_pairs is None:
+            self.lead = float(challenger == label) - float(champion == label)
+        else:
+            self.lead = self.of_pairs(label, challenger) - self.of_pairs(label, champion)
+            kind = label, challenger != champion and label not in (challenger, champion)
+        number = self.kinds.setdefault(kind, len(self.kinds))
+        is_hit = self.lead > 0 if self.of_pairs else challenger == label
+        self.take(at, delay, made, number, number if is_hit else -1, None)
+
+    def _confirm(self, at: int) -> None:
+        self.outcomes = self.everything
+        super()._confirm(at)
+        self.outcomes = self.with_lead
 
     def _count(self, predicted_at, delay, label, predicted, last_known) -> None:
-        if (label == predicted) != (label == last_known):
-            super()._count(predicted_at, delay, label, predicted, last_known)
-            return
+        del last_known
+        found = kind_of(label, predicted), {"no_change": self.lead}
         for tracker in self.trackers:
             tracker.count(predicted_at, delay)
+        self.everything.append((predicted_at, delay, *found))
+        if self.lead:
+            self.with_lead.append((predicted_at, delay, *found))
         for cohort in [*self.closed, *([self.current] if self.current else [])]:
             inside = cohort.opened <= predicted_at and (cohort.end is None or predicted_at < cohort.end)
             if inside and delay <= self.ages[cohort.parameters.age]:
-                cohort.leads.append((kind_of(label, predicted), {"no_change": 0.0}))
+                cohort.leads.append(found)
 
     def _claim(self, name, opponent, cohort) -> None:
         # With one opponent, worse needs the evidence of better: half of what the rule for two asks.
@@ -84,13 +113,42 @@ class NaivePairs(NaiveCohorts):
         opponent.worse.m = [m / 2 for m in opponent.worse.m]
 
 
+COSTS = UtilitySpec(
+    "*",
+    "costs",
+    (
+        *((str(label), str(label), 0.0) for label in range(10)),
+        *(("0", str(answer), 1.0 + 0.3 * answer) for answer in range(1, 10)),
+        ("1", "0", 9.0),
+        ("1", "2", 0.5),
+        ("2", "3", 0.0),
+        ("3", "4", -1.0),
+    ),
+    other=4.0,
+)
+"""A hit on class 3 costs more than taking it for 4, and taking 2 for 3 costs as little as a hit."""
+
+
+TWO_COSTS = UtilitySpec("*", "costs", (("0", "1", 1.0), ("1", "0", 0.8)), other=0.0)
+"""Costs by which a claim on the stream that slows is retracted."""
+UTILITIES = {"accuracy": None, "costs": COSTS, "two costs": TWO_COSTS}
+
+
+def by_costs(spec: UtilitySpec, label: str, answer: str) -> float:
+    """By the definition: 1 for the least cost of the table, 0 for the largest, and a line between."""
+    assert spec.other is not None
+    given = {(true, named): cost for true, named, cost in spec.costs}
+    costs = [*given.values(), spec.other]
+    return (max(costs) - given.get((label, answer), spec.other)) / (max(costs) - min(costs))
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("utility", UTILITIES.values(), ids=UTILITIES)
 @pytest.mark.parametrize("name", STREAMS)
-def test_every_pair_leaves_what_the_plain_rule_says(name) -> None:
+def test_every_pair_leaves_what_the_plain_rule_says(name, utility) -> None:
     horizon_ms, pairs = pairs_of(name)
-    naive = NaivePairs(horizon_ms)
-    comparisons = early_start(ComparisonSet(spec_of(horizon_ms)))
-    classes: dict[str, int] = {}
+    naive = NaivePairs(horizon_ms, utility and partial(by_costs, utility))
+    comparisons = early_start(ComparisonSet(spec_of(horizon_ms, *([utility] if utility else []))))
     made = 0
     changes = 0
     for number, pair in enumerate(pairs):
@@ -98,15 +156,8 @@ def test_every_pair_leaves_what_the_plain_rule_says(name) -> None:
         answers = {pair.model: pair.predicted_class, partner.model: partner.predicted_class}
         of_challenger = pair.made if pair.model == "new" else partner.made
         made = of_challenger if made == 0 or 0 < (of_challenger - made) % 2**32 < 2**31 else made
-        label = classes.setdefault(pair.true_class, len(classes))
-        right = {model: answer == pair.true_class for model, answer in answers.items()}
-        naive.take(
-            pair.resolved_ms,
-            pair.waited_ms,
-            made,
-            label,
-            label if right["new"] else label + 1,
-            label if right["old"] else label + 1,
+        naive.take_pair(
+            pair.resolved_ms, pair.waited_ms, made, pair.true_class, answers["new"], answers["old"]
         )
         comparisons.fold([pair])
         opponent = naive.opponents["no_change"]
@@ -130,11 +181,12 @@ def test_every_pair_leaves_what_the_plain_rule_says(name) -> None:
     assert naive.judged > 5
 
 
-def test_streams_have_verdicts_that_are_confirmed_and_retracted() -> None:
+@pytest.mark.parametrize("utility", [UtilitySpec(), TWO_COSTS], ids=["accuracy", "costs"])
+def test_streams_have_verdicts_that_are_confirmed_and_retracted(utility) -> None:
     changes, retracted, confirmed = 0.0, 0.0, 0.0
     for name in STREAMS:
         horizon_ms, pairs = pairs_of(name)
-        comparisons = early_start(ComparisonSet(spec_of(horizon_ms)))
+        comparisons = early_start(ComparisonSet(spec_of(horizon_ms, utility)))
         for start in range(0, len(pairs), 100):
             comparisons.fold(pairs[start : start + 100])
             said = {f.name: [value for _, value in f.samples] for f in comparisons.families()}
@@ -144,9 +196,10 @@ def test_streams_have_verdicts_that_are_confirmed_and_retracted() -> None:
     assert min(changes, confirmed, retracted) > 0
 
 
-def test_neither_cuts_nor_restores_change_a_bit() -> None:
+@pytest.mark.parametrize("utilities", [(), (COSTS,)], ids=["accuracy", "costs"])
+def test_neither_cuts_nor_restores_change_a_bit(utilities) -> None:
     horizon_ms, pairs = pairs_of(next(iter(STREAMS)))
-    spec = spec_of(horizon_ms)
+    spec = spec_of(horizon_ms, *utilities)
     whole = early_start(ComparisonSet(spec))
     whole.fold(pairs)
     cut = early_start(ComparisonSet(spec))
@@ -165,8 +218,9 @@ def test_neither_cuts_nor_restores_change_a_bit() -> None:
     assert told[0] == told[1]
 
 
-def test_more_than_seven_classes_share_a_kind_also_after_a_restore() -> None:
-    spec = spec_of(60_000)
+@pytest.mark.parametrize("utilities", [(), (COSTS,)], ids=["accuracy", "costs"])
+def test_more_than_seven_classes_share_a_kind_also_after_a_restore(utilities) -> None:
+    spec = spec_of(60_000, *utilities)
     one, other = ComparisonSet(spec), ComparisonSet(spec)
     chance = np.random.default_rng(2)
     for start in range(0, 4_000, 500):
@@ -201,9 +255,30 @@ def test_there_are_none_where_models_have_none_or_are_judged_by_another_utility(
         assert bool(said) is bool(changed.registers)
 
 
-def test_a_model_that_retires_takes_its_cohorts_along() -> None:
+def test_a_comparison_begins_anew_by_cohorts_with_another_utility() -> None:
     horizon_ms, pairs = pairs_of(next(iter(STREAMS)))
-    spec = spec_of(horizon_ms)
+    specs = {
+        "accuracy": spec_of(horizon_ms),
+        "costs": spec_of(horizon_ms, COSTS),
+        "others": spec_of(horizon_ms, replace(COSTS, other=5.0)),
+    }
+    for taken, before in specs.items():
+        kept = ComparisonSet(before)
+        kept.fold(pairs[:2_000])
+        for now, spec in specs.items():
+            again = ComparisonSet(spec)
+            again.restore(kept.snapshot())
+            cohorts = again._cohorts  # pyright: ignore[reportPrivateUsage]
+            assert cohorts is not None
+            assert (cohorts.snapshots([0]) != [{}]) == (taken == now)
+            again.fold(pairs[2_000:])
+            assert cohorts.are_judged(np.array([0])).all()
+
+
+@pytest.mark.parametrize("utilities", [(), (COSTS,)], ids=["accuracy", "costs"])
+def test_a_model_that_retires_takes_its_cohorts_along(utilities) -> None:
+    horizon_ms, pairs = pairs_of(next(iter(STREAMS)))
+    spec = spec_of(horizon_ms, *utilities)
     used, fresh = ComparisonSet(spec), ComparisonSet(spec)
     used.fold(pairs)
     used.retire("new")

@@ -167,10 +167,6 @@ class CohortsSpec:
         """Look up the kind of the utility by which a model, or a fold of one, is judged."""
         return first_utility(self.utilities, model_of(model)).kind
 
-    def judges_pairs_of(self, champion: str) -> bool:
-        """Tell whether comparisons with a champion are judged: those by accuracy are."""
-        return self.gives_headline(champion) and self.utility_of(champion) == "accuracy"
-
     def cost_utilities(self) -> list[UtilitySpec]:
         """Utilities by costs, each once."""
         return list(dict.fromkeys(each for each in self.utilities if each.kind == "costs"))

@@ -27,13 +27,10 @@ def unit_of(b):
 
 
 @inner
-def lead_by_costs(b, costs, own_classes, true_class, predicted_class, answer):
-    """Lead over another answer, by the model's table of costs; 0 where the opponent has none."""
-    if answer < 0:
-        return 0.0
-    table = b.table - 1
-    row = own_classes[true_class]
-    return costs[table, row, own_classes[predicted_class]] - costs[table, row, own_classes[answer]]
+def lead_by_costs(b, costs, label, own, other):
+    """Lead of the answer `own` over the answer `other`; classes are indices in the model's table of costs."""
+    of_label = costs[b.table - 1, label]
+    return of_label[own] - of_label[other]
 
 
 @inner

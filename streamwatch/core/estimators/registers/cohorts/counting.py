@@ -81,10 +81,12 @@ def take_in(m, b, kinds, outcomes, number, labels, own_classes, costs, p, row, p
         delay = p.horizon_ms if x.known & 1 and p.by_prediction == 0 else waited
         if delay <= p.horizon_ms:
             u = kinds[np.uint32(min(y, CLASSES - 1)), row]
-            if b.table > 0:
+            if b.table == 0:
+                count_outcome(m, u, p, x, predicted, delay)
+            elif p.opponents > 1:
                 count_by_costs(m, b, u, own_classes, costs, p, x, predicted, delay)
             else:
-                count_outcome(m, u, p, x, predicted, delay)
+                count_pair_by_costs(m, b, u, costs, p, x, predicted, delay)
         count_for_leader(m, labels, row, y)
     return count
 
@@ -145,8 +147,33 @@ def count_by_costs(m, b, u, own_classes, costs, p, x, predicted_ms, delay_ms):
     stretch = stretch_of(m.bounds_ms, predicted_ms)
     answers = known, leading
     for j in range(len(OPPONENTS)):
-        lead = lead_by_costs(b, costs, own_classes, y, x.predicted_class, answers[j])
+        lead = 0.0
+        if answers[j] >= 0:
+            own, other = own_classes[x.predicted_class], own_classes[answers[j]]
+            lead = lead_by_costs(b, costs, own_classes[y], own, other)
         count_lead(m, b, u, j, side, stretch, answers[j] >= 0, lead, predicted_ms, delay_ms)
+    if stretch >= 0:
+        slot, counts = cohort_of(m, stretch, predicted_ms, delay_ms)
+        u.labelled[np.uint32(slot), side, ALL] += counts
+
+
+@inner
+def count_pair_by_costs(m, b, u, costs, p, x, predicted_ms, delay_ms):
+    """Count a pair of two models that are judged by costs; its side is the sign of the lead.
+
+    `predicted_class` is label · (number of indices) + answer, and the label known is the champion's answer,
+    all of them indices in the table of costs. From pairs without a lead, nothing is learned about delays.
+    """
+    label, own = divmod(x.predicted_class, costs.shape[1])
+    lead = lead_by_costs(b, costs, label, own, (x.known >> 1) - 1)
+    side = np.uint32(HITS if lead > 0.0 else MISSES)
+    k = count_in_windows(m, p, predicted_ms, delay_ms)
+    bucket = slot_of(m, p, predicted_ms)
+    if bucket >= 0 and lead != 0.0:
+        u.counts[np.uint32(bucket), side, np.uint32(k)] += 1
+        m.bucket_outcomes[np.uint32(bucket)] += 1
+    stretch = stretch_of(m.bounds_ms, predicted_ms)
+    count_lead(m, b, u, NO_CHANGE, side, stretch, True, lead, predicted_ms, delay_ms)
     if stretch >= 0:
         slot, counts = cohort_of(m, stretch, predicted_ms, delay_ms)
         u.labelled[np.uint32(slot), side, ALL] += counts

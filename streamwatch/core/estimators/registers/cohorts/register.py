@@ -193,7 +193,7 @@ class Cohorts:
 
     def __init__(self, spec: CohortsSpec, capacity: int) -> None:
         self._spec = spec
-        self._costs = {} if spec.of_pairs else {each: cost_table_of(each) for each in spec.cost_utilities()}
+        self._costs = {each: cost_table_of(each) for each in spec.cost_utilities()}
         tables = stacked(list(self._costs.values())) if self._costs else None
         self.state = empty(capacity, spec.max_classes, tables)
         self.parameters = parameters_of(spec)
@@ -309,7 +309,10 @@ class Cohorts:
         return self.state
 
     def name_classes(self, row: int, utility: UtilitySpec, names: Sequence[str]) -> None:
-        """Let a row be judged by a table of costs, with classes of these names, by local index."""
+        """Let a row be judged by a table of costs, with classes of these names, by local index.
+
+        Pairs name none, as their classes are indices in the table.
+        """
         number, table = list(self._costs).index(utility), self._costs[utility]
         by_costs = self.state.by_costs
         by_costs["table"][row] = number + 1
@@ -418,6 +421,6 @@ def parameters_of(spec: CohortsSpec) -> NDArray[Any]:
     parameters["outcomes"] = spec.outcomes
     parameters["fixed_age"] = geometry.index_of(spec.age_ms) if spec.age_ms else -1
     parameters["by_prediction"] = spec.by_prediction
-    parameters["by_costs"] = not spec.of_pairs and bool(spec.cost_utilities())
+    parameters["by_costs"] = bool(spec.cost_utilities())
     parameters["opponents"] = 1 if spec.of_pairs else len(OPPONENTS)
     return parameters
