@@ -389,8 +389,8 @@ COMPARISONS: Final = (
     ),
     gauge(
         "comparison_cohort_lead",
-        "Mean accuracy of the challenger minus that of the champion, of predictions in judged cohorts since "
-        "the verdict by cohorts last changed.",
+        "Mean utility of the challenger minus that of the champion, from -1 to 1, of predictions in judged "
+        "cohorts since the verdict by cohorts last changed.",
         *_COMPARED,
     ),
     gauge(

@@ -39,8 +39,8 @@ RULE = (
     "depend on earlier ones, and delays keep their law (basis cohorts) or do not depend on which model is "
     "right (basis labels), a comparison's verdict is false within monitors.verdict_outcomes pairs with "
     "probability monitors.confidence_delta at most, however often one looks. Where the champion is judged by "
-    "costs or the balanced utility, the basis is always labels, and labels that are late in a biased way can "
-    "falsify the verdict"
+    "the balanced utility, the basis is always labels, and labels that are late in a biased way can falsify "
+    "the verdict"
 )
 _PREFIX = "comparison_"
 _OF_COHORTS = "cohort_"

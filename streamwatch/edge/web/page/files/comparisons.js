@@ -22,7 +22,7 @@ const CHARTED = COLOURS.length;
 const MATRIX = 20;
 const HEADINGS = [
   ["Challenger"],
-  ["Better than the champion?", "Whether it currently is, by the utility that is set for the champion. Where that is costs or the balanced utility, the verdict follows the order of labels, and may change if some are labelled sooner than others", "text"],
+  ["Better than the champion?", "Whether it currently is, by the utility that is set for the champion. Where that is the balanced utility, the verdict follows the order of labels, and may change if some are labelled sooner than others", "text"],
   ["Lead", "Mean utility of the challenger minus that of the champion, since the verdict last changed"],
   ["Same ids", "Ids on which both models have been matched with the same label"],
   ["Its error"],
