@@ -214,7 +214,7 @@ class PairCohorts:
             kinds += self._costed[rows] & (one != label) & (other != label) & (one != other)
         fresh = np.flatnonzero(self._numbers[rows, kinds] < 0)
         for row, number in dict.fromkeys(zip(rows[fresh].tolist(), kinds[fresh].tolist(), strict=True)):
-            name = classes[number // 2]
+            name = classes[int(number) // 2]
             own, kind = self._kinds[row], _Neither(name) if number % 2 else name
             if kind not in own and len(own) < CLASSES - 1:
                 own.append(kind)
