@@ -115,7 +115,7 @@ def test_a_model_judged_otherwise_or_in_folds_keeps_the_order_of_labels() -> Non
 
 
 @pytest.mark.parametrize("by_cohorts", [False, True])
-def test_details_say_what_a_model_is_judged_by_unless_that_is_accuracy(by_cohorts: bool) -> None:
+def test_details_say_what_a_model_is_judged_by_unless_that_is_accuracy(by_cohorts) -> None:
     by_pair = (("0", "0", 0.0), ("1", "1", 0.0), ("1", "0", 1.0), ("0", "1", 0.5))
     costs = UtilitySpec("dear", "costs", by_pair)
     utilities = (*UTILITIES, costs)
