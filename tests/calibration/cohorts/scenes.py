@@ -137,7 +137,7 @@ HELD_TOO = (
     equal(
         "predictions every other month", volume=lambda t: np.where(t % 60.0 < 30.0, 2.0, 0.0), length=300.0
     ),
-    equal("10 a day, then 1,000, 600 days", rate=10.0, length=500.0, volume=step(1.0, 100.0, 400.0)),
+    equal("10 a day, then 1,000, 500 days", rate=10.0, length=500.0, volume=step(1.0, 100.0, 400.0)),
     equal(
         "two equal classes, delays by class and outcome, weekly volume",
         accuracy=constant(0.5),
