@@ -62,7 +62,10 @@ async def test_an_early_verdict_says_that_the_delays_it_counts_on_have_moved(
 async def test_a_model_whose_classes_count_alike_says_that_its_verdict_is_in_the_order_of_labels(
     server: HttpServer, opened: Opened
 ) -> None:
-    details = {name: {"cohorts": {"utility": name}} for name in ("balanced", "costs")}
+    details = {
+        "balanced": {"utility": "balanced", "cohorts": {"utility": "balanced"}},
+        "costs": {"utility": "costs"},  # as without verdicts by cohorts
+    }
     server.publish(replace(report_of({"balanced": worse(Model()), "costs": worse(Model())}), details=details))
     page = await opened(f"{server.url}/#/model/balanced")
     await expect(page.locator("#model .caveat")).to_contain_text("this one follows the order of labels")

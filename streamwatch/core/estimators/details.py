@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from streamwatch.core.estimators.folds.report import joined_details
+from streamwatch.core.estimators.index import utility_of
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.names import Details, Slice, confusion_document
 from streamwatch.core.estimators.state import EstimatorState
@@ -73,6 +74,7 @@ def details_in_slices(state: EstimatorState) -> Generator[None, None, ModelDetai
             of_folds = _read(state, chosen, headlines=False)
             joined = joined_details([of_folds(place) for place in range(len(chosen))])
             document = {**joined, **details.get(name, {}), "folds": _fold_accuracies(state, name)}
+            document |= _judged_by(state, name)
             details.add([name], [document].__getitem__)
         yield
     return details
@@ -104,9 +106,15 @@ def _read(state: EstimatorState, chosen: Sequence[Slice], *, headlines: bool) ->
         if judging is not None and headline_at is not None and judging.gives_headline(one.model):
             # Where the verdict in the order of labels is the headline for good, there is none here.
             found["headline"] = headline_at(place) or {"basis": "labels"}
-        return found
+        return found | (_judged_by(state, one.model) if headlines else {})
 
     return document
+
+
+def _judged_by(state: EstimatorState, model: str) -> dict[str, object]:
+    """What a model is judged by; empty where that is accuracy."""
+    kind = utility_of(state.spec, model).kind
+    return {} if kind == "accuracy" else {"utility": kind}
 
 
 def _fold_accuracies(state: EstimatorState, model: str) -> dict[str, dict[str, float]]:

@@ -60,6 +60,10 @@ class Caveats(TypedDict, total=False):
     first_horizon_only_label: Annotated[
         str, about("The class that all of these labels are of; absent if they are of several")
     ]
+    utility: Annotated[
+        Literal["balanced", "costs"],
+        about("What verdicts on the model are about; absent where that is how often it is right"),
+    ]
     labels_assumed_as: Annotated[
         str, about("Class that predictions without a label count as (join.on_expiry); else absent")
     ]

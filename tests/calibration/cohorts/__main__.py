@@ -1,6 +1,6 @@
 """Calibrate verdicts by cohorts: run worlds, keep the figures, write docs/evidence/verdicts-by-cohorts.md.
 
-python -m tests.calibration.cohorts [--runs 200] [--only WORDS] [--tables]
+python -m tests.calibration.cohorts [--runs 200] [--only WORDS] [--further] [--tables]
 """
 
 from __future__ import annotations
@@ -12,7 +12,16 @@ from time import process_time
 
 from tests.calibration.cohorts.figures import Judge, as_row, figures_of
 from tests.calibration.cohorts.rule import judge as judge_by_rule
-from tests.calibration.cohorts.scenes import AHEAD, CHANGES, EVERY, HELD, NOT_HELD, THOUSAND_A_SECOND
+from tests.calibration.cohorts.scenes import (
+    AHEAD,
+    CHANGES,
+    EVERY,
+    HELD,
+    HELD_TOO,
+    NOT_HELD,
+    NOT_HELD_TOO,
+    THOUSAND_A_SECOND,
+)
 from tests.calibration.cohorts.worlds import World
 
 KEPT = Path(__file__).parent / "figures.json"
@@ -28,12 +37,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.calibration.cohorts")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--only", default="", help="words of a world's name")
+    parser.add_argument("--further", action="store_true", help="only the worlds that were looked for")
     parser.add_argument("--judge", choices=JUDGES, default="rule")
     parser.add_argument("--tables", action="store_true", help="write the tables of what was kept")
     told = parser.parse_args()
     kept: Rows = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     if not told.tables:
-        for world in EVERY:
+        for world in (*HELD_TOO, *NOT_HELD_TOO) if told.further else EVERY:
             if told.only in world.name:
                 began = process_time()
                 runs = min(told.runs, LONG_RUNS) if world is THOUSAND_A_SECOND else told.runs
@@ -42,7 +52,9 @@ def main() -> None:
                 KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
     tables = {
         "held": false_claims(kept, (*HELD, THOUSAND_A_SECOND)),
+        "held too": false_claims(kept, HELD_TOO),
         "not held": false_claims(kept, NOT_HELD),
+        "not held too": false_claims(kept, NOT_HELD_TOO, times=True),
         "delays": delays(kept),
     }
     page = PAGE.read_text()
@@ -67,8 +79,8 @@ def table_of(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "".join([lines[0], "|---" * len(columns) + "|\n", *lines[1:]])
 
 
-def false_claims(kept: Rows, worlds: tuple[World, ...]) -> str:
-    """Shares of runs with a false claim."""
+def false_claims(kept: Rows, worlds: tuple[World, ...], *, times: bool = False) -> str:
+    """Shares of runs with a false claim; with `times`, when the first came and the first was retracted."""
     rows = []
     for world in worlds:
         row = kept.get(world.name)
@@ -76,19 +88,32 @@ def false_claims(kept: Rows, worlds: tuple[World, ...]) -> str:
             continue
         form = ".3f" if isinstance(runs := row["runs"], int) and runs >= 1_000 else ".2f"
         better = "(true)" if world.name in AHEAD else said(row["false_better"], form)
+        when = (f"{said(row['first_false'], '.0f')}, {said(row['first_retracted'], '.0f')}",) if times else ()
         rows.append(
             (
                 world.name,
                 str(runs),
+                *when,
                 said(row["started"], ".0f") or "never",
                 f"{said(row['false_worse'], form)}, {better}",
                 said(row["false_worse_by_label_order"], form),
                 said(row["retracted"], form),
+                *((said(row["confirmed"], form),) if times else ()),
                 f"{said(row['age'], '.3g')}, {said(row['moves'], '.1f')}",
             )
         )
-    columns = ("world", "runs", "evidence from", "“worse”, “better”", "in label order: “worse”", "retracted")
-    return table_of((*columns, "age, its moves"), rows)
+    columns = (
+        "world",
+        "runs",
+        *(("first claim, retracted",) if times else ()),
+        "evidence from",
+        "“worse”, “better”",
+        "in label order: “worse”",
+        "retracted",
+        *(("confirmed",) if times else ()),
+        "age, its moves",
+    )
+    return table_of(columns, rows)
 
 
 def delays(kept: Rows) -> str:

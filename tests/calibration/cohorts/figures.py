@@ -36,6 +36,7 @@ class Run:
     age: float
     started: float
     dispersion: float
+    first_retracted: float
     by_label_order: float
     """In the order of labels: the verdict turns to "worse"; after the first weeks, when it always does."""
 
@@ -58,6 +59,9 @@ class Figures:
     age: float
     started: float
     dispersion: float
+    first_false: float
+    """Median time of the first claim before the world changes, of runs that have one."""
+    first_retracted: float
     said: float
     """Share of runs that say "worse" after the change."""
     delay: float
@@ -97,6 +101,7 @@ def run_of(world: World, seed: int, judge: Judge) -> tuple[Run, int]:
         age=ages_of(world.horizon_ms)[ages[-1]] / world.unit_ms if ages.size else np.nan,
         started=first(unit(started["at"])),
         dispersion=float(told.phi[opponent]),
+        first_retracted=first(unit(of_opponent["at"][of_opponent["what"] == RETRACTED])),
         by_label_order=first(by_label[by_label >= max(world.change, FROM * world.length)]),
     )
     return run, len(outcomes.at)
@@ -131,6 +136,8 @@ def figures_of(world: World, runs: int, judge: Judge, seed: int = 10_000) -> Fig
         age=median([run.age for run in told]),
         started=median([run.started for run in told]),
         dispersion=median([run.dispersion for run in told]),
+        first_false=median([float(np.fmin(run.worse_while_right, run.better)) for run in told]),
+        first_retracted=median([run.first_retracted for run in told]),
         said=float(np.mean([np.isfinite(run.worse) for run in told])),
         delay=median([run.worse - world.change for run in told]),
         delay_by_label_order=median([run.by_label_order - world.change for run in told]),

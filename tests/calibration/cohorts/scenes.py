@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.calibration.cohorts import worlds
+from tests.calibration.cohorts import adverse, worlds
 from tests.calibration.cohorts.worlds import World, constant, ramp, step, weekly
 
 EQUAL = World("equal")
@@ -128,6 +128,119 @@ NOT_HELD = (
     ),
 )
 
+HELD_TOO = (
+    equal(
+        "no predictions on days 85 to 95, then × 5",
+        volume=lambda t: np.where((t > 85) & (t < 95), 0.0, np.where(t < 95, 1.0, 5.0)),
+    ),
+    equal("predictions on one day in seven only", volume=lambda t: np.where(t % 7.0 < 1.0, 7.0, 0.0)),
+    equal(
+        "predictions every other month", volume=lambda t: np.where(t % 60.0 < 30.0, 2.0, 0.0), length=300.0
+    ),
+    equal("10 a day, then 1,000, 500 days", rate=10.0, length=500.0, volume=step(1.0, 100.0, 400.0)),
+    equal(
+        "two equal classes, delays by class and outcome, weekly volume",
+        accuracy=constant(0.5),
+        shares=(constant(0.5),),
+        delays=worlds.by_hit_and_class,
+        volume=weekly,
+    ),
+    equal(
+        "three classes, shares swing weekly, delays by class and outcome",
+        accuracy=constant(0.5),
+        shares=(
+            lambda t: 0.25 + 0.2 * np.sin(2 * np.pi * t / 7),
+            lambda t: 0.25 - 0.2 * np.sin(2 * np.pi * t / 7),
+        ),
+        delays=worlds.by_hit_and_class,
+    ),
+    grown("a third of hits after 45 days, of errors none, × 5", delays=adverse.mostly_quick(1 / 3, 0.0)),
+    grown("a third of errors after 45 days, of hits none, × 5", delays=adverse.mostly_quick(0.0, 1 / 3)),
+    grown(
+        "a third never labelled, whatever the outcome, × 5", delays=adverse.mostly_quick(1 / 3, 1 / 3, 80.0)
+    ),
+    grown("1,000 labels a day at most, drawn evenly, × 5", delays=adverse.as_capacity_allows),
+    grown(
+        "another version on day 100, right elsewhere, × 5",
+        drawn=adverse.another_version(100.0),
+        delays=worlds.by_hit(),
+    ),
+    grown(
+        "groups of five with one outcome and one delay, × 5",
+        drawn=adverse.in_groups(np.array([5])),
+        delays=adverse.together(worlds.by_hit()),
+    ),
+    grown("clocks of half of the predictions half a day ahead, × 5", clock=adverse.ahead_of_time(0.5)),
+    equal(
+        "weekly volume about the limit of ages, correlation .8",
+        rate=130.0,
+        volume=weekly,
+        correlation=0.8,
+        length=400.0,
+    ),
+    equal(
+        "labels in office hours, due after 6 h and 1 h, 5,000 a day",
+        rate=5_000.0,
+        length=60.0,
+        horizon=7.0,
+        delays=adverse.in_office_hours(0.25, 0.04),
+        volume=step(1.0, 3.0, 40.0),
+    ),
+    World(
+        "half of the errors two hours late, × 10 at noon",
+        accuracy=constant(0.985),
+        shares=(constant(0.015),),
+        rate=5.0,
+        length=86_400.0,
+        horizon=7 * 86_400.0,
+        unit_ms=SECOND_MS,
+        delays=worlds.half_of_errors_late,
+        volume=step(1.0, 10.0, 43_200.0),
+    ),
+)
+"""Worlds that were looked for to break the promise, within what it assumes."""
+NOT_HELD_TOO = (
+    equal(
+        "nine classes, shares of the last two move, delays by class, × 5",
+        accuracy=constant(0.49),
+        shares=MOVING,
+        drawn=adverse.moved_up(6),
+        delays=adverse.by_high_class(7),
+        volume=step(1.0, 5.0),
+    ),
+    grown(
+        "a third of errors never labelled, × 5", delays=adverse.mostly_quick(0.0, 1 / 3, 80.0), length=240.0
+    ),
+    grown("the rarer class never labelled", delays=adverse.without_class(1), length=240.0),
+    equal(
+        "horizon of 10 days, hits after 15 days on average", delays=adverse.beyond_the_horizon, horizon=10.0
+    ),
+    equal("no labels from day 100 to 110, then all", delays=adverse.paused(100.0, 110.0), length=240.0),
+    equal(
+        "1,200 labelled a day, errors first, volume × 1.5 on days 100 to 120",
+        delays=adverse.in_a_queue(1_200.0),
+        volume=lambda t: np.where((t > 100) & (t < 120), 1.5, 1.0),
+        length=240.0,
+    ),
+    equal(
+        "clocks of half of the predictions 3 days ahead from day 100 on",
+        clock=adverse.ahead_of_time(3.0, 100.0),
+        length=240.0,
+    ),
+    grown(
+        "groups of 1 (95 %) or 400, one outcome and delay, × 5",
+        drawn=adverse.in_groups(np.array([1] * 95 + [400] * 5)),
+        delays=adverse.together(worlds.by_hit()),
+    ),
+    equal(
+        "right with .90 by day, .80 at night", accuracy=lambda t: 0.85 + np.where(t % 1.0 < 0.5, 0.05, -0.05)
+    ),
+    equal(
+        "right with .90 in one week, .80 in the next",
+        accuracy=lambda t: 0.85 + np.where(t % 14.0 < 7.0, 0.05, -0.05),
+    ),
+)
+
 CHANGES = tuple(
     World(
         f"+.05 → {after - 0.85:+.2f}",
@@ -147,7 +260,7 @@ THOUSAND_A_SECOND = World(
     volume=step(1.0, 2.0, 7_200.0),
 )
 """Ten million predictions: few runs."""
-EVERY = (*HELD, *NOT_HELD, *CHANGES, THOUSAND_A_SECOND)
+EVERY = (*HELD, *HELD_TOO, *NOT_HELD, *NOT_HELD_TOO, *CHANGES, THOUSAND_A_SECOND)
 NO_CHANGE = frozenset({"labels that repeat the last known one late, lead over no change"})
 """Worlds in which the lead over no change is 0, not that over the majority."""
 AHEAD = frozenset(world.name for world in HELD if "ahead" in world.name)

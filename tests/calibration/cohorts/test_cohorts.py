@@ -10,7 +10,7 @@ import pytest
 
 from tests.calibration.cohorts.figures import figures_of
 from tests.calibration.cohorts.rule import Variant, judge
-from tests.calibration.cohorts.scenes import CHANGES, HELD, NOT_HELD
+from tests.calibration.cohorts.scenes import CHANGES, HELD, HELD_TOO, NOT_HELD, NOT_HELD_TOO
 from tests.calibration.cohorts.worlds import World
 from tests.tiers import by_tier
 
@@ -19,7 +19,9 @@ RUNS = by_tier(fast=3, default=6, everything=40)
 
 def scene(words: str) -> World:
     """The only world with this name."""
-    (found,) = [world for world in (*HELD, *NOT_HELD, *CHANGES) if world.name == words]
+    (found,) = [
+        world for world in (*HELD, *HELD_TOO, *NOT_HELD, *NOT_HELD_TOO, *CHANGES) if world.name == words
+    ]
     return found
 
 
@@ -50,6 +52,42 @@ def test_an_equal_model_has_no_verdict_where_delays_depend_on_outcome_and_class(
     figures = figures_of(scene(name), RUNS, judge)
     assert figures.false_worse == figures.false_better == 0.0
     assert np.isfinite(figures.started)
+
+
+@pytest.mark.parametrize("world", HELD_TOO, ids=lambda world: world.name)
+def test_worlds_that_were_looked_for_do_not_break_what_is_promised(world) -> None:
+    figures = figures_of(world, 2, judge)
+    assert figures.false_worse == figures.false_better == 0.0
+    assert np.isfinite(figures.started)
+
+
+def test_labels_that_never_come_for_errors_make_a_model_better_and_that_is_confirmed() -> None:
+    """Known: what is never labelled cannot be known, so nothing retracts it."""
+    figures = figures_of(scene("a third of errors never labelled, × 5"), 2, judge)
+    assert figures.false_better == 1.0
+    assert figures.confirmed >= 1.0
+    assert figures.retracted == 0.0
+
+
+def test_labels_that_wait_in_a_queue_make_a_model_worse_until_a_horizon_later() -> None:
+    """Known: a queue makes delays follow the volume."""
+    figures = figures_of(
+        scene("1,200 labelled a day, errors first, volume × 1.5 on days 100 to 120"), 2, judge
+    )
+    assert figures.false_worse == 1.0
+    assert figures.confirmed == 0.0
+    assert figures.retracted >= 1.0
+    assert 100.0 < figures.first_false < 125.0 < figures.first_retracted
+
+
+def test_classes_beyond_the_seventh_share_a_kind() -> None:
+    """Known: if such classes have delays of their own and their shares move, claims are false."""
+    beyond = scene("nine classes, shares of the last two move, delays by class, × 5")
+    figures = figures_of(beyond, 3, judge)
+    assert figures.false_worse == 1.0
+    within = scene("three classes, shares move, delays by class, × 5")
+    figures = figures_of(within, 3, judge)
+    assert figures.false_worse + figures.false_better == 0.0
 
 
 def test_a_model_that_falls_is_called_worse_soon_and_that_is_confirmed() -> None:

@@ -37,6 +37,10 @@ class Predictions:
 
 
 Delays = Callable[[np.random.Generator, Predictions, float], Floats]
+Drawn = Callable[[np.random.Generator, Predictions], Predictions]
+"""Draws times, hits and labels again, of those that were drawn independently."""
+Clock = Callable[[np.random.Generator, Predictions], Floats]
+"""By how much the time in a prediction's record is after its true one."""
 
 
 def constant(value: float) -> OfTime:
@@ -171,6 +175,8 @@ class World:
     """Time constant, in predictions, and deviation of an autoregression that is added to the accuracy."""
     change: float = -1.0
     """When a drop begins, for delays."""
+    drawn: Drawn | None = None
+    clock: Clock | None = None
 
     def but(self, **changes: object) -> World:
         return replace(self, **changes)
@@ -216,8 +222,16 @@ def outcomes_of(world: World, seed: int) -> tuple[Outcomes, int]:
         shocks = rng.standard_normal(n) * deviation * np.sqrt(1 - kept**2)
         accuracy = np.clip(accuracy + lfilter([1.0], [1.0, -kept], shocks), 0.0, 1.0)
     hit = draws(rng, n, world.correlation) < accuracy
-    volume = world.volume(time)
-    delay = world.delays(rng, Predictions(time, hit, label, volume), world.horizon)
+    predictions = Predictions(time, hit, label, world.volume(time))
+    if world.drawn is not None:
+        predictions = world.drawn(rng, predictions)
+        time, hit, label = predictions.time, predictions.hit, predictions.label
+    delay = world.delays(rng, predictions, world.horizon)
+    if world.clock is not None:
+        recorded = time + world.clock(rng, predictions)
+        order = np.argsort(recorded, kind="stable")
+        delay = np.maximum(time + delay - recorded, 0.0)[order]
+        time, hit, label = recorded[order], hit[order], label[order]
     predicted = np.where(hit, label, np.where(label == 0, 1, 0))
     began = BEGAN_MS + int(rng.integers(0, world.horizon_ms))
     made_at = began + np.rint(time * world.unit_ms).astype(np.int64)

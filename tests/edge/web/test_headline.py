@@ -241,10 +241,11 @@ def test_delays_that_moved_are_said_of_an_early_verdict_only() -> None:
 @pytest.mark.parametrize("basis", ["cohorts", "labels"])
 def test_a_row_says_what_its_verdict_is_about_unless_that_is_accuracy(utility: str, basis: str) -> None:
     found = details("worse", judged("worse", -0.1), judged("open", 0.0), opponent="majority")
-    cohorts = {**cast("dict[str, Any]", found["cohorts"]), "utility": utility}
     headline = {**cast("dict[str, Any]", found["headline"]), "basis": basis}
-    said = headline_of({**found, "headline": headline, "cohorts": cohorts}).get("verdict_utility")
+    judged_by = {} if utility == "accuracy" else {"utility": utility}
+    said = headline_of({**found, "headline": headline, **judged_by}).get("verdict_utility")
     assert said == (None if utility == "accuracy" else utility)
+    assert headline_of(judged_by) == ({} if utility == "accuracy" else {"verdict_utility": utility})
 
 
 @pytest.mark.parametrize("value", ["0", "1", "0.0", "x", "1e-3", ""])

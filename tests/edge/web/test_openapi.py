@@ -178,6 +178,7 @@ REPORTS = {
                 "revisions": said_of_revisions(),
                 "cohorts": said_of_cohorts(),
                 "recovery": said_of_recovery(),
+                "utility": "costs",
                 "first_horizon_ends_timestamp_seconds": 2.5,
                 "first_horizon_predictions": 1_829,
                 "first_horizon_labelled": 424,

@@ -97,7 +97,7 @@ def headline_of(details: Mapping[str, object]) -> Fields:
     over this opponent; undefined ones are absent.
     """
     headline = details.get("headline")
-    utility = detail_at(details, "cohorts", "utility")
+    utility = details.get("utility")
     judged: Fields = {"verdict_utility": str(utility)} if utility in {"balanced", "costs"} else {}
     if (basis := detail_at(headline, "basis")) != "cohorts":
         return judged | ({"verdict_provisional": 1.0} if basis == "labels" else {})

@@ -114,6 +114,21 @@ def test_a_model_judged_otherwise_or_in_folds_keeps_the_order_of_labels() -> Non
         assert monitors.facts.headline(name) == plain.facts.headline(name) == -1
 
 
+@pytest.mark.parametrize("by_cohorts", [False, True])
+def test_details_say_what_a_model_is_judged_by_unless_that_is_accuracy(by_cohorts) -> None:
+    by_pair = (("0", "0", 0.0), ("1", "1", 0.0), ("1", "0", 1.0), ("0", "1", 0.5))
+    costs = UtilitySpec("dear", "costs", by_pair)
+    utilities = (*UTILITIES, costs)
+    registers = (CohortsSpec(HORIZON_MS, utilities=utilities),) if by_cohorts else ()
+    monitors = EstimatorSet(replace(SPEC, utilities=utilities, registers=registers))
+    for model in ("fair", "dear", "m"):
+        monitors.fold(falling(model, n=60))
+    said = {name: found.get("utility") for name, found in monitors.details().items()}
+    assert said["dear"] == "costs"
+    assert said["fair"] == "balanced"
+    assert said["m"] is None
+
+
 def test_a_headline_still_to_come_says_so() -> None:
     monitors = EstimatorSet(SPEC)
     monitors.fold(falling(n=500))
