@@ -53,13 +53,13 @@ def gather_texts(texts: Any, starts: Any, sizes: Any, gathered: Any) -> int:
     gathered
         uint8 with room for all of them; written to.
     """
-    place = 0
+    end = 0
     for i in range(len(starts)):
         start = starts[i]
         for j in range(sizes[i] + 1):
-            gathered[place + j] = texts[start + j]
-        place += sizes[i] + 1
-    return place
+            gathered[end + j] = texts[start + j]
+        end += sizes[i] + 1
+    return end
 
 
 # Names and values of segments as numbers: one vocabulary for all topics, so that columns can carry them.
@@ -207,7 +207,7 @@ ROW: Final = np.dtype(
 
 `id_low`, `id_high`: the 128-bit digest (XXH3) of its key, which is its id within its namespace.
 `timestamp_ms`: the event's own time; -1 without one. `record_ms`: the record's time until the merge releases
-it, then the clock at its place in the sequence. `id_at`, `id_bytes`: start and length of the key in
+it, then the clock at its position in the sequence. `id_at`, `id_bytes`: start and length of the key in
 `RecordBatch.texts`. `model`, `class`: numbers in the vocabulary; the model is -1 on a label that names none.
 `object`: index in `RecordBatch.objects`, number of a prediction's scores in `RecordBatch.scores`, or of a
 record in `RecordBatch.elements`; -1 without any. `topic`: number in `RecordBatch.topics`, set by the merge.
@@ -242,8 +242,8 @@ class RecordElements:
     ends
         int64, shape (n,): where those of each record end; they begin where the one's before it end.
     rows
-        One row for each event, in the order of the record: dtype `ROW`, none of them `SEVERAL`. Offset, time
-        and topic are not told by them, but by the record's row.
+        One row for each event, in the order of the record: dtype `ROW`, none of them `SEVERAL`. Offset,
+        time and topic are in the record's row only.
     tied
         int64, shape (n,): predictions of each record whose class shared the largest score with another.
     """
@@ -291,13 +291,13 @@ class Beside(NamedTuple):
 
 def point_behind(rows: NDArray[np.void], before: Beside) -> None:
     """Move the rows' pointers to texts, scores and events behind those that were there before."""
-    sides, places = rows["side"], rows["object"]
+    sides, numbers = rows["side"], rows["object"]
     if before.objects:
-        places[sides == OBJECT] += before.objects
+        numbers[sides == OBJECT] += before.objects
     if before.elements:
-        places[sides == SEVERAL] += before.elements
+        numbers[sides == SEVERAL] += before.elements
     if before.scores:
-        places[(sides == PREDICTION) & (places >= 0)] += before.scores
+        numbers[(sides == PREDICTION) & (numbers >= 0)] += before.scores
     if before.texts:
         rows["id_at"] += before.texts
 
@@ -372,8 +372,8 @@ class RecordBatch:
             self.elements,
         )
 
-    def with_rows(self, places: NDArray[np.integer], others: RecordBatch) -> RecordBatch:
-        """Insert another batch's rows at these positions, and append its texts, scores and events.
+    def with_rows(self, indices: NDArray[np.integer], others: RecordBatch) -> RecordBatch:
+        """Insert another batch's rows at these indices, and append its texts, scores and events.
 
         Both must number names by one vocabulary, or the other have only objects.
         """
@@ -383,7 +383,7 @@ class RecordBatch:
             elements = replace(elements, rows=rows_of(words_of(elements.rows).copy()))
             point_behind(elements.rows, before)
         words = words_of(self.rows).copy()
-        words[places] = words_of(moved)
+        words[indices] = words_of(moved)
         texts = [texts for texts in (self.texts, others.texts) if texts is not None]
         return RecordBatch(
             rows_of(words),
@@ -398,12 +398,12 @@ class RecordBatch:
     def spread(self) -> SpreadRecords:
         """Give each event a row of its own, with the offset, time and topic of its record."""
         rows, count = self.rows, len(self.rows)
-        places = np.flatnonzero(rows["side"] == SEVERAL) if len(self.elements) else np.empty(0, np.intp)
+        at = np.flatnonzero(rows["side"] == SEVERAL) if len(self.elements) else np.empty(0, np.intp)
         events, tied = np.ones(count, np.int64), np.zeros(count, np.int64)
-        if not len(places):
+        if not len(at):
             return SpreadRecords(self, np.arange(count), events, tied)
-        chosen = self.elements.only(rows["object"][places])
-        events[places], tied[places] = np.diff(chosen.ends, prepend=0), chosen.tied
+        chosen = self.elements.only(rows["object"][at])
+        events[at], tied[at] = np.diff(chosen.ends, prepend=0), chosen.tied
         of = np.repeat(np.arange(count), np.maximum(events, 1))
         words, records = words_of(rows).take(of, axis=0), rows["side"][of]
         found, inner = rows_of(words), np.flatnonzero((records == SEVERAL) & (events[of] > 0))
@@ -417,17 +417,17 @@ class RecordBatch:
     def records_of_objects(self) -> NDArray[np.intp]:
         """Positions of the records of all objects of a whole batch, in the order of the objects."""
         rows, of = self.rows, np.empty(len(self.objects), np.intp)
-        for places, some in ((np.arange(len(rows)), rows), (self._records_of_elements(), self.elements.rows)):
+        for at, some in ((np.arange(len(rows)), rows), (self._records_of_elements(), self.elements.rows)):
             chosen = np.flatnonzero(some["side"] == OBJECT)
-            of[some["object"][chosen]] = places[chosen]
+            of[some["object"][chosen]] = at[chosen]
         return of
 
     def _records_of_elements(self) -> NDArray[np.intp]:
         """Position of the record of each event of those that hold several, in a whole batch."""
-        places = np.empty(len(self.elements), np.intp)
+        at = np.empty(len(self.elements), np.intp)
         several = np.flatnonzero(self.rows["side"] == SEVERAL)
-        places[self.rows["object"][several]] = several
-        return np.repeat(places, np.diff(self.elements.ends, prepend=0))
+        at[self.rows["object"][several]] = several
+        return np.repeat(at, np.diff(self.elements.ends, prepend=0))
 
     def decodable(self) -> NDArray[np.bool_]:
         """Tell which records of a whole batch could be read: not all of their events are invalid."""
@@ -443,7 +443,7 @@ class RecordBatch:
 
     def given(self) -> list[Event]:
         """Return the event objects as they are, of a batch that has only objects, each in its own row."""
-        return [self.objects[place] for place in self.rows["object"].tolist()]
+        return [self.objects[number] for number in self.rows["object"].tolist()]
 
     def events(self) -> list[Event]:
         """Convert each record to an event object, in order; `record_ms` of existing objects is updated.
@@ -454,7 +454,7 @@ class RecordBatch:
         count = len(sides)
         numbers = np.bincount(sides, minlength=3) if count else np.zeros(3, np.int64)
         if numbers[OBJECT] == count:
-            return self.placed(np.arange(count))
+            return self.objects_at(np.arange(count))
         if numbers[PREDICTION] == count:
             return list(self._predictions(self.rows))
         if numbers[LABEL] == count:
@@ -466,29 +466,29 @@ class RecordBatch:
                 events[chosen] = list(made(self.rows.take(chosen)))
         if numbers[OBJECT]:
             chosen = np.flatnonzero(sides == OBJECT)
-            events[chosen] = self.placed(chosen)
+            events[chosen] = self.objects_at(chosen)
         return events.tolist()
 
-    def object_places(self) -> NDArray[np.intp]:
-        """Positions of the rows whose event is an object."""
+    def object_rows(self) -> NDArray[np.intp]:
+        """Indices of the rows whose event is an object."""
         if not self.objects:
             return np.empty(0, np.intp)
         return np.flatnonzero(self.rows["side"] == OBJECT)
 
-    def scored_places(self) -> NDArray[np.intp]:
-        """Positions of the rows of predictions that have scores, or a sampled label, in columns."""
+    def scored_rows(self) -> NDArray[np.intp]:
+        """Indices of the rows of predictions that have scores, or a sampled label, in columns."""
         if not len(self.scores):
             return np.empty(0, np.intp)
         return np.flatnonzero((self.rows["side"] == PREDICTION) & (self.rows["object"] >= 0))
 
-    def placed(self, places: NDArray[np.intp]) -> list[Event]:
-        """Return the event objects of rows at these positions, `record_ms` and topic set from the rows."""
+    def objects_at(self, indices: NDArray[np.intp]) -> list[Event]:
+        """Return the event objects of rows with these indices, `record_ms` and topic set from the rows."""
         events: list[Event] = []
         rows = self.rows
         for number, record_ms, topic in zip(
-            rows["object"][places].tolist(),
-            rows["record_ms"][places].tolist(),
-            self._topics(rows["topic"][places]),
+            rows["object"][indices].tolist(),
+            rows["record_ms"][indices].tolist(),
+            self._topics(rows["topic"][indices]),
             strict=False,
         ):
             event = self.objects[number]
@@ -563,14 +563,17 @@ class RecordBatch:
         return gathered.tobytes().decode().split(chr(SEPARATOR))[:-1]
 
 
-def _with_skipped(batch: RecordBatch, places: NDArray[np.intp]) -> RecordBatch:
-    """Make events of records, by place, that hold none; of the objects, only those of rows stay."""
-    rows, skipped = batch.rows, dict.fromkeys(places.tolist())
-    rows["side"][places] = OBJECT
+def _with_skipped(batch: RecordBatch, empty: NDArray[np.intp]) -> RecordBatch:
+    """Give the rows `empty`, whose records hold no event, a `Skipped` object each.
+
+    Objects that no row refers to are dropped.
+    """
+    rows, skipped = batch.rows, dict.fromkeys(empty.tolist())
+    rows["side"][empty] = OBJECT
     chosen = np.flatnonzero(rows["side"] == OBJECT)
     objects = [
-        Skipped(record_ms) if place in skipped else batch.objects[number]
-        for place, number, record_ms in zip(
+        Skipped(record_ms) if row in skipped else batch.objects[number]
+        for row, number, record_ms in zip(
             chosen.tolist(),
             rows["object"][chosen].tolist(),
             rows["record_ms"][chosen].tolist(),
@@ -602,13 +605,13 @@ def batch_of(
     rows["model"] = rows["class"] = -1
     rows["offset"] = offsets
     rows["record_ms"] = record_ms
-    groups = {place: each for place, each in enumerate(found) if isinstance(each, EventGroup)}
+    groups = {row: each for row, each in enumerate(found) if isinstance(each, EventGroup)}
     objects: Sequence[Event] = [each for each in found if not isinstance(each, EventGroup)]
     elements = NO_ELEMENTS
     if groups:
-        places = list(groups)
-        rows["side"][places] = SEVERAL
-        rows["object"][places] = np.arange(len(places))
+        at = list(groups)
+        rows["side"][at] = SEVERAL
+        rows["object"][at] = np.arange(len(at))
         elements = _elements_of(list(groups.values()), len(objects))
         objects += [event for group in groups.values() for event in group.events]
     single = rows["side"] == OBJECT
@@ -714,8 +717,8 @@ Records = NDArray[np.void]
 
 def taken(records: Records, chosen: NDArray[np.bool_ | np.integer[Any]]) -> Records:
     """Copy some records, shape (n,), by mask or by their positions, which may repeat."""
-    places = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
-    return words_of_array(records).take(places, axis=0).reshape(-1).view(records.dtype)
+    at = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+    return words_of_array(records).take(at, axis=0).reshape(-1).view(records.dtype)
 
 
 def copied(records: Records) -> Records:

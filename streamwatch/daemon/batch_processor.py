@@ -108,7 +108,7 @@ class Evaluating:
         self._taken = step.taken
         self._left -= taken
         some = records.part(start, start + taken)
-        events = some.placed(some.object_places())
+        events = some.objects_at(some.object_rows())
         invalid = [event for event in events if type(event) is Invalid]
         scores = 0
         if self._checkpoint is not None:

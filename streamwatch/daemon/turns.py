@@ -107,26 +107,26 @@ def scores_of(events: Iterable[Event], outcomes: Iterable[Outcome]) -> int:
 
 def scores_in_columns(records: RecordBatch) -> int:
     """Number of scores that these records have in columns."""
-    return int(records.scores.sizes(records.rows["object"][records.scored_places()]).sum())
+    return int(records.scores.sizes(records.rows["object"][records.scored_rows()]).sum())
 
 
 def _rows_up_to_scores(records: RecordBatch) -> int:
     """Number of the first of these records with no more scores in columns than fit a turn; one at least."""
-    places = records.scored_places()
-    sizes = records.scores.sizes(records.rows["object"][places])
+    at = records.scored_rows()
+    sizes = records.scores.sizes(records.rows["object"][at])
     fitting = max(int(np.searchsorted(np.cumsum(sizes), SCORES_PER_TURN, "right")), 1)
-    return len(records) if fitting >= len(places) else int(places[fitting])
+    return len(records) if fitting >= len(at) else int(at[fitting])
 
 
 def rows_up_to_objects(records: RecordBatch) -> int:
     """Number of the first of these records among which no more are objects, or scores, than fit a turn."""
     count = _rows_up_to_scores(records.part(0, ROWS_PER_TURN))
-    places = records.part(0, count).object_places()
-    if not len(places):
+    at = records.part(0, count).object_rows()
+    if not len(at):
         return count
-    most = places[:RECORDS_PER_TURN]
+    most = at[:RECORDS_PER_TURN]
     events = up_to_scores([records.objects[number] for number in records.rows["object"][most].tolist()])
-    return count if len(events) == len(places) else int(places[len(events)])
+    return count if len(events) == len(at) else int(at[len(events)])
 
 
 def _sizes(records: Sequence[Record]) -> NDArray[np.int64]:

@@ -88,7 +88,7 @@ def test_a_model_that_repeats_ids_is_a_fault_with_what_to_map() -> None:
     assert said.startswith(
         "model m repeats ids in 50.0% of its predictions (20 of 40, 20 with another class)"
     )
-    assert "mapping: {model: [place of the name, place of the version]}" in said
+    assert "mapping: {model: [path of the name, path of the version]}" in said
     assert check_payload("p", "value.prediction", sample, DECODER, revised=True).good
 
 

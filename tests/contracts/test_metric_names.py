@@ -14,8 +14,8 @@ FAMILIES = every_family()
 BOUNDED_LABELS = {
     "baseline", "bound", "cause", "challenger", "champion", "class", "detector", "drift_weighted", "event",
     "fold", "forgetting", "label_topic",
-    "implementation", "limit", "model", "opponent", "part", "partition", "place", "reason", "receiver",
-    "result", "role", "segment", "severity", "side", "stage", "topic", "value", "version",
+    "implementation", "limit", "model", "opponent", "part", "partition", "reason", "receiver",
+    "result", "role", "segment", "severity", "side", "stage", "tier", "topic", "value", "version",
 }  # fmt: skip
 CORE_SET = {
     "accuracy_ratio", "adwin_window_outcomes", "alarms_total", "baseline_accuracy_ratio",

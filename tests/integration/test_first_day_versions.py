@@ -78,7 +78,7 @@ async def test_each_version_has_its_own_accuracy_and_a_name_for_both_is_told(
     refused = await _invoked(runner, ["check", "-c", str(by_name)])
     assert refused.exit_code == 2, refused.output
     assert "model fraud repeats ids in 50.0% of its predictions" in refused.output
-    assert "mapping: {model: [place of the name, place of the version]}" in refused.output
+    assert "mapping: {model: [path of the name, path of the version]}" in refused.output
 
     with child(tmp_path) as running:
         models = evaluated(running, 2 * IDS - 10)

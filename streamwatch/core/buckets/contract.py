@@ -160,7 +160,7 @@ class BucketsSpec:
     Raises
     ------
     ValueError
-        If the last of conflicting predictions counts, as what buckets send has no place for the label known
+        If the last of conflicting predictions counts, as what buckets send has no field for the label known
         at a revision.
     """
 
@@ -243,16 +243,16 @@ class ModelRoutes:
         return 0
 
 
-# Places in the sequence, as tuples that sort like it across all buckets.
+# Positions in the sequence of all events, as tuples that sort alike in all buckets.
 #
-# A place begins with a time and a kind. At each time, expirations come first, then the clock reaches the
+# A position begins with a time and a kind. At each time, expirations come first, then the clock reaches the
 # time, then its records follow.
 #
-# (deadline, DUE, place of the prediction …) it expires (time, TICK) time passes: a record of this time is
+# (deadline, DUE, position of the prediction …) it expires (time, TICK) time passes: a record of this time is
 # the first one (time, RECORD, rank, offset, event, …) an event; `rank` is that of topic and partition
 
 
-Place: TypeAlias = tuple[int, ...]
+SequencePosition: TypeAlias = tuple[int, ...]
 
 DUE: Final = 0
 TICK: Final = 1
@@ -290,8 +290,8 @@ class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """
 
     model: Name
-    first: Place
-    """Place of the first prediction accepted in the batch; empty without one."""
+    first: SequencePosition
+    """Position of the first prediction accepted in the batch; empty without one."""
     was_active: bool
     """Whether it was not idle since the batch before."""
     accepted: int
@@ -306,5 +306,5 @@ class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class InvalidOfModel(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Invalid record whose model could be read."""
 
-    place: Place
+    position: SequencePosition
     model: Name

@@ -1,8 +1,8 @@
 """Histories of the labels of models: the last one before a prediction was accepted is looked up here.
 
 The labels of a model are known only where its outcomes of all ids come together, while predictions are
-accepted in id buckets. So an outcome carries the place of its prediction. A history reaches back as far as a
-prediction may be pending.
+accepted in id buckets. So an outcome carries the position of its prediction. A history reaches back as far as
+a prediction may be pending.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.buckets.id_join import RESOLUTION
-from streamwatch.core.buckets.made import PLACE_COLUMNS, MadeCounts
+from streamwatch.core.buckets.made import POSITION_COLUMNS, MadeCounts
 from streamwatch.core.events import SEPARATOR, Name, model_of
 from streamwatch.core.jit import entry, hot
 from streamwatch.core.join.durable.columns import pack_columns, unpack_columns
@@ -27,7 +27,7 @@ from streamwatch.core.records import Records
 
 @hot
 def is_before(history: Any, n: int, accepted: Any, k: int) -> Any:
-    """Tell whether a change's place is before that of a prediction."""
+    """Tell whether a change's position is before that of a prediction."""
     for column in range(4):
         if history[n, column] != accepted[k, column]:
             return history[n, column] < accepted[k, column]
@@ -41,13 +41,13 @@ def look_up(history: Any, count: int, accepted: Any, resolved: Any, labels: Any,
     Parameters
     ----------
     history
-        int64 (room, 6): places and labels of changes, oldest first; with room for one more per outcome.
+        int64 (room, 6): positions and labels of changes, oldest first; with room for one more per outcome.
     count
         Number of changes.
     accepted
-        int64 (n, 4): places of the predictions.
+        int64 (n, 4): positions of the predictions.
     resolved
-        int64 (n, 5): places of their resolutions, ascending.
+        int64 (n, 5): positions of their resolutions, ascending.
     labels
         int64 (n,): labels that resolved them; -1 for assumed outcomes, which change nothing.
     known
@@ -87,7 +87,7 @@ def look_up(history: Any, count: int, accepted: Any, resolved: Any, labels: Any,
 
 
 _COLUMNS: Final = 6
-"""Number of columns: time, rank, offset, event and number of the place, and the label."""
+"""Number of columns: time, rank, offset, event and number of the position, and the label."""
 _LEAST: Final = 16
 _MIN_NAMES: Final = 65_536
 
@@ -138,9 +138,10 @@ class ColumnHistories:
         model
             Name of the model.
         accepted
-            Places of the predictions: time, rank, offset and event, shape (n, 4).
+            Positions of the predictions: time, rank, offset and event, shape (n, 4).
         resolved
-            Places of their resolution, in this order: the same and the number of the event's outcome, (n, 5).
+            Positions of their resolutions, in this order: the same and the number of the event's outcome,
+            shape (n, 5).
         labels
             Numbers of the labels, shape (n,); -1 for assumed ones.
 
@@ -228,7 +229,7 @@ class ColumnHistories:
 # Previous labels of models whose folds test some ids only (METRICS §1).
 #
 # The previous label of a fold's outcome is the label of the previous distinct id that was resolved by any
-# fold of its model, and takes the place of the label known at the prediction.
+# fold of its model, and replaces the label known at the prediction.
 
 
 _HALF: Final = 8
@@ -289,7 +290,7 @@ class ColumnFoldStreams:
 
 
 def owners_of_folds(names: Sequence[str], models: NDArray[np.int32]) -> dict[str, NDArray[np.intp]]:
-    """Places of the outcomes of each model's folds, ascending, by name of the model.
+    """Positions of the outcomes of each model's folds, ascending, by name of the model.
 
     `models` are numbers in `names`, negative ones for none.
     """
@@ -312,6 +313,9 @@ def _id_of(record: np.void) -> str:
 
 def warm_up_buckets() -> None:
     """Look up a label; join, commits and estimators have warm-ups of their own."""
-    accepted, resolved = np.zeros((1, len(PLACE_COLUMNS)), np.int64), np.zeros((1, len(RESOLUTION)), np.int64)
+    accepted, resolved = (
+        np.zeros((1, len(POSITION_COLUMNS)), np.int64),
+        np.zeros((1, len(RESOLUTION)), np.int64),
+    )
     MadeCounts().of(np.zeros(0, np.int32), resolved[:0], np.zeros(0, np.int64))
     ColumnHistories().look_up("warm-up", accepted, resolved, np.zeros(1, np.int64))

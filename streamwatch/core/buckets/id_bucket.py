@@ -22,7 +22,7 @@ from streamwatch.core.buckets.contract import (
 )
 from streamwatch.core.buckets.id_join import ColumnJoin, share_of
 from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
-from streamwatch.core.buckets.made import PredictionPlacesState
+from streamwatch.core.buckets.made import PredictionPositionsState
 from streamwatch.core.buckets.parts import ENCODER, ColumnPart, OutcomeParts, pack_rows
 from streamwatch.core.buckets.pieces import (
     PIECES,
@@ -180,7 +180,7 @@ class ColumnIdState(msgspec.Struct, frozen=True, rename={"reported_activity": "t
     inbox: ColumnInboxState
     records: RecordCounts
     totals: JoinTotals
-    places: PredictionPlacesState
+    positions: PredictionPositionsState
     partitions: list[tuple[Name, int]]
     reported_activity: list[ColumnReportedModel]
 
@@ -197,13 +197,13 @@ def state_of(bucket: ColumnIdBucket) -> list[bytes]:
     entries = join.arrays.entries[: int(join.arrays.totals["top"][0])]
     pending = entries["state"] == PENDING
     numbers = entries["label_at_prediction"][pending].copy()
-    places, _ = own.prediction_places.state(numbers)
+    positions, _ = own.prediction_positions.state(numbers)
     state = ColumnIdState(
         bucket.batch,
         bucket.inbox.state(),
         bucket.records,
         join.totals(),
-        places,
+        positions,
         [(topic, number) for topic, number in own.partition_numbers],
         own.reported_activity.state(),
     )
@@ -264,11 +264,11 @@ def _restore(bucket: ColumnIdBucket, state: ColumnIdState, items: list[tuple[byt
     own.join.start_ms = start_ms
     own.partition_numbers = {Partition(*each): number for number, each in enumerate(state.partitions)}
     own.reported_activity.restore(state.reported_activity)
-    numbers = own.prediction_places.restore(state.places)
+    numbers = own.prediction_positions.restore(state.positions)
     entries = own.join.arrays.entries[: int(own.join.arrays.totals["top"][0])]
     pending = np.flatnonzero(entries["state"] == PENDING)
     if len(pending) != len(numbers):
-        raise PackedError(f"expected places of {len(pending)} predictions that wait, got {len(numbers)}")
+        raise PackedError(f"expected positions of {len(pending)} predictions that wait, got {len(numbers)}")
     entries["label_at_prediction"][pending] = numbers  # both are in the order of acceptance
 
 
@@ -421,8 +421,8 @@ class ColumnIdBucket:
 def _ticks(moments_of_partitions: Sequence[tuple[Partition, Moments]], before_ms: int) -> list[int]:
     """Times to process in model buckets: those of the first record in each second."""
     times = _clocks(moments_of_partitions, before_ms)
-    _, places = np.unique(times // _SECOND_MS, return_index=True)
-    return times[places].tolist()
+    _, first = np.unique(times // _SECOND_MS, return_index=True)
+    return times[first].tolist()
 
 
 def _clocks(moments_of_partitions: Sequence[tuple[Partition, Moments]], before_ms: int) -> NDArray[np.int64]:

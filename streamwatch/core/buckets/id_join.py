@@ -1,4 +1,4 @@
-"""Compiled join of one id bucket, with the place in the sequence of all that concerns a model."""
+"""Compiled join of one id bucket; it notes the position in the sequence of each event of a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.buckets.contract import RECORD, InvalidOfModel
-from streamwatch.core.buckets.made import PLACE_COLUMNS, AcceptedPredictions, PredictionPlaces
+from streamwatch.core.buckets.made import POSITION_COLUMNS, AcceptedPredictions, PredictionPositions
 from streamwatch.core.buckets.pieces import INVALID, Chunk
 from streamwatch.core.buckets.reported_activity import ColumnReportedActivity
 from streamwatch.core.events import Event, Partition, segments_of
@@ -29,22 +29,22 @@ from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.records import OBJECT, Records, taken
 from streamwatch.core.specs import JoinSpec
 
-RESOLUTION: Final = (*PLACE_COLUMNS, "number")
-"""Columns of a resolution's place: the record's place, and the number of its outcome.
+RESOLUTION: Final = (*POSITION_COLUMNS, "number")
+"""Columns of a resolution's position: the record's position, and the number of its outcome.
 
 For assumed outcomes only the time is used.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedOutcomes:
-    """Outcomes, with the places of their resolutions and predictions."""
+class PositionedOutcomes:
+    """Outcomes, with the positions of their resolutions and predictions."""
 
     outcomes: OutcomeBatch
     resolved: NDArray[np.int64]
     """Columns `RESOLUTION`, shape (n, 5)."""
     accepted: NDArray[np.int64]
-    """Columns `PLACE_COLUMNS`, shape (n, 4)."""
+    """Columns `POSITION_COLUMNS`, shape (n, 4)."""
     own_ms: NDArray[np.int64]
     """Times of the predictions, shape (n,); 0 where outcomes are not put into their order."""
 
@@ -82,11 +82,11 @@ class ColumnJoin:
         self._ordered = spec.order == "prediction_time"
         self.join = CompiledJoin(spec, _digests, numbered=True)
         self.join.start_ms = start_ms
-        self.prediction_places = PredictionPlaces()
+        self.prediction_positions = PredictionPositions()
         self.reported_activity = ColumnReportedActivity(self.join)
         self.partition_numbers: dict[Partition, int] = {}
         """Numbers of partitions, in the order in which they first occurred."""
-        self.outcomes: list[PlacedOutcomes] = []
+        self.outcomes: list[PositionedOutcomes] = []
         """Outcomes of this batch."""
         self.accepted = AcceptedPredictions()
         """Predictions accepted in this batch."""
@@ -118,50 +118,52 @@ class ColumnJoin:
         """
         self.outcomes, self.invalid = [], []
         self.accepted = AcceptedPredictions()
-        rows, placed = self._in_order(chunks, before_ms, reached_ms)
-        self._take(rows, placed)
+        rows, positions = self._in_order(chunks, before_ms, reached_ms)
+        self._take(rows, positions)
         oldest = int(self.join.arrays.totals["first"][0, PREDICTIONS])
         pending = None if oldest < 0 else int(self.join.arrays.entries["label_at_prediction"][oldest])
-        self.prediction_places.forget_before(pending)
+        self.prediction_positions.forget_before(pending)
         self.join.release_names()
 
     def _in_order(
         self, chunks: Sequence[tuple[Partition, Chunk]], before_ms: int, reached_ms: int
     ) -> tuple[Records, NDArray[np.int64]]:
-        """Build the join's rows in one sequence, with the end of the batch as last row, and their places."""
+        """Build the join's rows in sequence, the last for the end of the batch, and their positions."""
         count = sum(len(chunk.rows) for _, chunk in chunks)
-        rows, placed = np.zeros(count + 1, ROW), np.zeros((count + 1, len(PLACE_COLUMNS)), np.int64)
+        rows, positions = np.zeros(count + 1, ROW), np.zeros((count + 1, len(POSITION_COLUMNS)), np.int64)
         rows["side"][count], rows["record_ms"][count] = NOTHING, reached_ms
-        placed[count, 0] = reached_ms
+        positions[count, 0] = reached_ms
         start = 0
         events: list[Event] = []
-        places: list[NDArray[np.intp]] = []
+        of_events: list[NDArray[np.intp]] = []
         for partition, chunk in chunks:
             end = start + len(chunk.rows)
             partition_number = self.partition_numbers.setdefault(partition, len(self.partition_numbers))
-            self._fill(rows[start:end], placed[start:end], chunk, partition_number)
+            self._fill(rows[start:end], positions[start:end], chunk, partition_number)
             rows["topic"][start:end] = self.join.names.topics[partition.topic]
             at = np.flatnonzero(chunk.rows["side"] == OBJECT)
             if len(at):
-                places.append(start + at)
+                of_events.append(start + at)
                 events += self._events(chunk, at, partition, before_ms)
             start = end
-        order = np.argsort(placed[:, 0], kind="stable")  # they are ordered by rank, offset and event already
-        rows, placed = taken(rows, order), placed.take(order, axis=0)
-        np.maximum(placed[:, 0], before_ms, out=placed[:, 0])
-        rows["record_ms"] = placed[:, 0]
+        order = np.argsort(
+            positions[:, 0], kind="stable"
+        )  # they are ordered by rank, offset and event already
+        rows, positions = taken(rows, order), positions.take(order, axis=0)
+        np.maximum(positions[:, 0], before_ms, out=positions[:, 0])
+        rows["record_ms"] = positions[:, 0]
         event_positions = np.empty(0, np.intp)
-        if places:
+        if of_events:
             moved = np.empty(len(order), np.intp)
             moved[order] = np.arange(len(order))
-            event_positions = moved[np.concatenate(places)]
+            event_positions = moved[np.concatenate(of_events)]
             by_position = np.argsort(event_positions)
             events = [events[number] for number in by_position.tolist()]
             event_positions = event_positions[by_position]
-        self.join.place_events(rows, event_positions, events)
-        return rows, placed
+        self.join.convert_objects(rows, event_positions, events)
+        return rows, positions
 
-    def _fill(self, rows: Records, placed: NDArray[np.int64], chunk: Chunk, partition_number: int) -> None:
+    def _fill(self, rows: Records, positions: NDArray[np.int64], chunk: Chunk, partition_number: int) -> None:
         found, join = chunk.rows, self.join
         rows["low"], rows["high"] = found["low"], found["high"]
         own_ms = found["timestamp_ms"]
@@ -170,8 +172,8 @@ class ColumnJoin:
         rows["class"] = _numbered(found["class"], [join.classes[name] for name in chunk.classes])
         rows["side"] = np.where(found["side"] == OBJECT, NOTHING, found["side"])
         rows["scores"] = self._segments(found["segments"], chunk.segments)
-        placed[:, 0], placed[:, 1] = found["time_ms"], partition_number
-        placed[:, 2], placed[:, 3] = found["offset"], found["event"]
+        positions[:, 0], positions[:, 1] = found["time_ms"], partition_number
+        positions[:, 2], positions[:, 3] = found["offset"], found["event"]
 
     def _segments(self, column: NDArray[np.int32], texts: Sequence[str]) -> NDArray[np.int32]:
         """Numbers of segment values in the join; every prediction beyond the limit is counted."""
@@ -203,51 +205,53 @@ class ColumnJoin:
             events.append(row.event_at(partition, record_ms))
         return events
 
-    def _take(self, rows: Records, placed: NDArray[np.int64]) -> None:
+    def _take(self, rows: Records, positions: NDArray[np.int64]) -> None:
         join, at, why = self.join, 0, CHECK_IDLE
         while why != DONE:
             start = at
             at, why = join.take(rows, at)
             accepted = start + np.flatnonzero(rows["side"][start:at] == ACCEPTED)
             if len(accepted):
-                self._accept(rows["model"][accepted], placed[accepted])
+                self._accept(rows["model"][accepted], positions[accepted])
             own_ms = join.timing()["prediction_ms"] if self._ordered else None
             for outcomes in join.take_outcomes(0):
-                self._note(outcomes, placed, own_ms)
+                self._note(outcomes, positions, own_ms)
             if why == CHECK_IDLE:
                 self.reported_activity.retire(int(rows[at]["record_ms"]))
 
-    def _accept(self, models: NDArray[np.int32], placed: NDArray[np.int64]) -> None:
-        """Record the places of accepted predictions, and the models that start with one of them."""
-        self.prediction_places.add(placed)
+    def _accept(self, models: NDArray[np.int32], positions: NDArray[np.int64]) -> None:
+        """Record the positions of accepted predictions, and the models that start with one of them."""
+        self.prediction_positions.add(positions)
         names = self.join.models.names
-        self.accepted.add(models, names, placed)
+        self.accepted.add(models, names, positions)
         numbers, firsts = np.unique(models, return_index=True)
         for number, first in sorted(zip(numbers.tolist(), firsts.tolist(), strict=True), key=lambda e: e[1]):
             if self.reported_activity.is_new(names[number]):
-                time_ms, partition_number, offset, event = placed[first].tolist()
-                place = (time_ms, RECORD, self.ranks[partition_number], offset, event)
-                self.reported_activity.begin(names[number], place)
+                time_ms, partition_number, offset, event = positions[first].tolist()
+                position = (time_ms, RECORD, self.ranks[partition_number], offset, event)
+                self.reported_activity.begin(names[number], position)
 
     def _note(
-        self, outcomes: OutcomeBatch, placed: NDArray[np.int64], own_ms: NDArray[np.int64] | None
+        self, outcomes: OutcomeBatch, positions: NDArray[np.int64], own_ms: NDArray[np.int64] | None
     ) -> None:
         if not len(outcomes):
             return
         records = outcomes.records
-        accepted = self.prediction_places.of(records["label_at_prediction"])
+        accepted = self.prediction_positions.of(records["label_at_prediction"])
         resolver = records["assumed"] - RESOLVED_FROM
         is_assumed = resolver < 0
         records["assumed"], records["label_at_prediction"] = is_assumed, -1
         resolved = np.zeros((len(records), len(RESOLUTION)), np.int64)
-        resolved[:, :-1] = placed.take(np.maximum(resolver, 0), axis=0)
+        resolved[:, :-1] = positions.take(np.maximum(resolver, 0), axis=0)
         resolved[is_assumed] = 0
         resolved[:, 0] = np.where(is_assumed, records["event_ms"], resolved[:, 0])
-        places = np.arange(len(records))
+        numbers = np.arange(len(records))
         begins = np.concatenate([[True], resolver[1:] != resolver[:-1]])
-        resolved[:, -1] = np.where(is_assumed, 0, places - np.maximum.accumulate(np.where(begins, places, 0)))
+        resolved[:, -1] = np.where(
+            is_assumed, 0, numbers - np.maximum.accumulate(np.where(begins, numbers, 0))
+        )
         made_ms = np.zeros(len(records), np.int64) if own_ms is None else own_ms
-        self.outcomes.append(PlacedOutcomes(outcomes, resolved, accepted, made_ms))
+        self.outcomes.append(PositionedOutcomes(outcomes, resolved, accepted, made_ms))
 
 
 def _numbered(column: NDArray[np.int32], numbers: Sequence[int]) -> NDArray[np.int32]:

@@ -1,7 +1,8 @@
 """Counts of the predictions that models made, at every outcome (`Outcome.made`).
 
 Predictions of a model are accepted in all id buckets, and its outcomes are evaluated in a model bucket. So id
-buckets send the places of accepted predictions, and the model bucket passes them in order, beside outcomes.
+buckets send the positions of accepted predictions, and the model bucket passes them in order, beside
+outcomes.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ from streamwatch.core.join.durable.columns import PackedError, pack_columns, unp
 from streamwatch.core.join.durable.packed import steps_within, values_within
 from streamwatch.core.join.layout import NUMBER_BITS
 
-# Places of accepted predictions in the sequence, by number, as long as they may be pending.
+# Positions of accepted predictions in the sequence, by number, as long as they may be pending.
 
 
-PLACE_COLUMNS: Final = ("time_ms", "partition", "offset", "event")
-"""Columns of places; `partition` is the bucket's number of the partition."""
+POSITION_COLUMNS: Final = ("time_ms", "partition", "offset", "event")
+"""Columns of positions; `partition` is the bucket's number of the partition."""
 _LEAST: Final = 1_024
 
 
-class PredictionPlacesState(msgspec.Struct, array_like=True, frozen=True):
-    """State of the places of pending predictions."""
+class PredictionPositionsState(msgspec.Struct, array_like=True, frozen=True):
+    """State of the positions of pending predictions."""
 
     accepted: int
     columns: bytes
-    """Numbers of the predictions, and columns `PLACE_COLUMNS`."""
+    """Numbers of the predictions, and columns `POSITION_COLUMNS`."""
 
 
-class PredictionPlaces:
-    """Places of predictions, int64, in the order of acceptance.
+class PredictionPositions:
+    """Positions of predictions, int64, in the order of acceptance.
 
     All are kept from the oldest pending prediction on, including those resolved in between.
     """
@@ -46,7 +47,7 @@ class PredictionPlaces:
     __slots__ = ("_columns", "_first", "accepted")
 
     def __init__(self) -> None:
-        self._columns = np.zeros((_LEAST, len(PLACE_COLUMNS)), np.int64)
+        self._columns = np.zeros((_LEAST, len(POSITION_COLUMNS)), np.int64)
         self._first = 1
         """Number of the first prediction kept."""
         self.accepted = 0
@@ -55,15 +56,15 @@ class PredictionPlaces:
     def __len__(self) -> int:
         return self.accepted + 1 - self._first
 
-    def add(self, places: NDArray[np.int64]) -> None:
-        """Add the places of the predictions accepted next, shape (n, 4)."""
+    def add(self, positions: NDArray[np.int64]) -> None:
+        """Add the positions of the predictions accepted next, shape (n, 4)."""
         count = len(self)
-        self._make_room(count + len(places))
-        self._columns[count : count + len(places)] = places
-        self.accepted += len(places)
+        self._make_room(count + len(positions))
+        self._columns[count : count + len(positions)] = positions
+        self.accepted += len(positions)
 
     def of(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Places of predictions by their numbers modulo 2³¹, shape (n, 4)."""
+        """Positions of predictions by their numbers modulo 2³¹, shape (n, 4)."""
         return self._columns.take(self._whole(numbers) - self._first, axis=0)
 
     def forget_before(self, oldest: int | None) -> None:
@@ -74,24 +75,26 @@ class PredictionPlaces:
         gone = first - self._first
         if gone > len(self) - gone:  # only if less is moved than is dropped
             left = self._columns[gone : len(self)].copy()
-            self._columns = left if len(left) >= _LEAST else np.zeros((_LEAST, len(PLACE_COLUMNS)), np.int64)
+            self._columns = (
+                left if len(left) >= _LEAST else np.zeros((_LEAST, len(POSITION_COLUMNS)), np.int64)
+            )
             self._columns[: len(left)] = left
             self._first = first
 
-    def state(self, pending: NDArray[np.int32]) -> tuple[PredictionPlacesState, NDArray[np.int32]]:
+    def state(self, pending: NDArray[np.int32]) -> tuple[PredictionPositionsState, NDArray[np.int32]]:
         """State from which `restore` continues, and the sorted numbers of these pending predictions."""
         whole = np.sort(self._whole(pending))
-        places = self._columns.take(whole - self._first, axis=0)
-        return PredictionPlacesState(self.accepted, pack_columns([whole, *places.T])), _short(whole)
+        positions = self._columns.take(whole - self._first, axis=0)
+        return PredictionPositionsState(self.accepted, pack_columns([whole, *positions.T])), _short(whole)
 
-    def restore(self, state: PredictionPlacesState) -> NDArray[np.int32]:
+    def restore(self, state: PredictionPositionsState) -> NDArray[np.int32]:
         """Continue from a state, and return the sorted numbers of pending predictions."""
-        packed = unpack_columns(state.columns, 1 + len(PLACE_COLUMNS))
-        whole, *places = (column.astype(np.int64) for column in packed)
+        packed = unpack_columns(state.columns, 1 + len(POSITION_COLUMNS))
+        whole, *positions = (column.astype(np.int64) for column in packed)
         self.accepted = state.accepted
         self._first = int(whole[0]) if len(whole) else state.accepted + 1
         self._make_room(len(self))
-        self._columns[whole - self._first] = np.stack(places, axis=1)
+        self._columns[whole - self._first] = np.stack(positions, axis=1)
         return _short(whole)
 
     def _whole(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -99,7 +102,7 @@ class PredictionPlaces:
 
     def _make_room(self, count: int) -> None:
         if count > len(self._columns):
-            longer = np.zeros((max(count, 2 * len(self._columns)), len(PLACE_COLUMNS)), np.int64)
+            longer = np.zeros((max(count, 2 * len(self._columns)), len(POSITION_COLUMNS)), np.int64)
             longer[: len(self._columns)] = self._columns
             self._columns = longer
 
@@ -111,11 +114,11 @@ def _short(whole: NDArray[np.int64]) -> NDArray[np.int32]:
 _COLUMNS: Final = 5
 """Columns packed: model, time, partition, offset and event."""
 _WRAP: Final = 2**32
-_NOWHERE: Final = np.zeros((0, len(PLACE_COLUMNS)), np.int64)
+_NOWHERE: Final = np.zeros((0, len(POSITION_COLUMNS)), np.int64)
 
 
 class PackedPredictions(msgspec.Struct, array_like=True, frozen=True):
-    """Accepted predictions of one batch as bytes, in the order of their places.
+    """Accepted predictions of one batch as bytes, in the order of their positions.
 
     Times are differences from the one before, and offsets from the one before of the partition.
     """
@@ -130,7 +133,7 @@ class PackedPredictions(msgspec.Struct, array_like=True, frozen=True):
     """Time of the first prediction."""
 
     def unpacked(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Unpack models, shape (n,), and places, columns `PLACE_COLUMNS`, (n, 4).
+        """Unpack models, shape (n,), and positions, columns `POSITION_COLUMNS`, (n, 4).
 
         Raises
         ------
@@ -146,13 +149,13 @@ class PackedPredictions(msgspec.Struct, array_like=True, frozen=True):
         for numbers, most in ((models, len(self.models)), (partitions, min(known))):
             if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < most:
                 raise PackedError(f"expected numbers below {most} of accepted predictions, got others")
-        places = np.empty((len(models), len(PLACE_COLUMNS)), np.int64)
-        places[:, 0] = self.first_ms + np.cumsum(times)
-        places[:, 1] = np.array(self.ranks, np.int64)[partitions]
+        positions = np.empty((len(models), len(POSITION_COLUMNS)), np.int64)
+        positions[:, 0] = self.first_ms + np.cumsum(times)
+        positions[:, 1] = np.array(self.ranks, np.int64)[partitions]
         first = np.array(self.first_offsets, np.int64)
-        places[:, 2] = values_within(partitions.astype(np.int32), first, offsets)
-        places[:, 3] = events
-        return models.astype(np.int32), places
+        positions[:, 2] = values_within(partitions.astype(np.int32), first, offsets)
+        positions[:, 3] = events
+        return models.astype(np.int32), positions
 
 
 class AcceptedPredictions:
@@ -161,22 +164,22 @@ class AcceptedPredictions:
     def __init__(self) -> None:
         self._names = NameNumbers()
         self._models: list[NDArray[np.int32]] = []
-        self._places: list[NDArray[np.int64]] = []
+        self._positions: list[NDArray[np.int64]] = []
 
     @property
     def models(self) -> Sequence[str]:
         """Names of their models."""
         return list(self._names.by_name)
 
-    def add(self, models: NDArray[np.int32], names: Sequence[str], places: NDArray[np.int64]) -> None:
-        """Add predictions, with the numbers of their models in `names`, and their places, (n, 4)."""
+    def add(self, models: NDArray[np.int32], names: Sequence[str], positions: NDArray[np.int64]) -> None:
+        """Add predictions, with the numbers of their models in `names`, and their positions, (n, 4)."""
         self._models.append(self._names.of(models, names))
-        self._places.append(places)
+        self._positions.append(positions)
 
     def of(self, chosen: NDArray[np.bool_], ranks: Sequence[int]) -> PackedPredictions:
         """Pack the predictions of some models; the mask is by index in `models`.
 
-        `ranks` are those of partitions by number, as they stand in places.
+        `ranks` are those of partitions by number, as they stand in positions.
         """
         if not self._models:
             return PackedPredictions()
@@ -186,7 +189,7 @@ class AcceptedPredictions:
             return PackedPredictions()
         names = NameNumbers()
         numbers = names.of(models[own], self.models).astype(np.int64)
-        times, at, offsets, events = np.concatenate(self._places)[own].T.copy()
+        times, at, offsets, events = np.concatenate(self._positions)[own].T.copy()
         used, partitions = np.unique(at, return_inverse=True)
         first, steps = steps_within(partitions.astype(np.int32), offsets)
         passed = np.diff(times, prepend=times[0])
@@ -201,7 +204,7 @@ class AcceptedPredictions:
 
 
 class MadeCounts:
-    """Numbers of predictions that each model made, in a model bucket, up to a place that only advances."""
+    """Numbers of predictions that each model made, in a model bucket, up to a position that only advances."""
 
     def __init__(self) -> None:
         self.by_model: dict[str, int] = {}
@@ -214,11 +217,11 @@ class MadeCounts:
         own = np.array([names[model] for model in models], np.int32)
         found = [(each.unpacked(), each.models) for each in parts]
         numbers = [names.of(of, models_there) for (of, _), models_there in found]
-        places = np.concatenate([_NOWHERE, *(at for (_, at), _ in found)])
+        positions = np.concatenate([_NOWHERE, *(at for (_, at), _ in found)])
         models_of = np.concatenate([np.zeros(0, np.int32), *numbers])
-        order = np.lexsort(places.T[::-1])
-        self._accepted = np.column_stack([places, models_of]).take(order, axis=0)
-        """Places of the batch's predictions, ascending, and numbers of their models, (n, 5)."""
+        order = np.lexsort(positions.T[::-1])
+        self._accepted = np.column_stack([positions, models_of]).take(order, axis=0)
+        """Positions of the batch's predictions, ascending, and numbers of their models, (n, 5)."""
         self._at = 0
         self._names = names
         self._own = own
@@ -234,8 +237,8 @@ class MadeCounts:
         models
             Numbers in the `models` of `begin`, shape (n,); -1 for none.
         resolved, kinds
-            Places of the resolutions, ascending: time, and of a record rank, offset and event, (n, 5); kinds
-            of the places, (n,).
+            Positions of the resolutions, ascending: time, and of a record rank, offset and event, (n, 5);
+            kinds of the positions, (n,).
 
         Returns
         -------
@@ -287,14 +290,14 @@ def is_up_to(accepted: Any, at: Any, resolved: Any, kinds: Any, k: Any) -> Any:
 def count_up_to(
     counts: Any, accepted: Any, at: int, models: Any, resolved: Any, kinds: Any, made: Any
 ) -> int:
-    """Count accepted predictions up to each of the next outcomes; return the place after the last counted.
+    """Count accepted predictions up to each of the next outcomes; return the index after the last counted.
 
     Parameters
     ----------
     counts
         int64 (models,): predictions of each model so far; changed.
     accepted
-        int64 (n, 5): places of accepted predictions, ascending, and numbers of their models.
+        int64 (n, 5): positions of accepted predictions, ascending, and numbers of their models.
     at
         Number of those counted already.
     models, resolved, kinds

@@ -25,10 +25,10 @@ from streamwatch.core.buckets.contract import (
     FeedResult,
     InvalidOfModel,
     ModelRoutes,
-    Place,
+    SequencePosition,
 )
 from streamwatch.core.buckets.histories import ColumnFoldStreams, ColumnHistories, owners_of_folds
-from streamwatch.core.buckets.id_join import PlacedOutcomes
+from streamwatch.core.buckets.id_join import PositionedOutcomes
 from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
 from streamwatch.core.buckets.made import MadeCounts, counts_of
 from streamwatch.core.buckets.parts import PARTS, ColumnPart
@@ -190,7 +190,7 @@ def _renumbered(
     return here[column]
 
 
-# Steps of a model bucket, each at its place in the sequence: outcomes, passing of time, models.
+# Steps of a model bucket, each at its position in the sequence: outcomes, passing of time, models.
 
 
 _ANY: Final = 2**62
@@ -264,30 +264,31 @@ class ColumnSequence:
         if self._names.crowded:
             self._names.release_all_but(())
         self._clear()
-        placed = [each for part in parts if len((each := part.outcomes.unpacked()).outcomes)]
+        positioned = [each for part in parts if len((each := part.outcomes.unpacked()).outcomes)]
         windows = np.concatenate([part.unpacked_windows() for part in parts])
-        outcomes = self._together(placed) if placed else _NOTHING
+        outcomes = self._together(positioned) if positioned else _NOTHING
         self.made.begin([part.accepted for part in parts], outcomes.models)
-        resolved = np.concatenate([self._resolved, *(each.resolved for each in placed)])
-        accepted = np.concatenate([self._accepted, *(each.accepted for each in placed)])
+        resolved = np.concatenate([self._resolved, *(each.resolved for each in positioned)])
+        accepted = np.concatenate([self._accepted, *(each.accepted for each in positioned)])
         is_assumed = outcomes.records["assumed"] != 0
-        # Places are (deadline, DUE, place of the prediction) and (time, RECORD, rank, offset, event, number).
+        # Positions are (deadline, DUE, position of the prediction) and (time, RECORD, rank, offset, event,
+        # number).
         within = np.where(is_assumed[:, None], accepted, resolved[:, 1:])
-        places = np.column_stack([resolved[:, 0], np.where(is_assumed, DUE, RECORD), within])
+        positions = np.column_stack([resolved[:, 0], np.where(is_assumed, DUE, RECORD), within])
         if self._ordered:
-            outcomes, places = _with_windows(outcomes, places, windows)
+            outcomes, positions = _with_windows(outcomes, positions, windows)
             accepted = np.concatenate([accepted, np.zeros((len(windows), accepted.shape[1]), np.int64)])
         # A window stands behind the outcome that opens it, if that is here, and changes nothing then.
-        order = np.lexsort((outcomes.records["model"] < 0, *places.T[::-1]))
-        places = places.take(order, axis=0)
+        order = np.lexsort((outcomes.records["model"] < 0, *positions.T[::-1]))
+        positions = positions.take(order, axis=0)
         if len(windows):
-            again = np.concatenate([[False], (places[1:] == places[:-1]).all(axis=1)])
-            order, places = order[~again], places[~again]
+            again = np.concatenate([[False], (positions[1:] == positions[:-1]).all(axis=1)])
+            order, positions = order[~again], positions[~again]
         self._outcomes, self._accepted = outcomes.only(order), accepted.take(order, axis=0)
-        self._times, self._kinds = places[:, 0].copy(), places[:, 1].copy()
-        self._resolved = np.delete(places, 1, axis=1)
+        self._times, self._kinds = positions[:, 0].copy(), positions[:, 1].copy()
+        self._resolved = np.delete(positions, 1, axis=1)
         if self._ordered:
-            made_ms = np.concatenate([*(each.own_ms for each in placed), windows[:, -1]])
+            made_ms = np.concatenate([*(each.own_ms for each in positioned), windows[:, -1]])
             self._set_clocks(parts, made_ms[order])
 
     def _set_clocks(self, parts: Sequence[ColumnPart], made_ms: NDArray[np.int64]) -> None:
@@ -301,7 +302,7 @@ class ColumnSequence:
         self._timing["clock_ms"] = clocks[np.maximum(before, 0)]
         self._clock_ms = int(clocks[-1])
 
-    def _together(self, parts: Sequence[PlacedOutcomes]) -> OutcomeBatch:
+    def _together(self, parts: Sequence[PositionedOutcomes]) -> OutcomeBatch:
         """Join all outcomes under common numbers; classes get those of the histories."""
         models = self._names
         segments: dict[str, int] = {}
@@ -342,9 +343,9 @@ class ColumnSequence:
         self._add(activity, activity.first[0])
 
     def _add(self, activity: Activity, record_ms: int) -> None:
-        total = self.models.place(activity.model, record_ms)
+        total = self.models.admit(activity.model, record_ms)
         if total is None:
-            raise AssertionError(f"model {activity.model!r} has no place among {_ANY}")
+            raise AssertionError(f"model {activity.model!r} is not admitted among {_ANY}")
         total.pending += activity.accepted - activity.joined - activity.left
         total.joined += activity.joined
         total.left += activity.left
@@ -352,7 +353,7 @@ class ColumnSequence:
         total.last_event_ms = max(total.last_event_ms, activity.last_event_ms)
 
     def count_invalid(self, record: InvalidOfModel) -> None:
-        """Count an invalid record by model, for as many models as may have a place."""
+        """Count an invalid record by model, for as many models as may be admitted."""
         counts, model = self.counters.model_records_invalid, record.model
         has_room = len(counts) < self._spec.join.max_models
         if model in counts or has_room or any(model_of(name) == model for name in self.models.models):
@@ -407,9 +408,9 @@ class ColumnSequence:
         if pairs is None:
             outcomes.records["made"] = self.made.of(models, resolved, kinds)
             return
-        behind = pairs[:, 0] + 1  # partners come behind their outcome, at its place
-        places = np.insert(np.arange(len(models)), behind, pairs[:, 0])
-        made = self.made.of(np.insert(models, behind, pairs[:, 1]), resolved[places], kinds[places])
+        behind = pairs[:, 0] + 1  # partners come behind their outcome, at its position
+        rows = np.insert(np.arange(len(models)), behind, pairs[:, 0])
+        made = self.made.of(np.insert(models, behind, pairs[:, 1]), resolved[rows], kinds[rows])
         is_partner = np.insert(np.zeros(len(models), np.bool_), behind, values=True)
         outcomes.records["made"] = made[~is_partner]
         pairs[:, 3] = made[is_partner].view(np.int32)
@@ -499,7 +500,7 @@ class ColumnSequence:
 
 
 def _with_windows(
-    outcomes: OutcomeBatch, places: NDArray[np.int64], windows: NDArray[np.int64]
+    outcomes: OutcomeBatch, positions: NDArray[np.int64], windows: NDArray[np.int64]
 ) -> tuple[OutcomeBatch, NDArray[np.int64]]:
     """Append windows as outcomes without a model, which are held elsewhere."""
     records = np.zeros(len(windows), OUTCOME)
@@ -508,7 +509,7 @@ def _with_windows(
     records["event_ms"], records["assumed"] = windows[:, 0], windows[:, 1] == DUE
     names = outcomes.models, outcomes.classes, outcomes.scores, outcomes.segments
     together = OutcomeBatch(joined([outcomes.records, records]), *names, outcomes.pairs)
-    return together, np.concatenate([places, windows[:, : places.shape[1]]])
+    return together, np.concatenate([positions, windows[:, : positions.shape[1]]])
 
 
 def _counts(models: NDArray[np.int32], chosen: NDArray[np.bool_]) -> dict[int, tuple[int, int]]:
@@ -610,7 +611,7 @@ def restore_part(bucket: ColumnModelBucket, body: bytes, *, is_first: bool) -> N
         sequence.monitors.comparisons.restore(state.comparisons)
 
 
-_Step: TypeAlias = tuple[Place, Callable[[Any], None], object]
+_Step: TypeAlias = tuple[SequencePosition, Callable[[Any], None], object]
 _KEPT_ALARMS: Final = 10_000
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
@@ -707,11 +708,11 @@ class ColumnModelBucket:
 
 
 def _steps(sequence: ColumnSequence, parts: Sequence[ColumnPart]) -> list[_Step]:
-    """Steps of a batch besides its outcomes, each with its place."""
+    """Steps of a batch besides its outcomes, each with its position."""
     steps: list[_Step] = []
     for part in parts:
         steps += [((ms, TICK), sequence.tick, ms) for ms in part.ticks]
-        steps += [(each.place, sequence.count_invalid, each) for each in part.invalid]
+        steps += [(each.position, sequence.count_invalid, each) for each in part.invalid]
         started = [activity for activity in part.activities if not activity.was_active]
         steps += [(each.first, sequence.start_activity, each) for each in started]
     return steps

@@ -1,4 +1,4 @@
-"""Parts that id buckets send to model buckets: outcomes and places packed as one value."""
+"""Parts that id buckets send to model buckets: outcomes and positions packed as one value."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.buckets.contract import DUE, RECORD, Activity, InvalidOfModel
-from streamwatch.core.buckets.id_join import RESOLUTION, PlacedOutcomes
-from streamwatch.core.buckets.made import PLACE_COLUMNS, PackedPredictions
+from streamwatch.core.buckets.id_join import RESOLUTION, PositionedOutcomes
+from streamwatch.core.buckets.made import POSITION_COLUMNS, PackedPredictions
 from streamwatch.core.buckets.pieces import NameNumbers
 from streamwatch.core.events import CARRIED, Name
 from streamwatch.core.join.durable.columns import PackedError, pack_columns, unpack_columns
@@ -37,17 +37,17 @@ _OF_OUTCOMES: Final = (
     "scores",
     "assumed",
 )
-_PLACES: Final = len(_OF_OUTCOMES) + 1
-_MORE: Final = _PLACES + len(RESOLUTION) + len(PLACE_COLUMNS)
+_POSITIONS: Final = len(_OF_OUTCOMES) + 1
+_MORE: Final = _POSITIONS + len(RESOLUTION) + len(POSITION_COLUMNS)
 _LAST_CLASS: Final = _MORE + 3
 _COUNT: Final = _LAST_CLASS + 1 + len(CARRIED)
-"""Columns: `_OF_OUTCOMES`, segments, places, time of the prediction, halves of the digest, last class and
+"""Columns: `_OF_OUTCOMES`, segments, positions, time of the prediction, halves of the digest, last class and
 the numbers of `core.events.CARRIED`.
 
 The last ones, from `_MORE` on, are left out where settings need none of them.
 """
-WINDOW: Final = ("time_ms", "kind", *PLACE_COLUMNS, "own_ms")
-"""Columns of windows: time and kind of the resolution, the rest of its place, time of the prediction."""
+WINDOW: Final = ("time_ms", "kind", *POSITION_COLUMNS, "own_ms")
+"""Columns of windows: time and kind of the resolution, the rest of its position, time of the prediction."""
 
 
 class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
@@ -62,7 +62,7 @@ class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
     pairs: bytes = b""
     """Packed columns `outcomes.Pairs`; empty without any."""
 
-    def unpacked(self) -> PlacedOutcomes:
+    def unpacked(self) -> PositionedOutcomes:
         """Unpack the outcomes; raises PackedError if a number has no name."""
         columns = unpack_columns(self.columns, _COUNT if self.columns[1:2] == bytes([_COUNT]) else _MORE)
         records = np.zeros(len(columns[0]), OUTCOME)
@@ -81,9 +81,9 @@ class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
                 raise PackedError(f"expected numbers of {most} names or scores, got {largest}")
         records["scores"] = np.where(named >= 0, named + SEGMENTS_FROM, -1)
         scores = self._scores_of(records, named.astype(np.int32))
-        places = [column.astype(np.int64) for column in columns[_PLACES:_MORE]]
-        records["resolved_ms"] = places[0]
-        records["waited_ms"] = places[0] - places[len(RESOLUTION)]
+        positions = [column.astype(np.int64) for column in columns[_POSITIONS:_MORE]]
+        records["resolved_ms"] = positions[0]
+        records["waited_ms"] = positions[0] - positions[len(RESOLUTION)]
         own_ms = np.zeros(len(records), np.int64)
         if len(columns) > _MORE:
             own_ms, low, high, last, *carried = (column.astype(np.int64) for column in columns[_MORE:])
@@ -98,8 +98,8 @@ class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
             self.segments,
             self._pairs(len(records)),
         )
-        resolved, accepted = places[: len(RESOLUTION)], places[len(RESOLUTION) :]
-        return PlacedOutcomes(outcomes, np.stack(resolved, axis=1), np.stack(accepted, axis=1), own_ms)
+        resolved, accepted = positions[: len(RESOLUTION)], positions[len(RESOLUTION) :]
+        return PositionedOutcomes(outcomes, np.stack(resolved, axis=1), np.stack(accepted, axis=1), own_ms)
 
     def _scores_of(self, records: Records, segments: NDArray[np.int32]) -> ScoreLists:
         """Unpack the scores, and give their numbers to the outcomes."""
@@ -181,14 +181,14 @@ class OutcomeParts:
     outcomes
         Outcomes in order, each with its own names and numbers.
     ranks
-        Ranks of partitions by number, which replace the numbers in places.
+        Ranks of partitions by number, which replace the numbers in positions.
     complete
         Whether outcomes carry the time of their prediction, the digest of their id, the class predicted last,
         and with which probability their label was asked for.
     """
 
     def __init__(
-        self, outcomes: Sequence[PlacedOutcomes], ranks: Sequence[int], *, complete: bool = False
+        self, outcomes: Sequence[PositionedOutcomes], ranks: Sequence[int], *, complete: bool = False
     ) -> None:
         self._count = _COUNT if complete else _MORE
         self._models, self._classes, self._segments = NameNumbers(), NameNumbers(), NameNumbers()
@@ -198,7 +198,7 @@ class OutcomeParts:
         self._columns_of_all = np.concatenate(found) if found else np.zeros((0, self._count), np.int64)
         self._pairs = self._all_pairs([each.outcomes for each in outcomes])
         by_number = np.array([*ranks, 0], np.int64)
-        for at in (_PLACES + 1, _PLACES + len(RESOLUTION) + 1):
+        for at in (_POSITIONS + 1, _POSITIONS + len(RESOLUTION) + 1):
             self._columns_of_all[:, at] = by_number[self._columns_of_all[:, at]]
 
     @property
@@ -226,8 +226,8 @@ class OutcomeParts:
         """Pack the newest prediction of all those resolved at one time, for each time and kind."""
         columns = self._columns_of_all
         assumed = columns[:, 6] != 0
-        resolved = columns[:, _PLACES : _PLACES + len(RESOLUTION)]
-        within = np.where(assumed[:, None], columns[:, _PLACES + len(RESOLUTION) : _MORE], resolved[:, 1:])
+        resolved = columns[:, _POSITIONS : _POSITIONS + len(RESOLUTION)]
+        within = np.where(assumed[:, None], columns[:, _POSITIONS + len(RESOLUTION) : _MORE], resolved[:, 1:])
         kinds = np.where(assumed, DUE, RECORD)
         rows = np.column_stack([resolved[:, 0], kinds, within, columns[:, _MORE]])
         rows = rows[np.lexsort((*within.T[::-1], rows[:, -1], kinds, rows[:, 0]))]
@@ -248,8 +248,8 @@ class OutcomeParts:
                 at += len(own)
         return pairs
 
-    def _columns(self, placed: PlacedOutcomes) -> NDArray[np.int64]:
-        outcomes, records = placed.outcomes, placed.outcomes.records
+    def _columns(self, positioned: PositionedOutcomes) -> NDArray[np.int64]:
+        outcomes, records = positioned.outcomes, positioned.outcomes.records
         found = np.empty((len(records), self._count), np.int64)
         found[:, 0], found[:, 1] = records["event_ms"], records["delay_ms"]
         found[:, 2] = self._models.of(records["model"], outcomes.models)
@@ -263,10 +263,10 @@ class OutcomeParts:
         found[:, 6] = records["assumed"]
         segments = outcomes.segment_numbers()
         found[:, 7] = -1 if segments is None else self._segments.of(segments, outcomes.segments)
-        found[:, _PLACES : _PLACES + len(RESOLUTION)] = placed.resolved
-        found[:, _PLACES + len(RESOLUTION) : _MORE] = placed.accepted
+        found[:, _POSITIONS : _POSITIONS + len(RESOLUTION)] = positioned.resolved
+        found[:, _POSITIONS + len(RESOLUTION) : _MORE] = positioned.accepted
         if self._count > _MORE:
-            found[:, _MORE] = placed.own_ms
+            found[:, _MORE] = positioned.own_ms
             found[:, _MORE + 1] = records["low"].view(np.int64)
             found[:, _MORE + 2] = records["high"].view(np.int64)
             found[:, _LAST_CLASS] = self._classes.of(records["last_class"] - 1, outcomes.classes) + 1

@@ -105,9 +105,9 @@ class ColumnReader:
         objects: list[Row] = []
         if not all_plain:
             others = _Others(models, classes, segments)
-            for place in np.flatnonzero(~is_plain).tolist():
-                event = records.objects[int(rows["object"][place])]
-                others.add(event, int(times_ms[place]), int(offsets[place]), int(numbers[place]))
+            for row in np.flatnonzero(~is_plain).tolist():
+                event = records.objects[int(rows["object"][row])]
+                others.add(event, int(times_ms[row]), int(offsets[row]), int(numbers[row]))
             further, identified = others.rows(self._digests)
             found = joined([found, further])
             order = np.lexsort((found["event"], found["offset"]))
@@ -121,13 +121,13 @@ class ColumnReader:
 
 def _with_scored_objects(records: RecordBatch) -> RecordBatch:
     """Make events of the predictions that have scores, of which pieces have no columns."""
-    places = records.scored_places()
-    if not len(places):
+    at = records.scored_rows()
+    if not len(at):
         return records
     rows = rows_of(words_of(records.rows).copy())
-    chosen = replace(records, rows=taken(rows, places), objects=())
-    rows["side"][places] = OBJECT
-    rows["object"][places] = len(records.objects) + np.arange(len(places))
+    chosen = replace(records, rows=taken(rows, at), objects=())
+    rows["side"][at] = OBJECT
+    rows["object"][at] = len(records.objects) + np.arange(len(at))
     return replace(records, rows=rows, objects=[*records.objects, *chosen.events()])
 
 
@@ -214,9 +214,9 @@ def _moments(arrivals: Arrivals, times: Judged) -> Moments:
     columns = np.add.reduceat(counted, starts)
     columns[:, 0] = times_ms[starts]
     corrected: dict[tuple[int, str], int] = {}
-    for place in np.flatnonzero(times.reasons).tolist():
-        if reason := REASONS[times.reasons[place]]:
-            key = int(times_ms[place]), reason
+    for row in np.flatnonzero(times.reasons).tolist():
+        if reason := REASONS[times.reasons[row]]:
+            key = int(times_ms[row]), reason
             corrected[key] = corrected.get(key, 0) + 1
     return Moments(columns, _listed(corrected))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from streamwatch.core.buckets.contract import Activity, Place
+from streamwatch.core.buckets.contract import Activity, SequencePosition
 from streamwatch.core.events import Name
 from streamwatch.core.join.join import CompiledJoin
 from streamwatch.core.records import Records, copied
@@ -17,7 +17,7 @@ class ColumnReportedModel(msgspec.Struct, array_like=True):
 
     model: Name
     was_active: bool
-    first: Place = ()
+    first: SequencePosition = ()
     accepted: int = 0
     joined: int = 0
     left: int = 0
@@ -45,7 +45,7 @@ class ColumnReportedActivity:
         """Tell whether no prediction of the model was accepted since it was last idle."""
         return model not in self._by_name
 
-    def begin(self, model: str, first: Place) -> None:
+    def begin(self, model: str, first: SequencePosition) -> None:
         """Record that a prediction of a new or idle model was accepted."""
         self._by_name[model] = ColumnReportedModel(model, was_active=False, first=first)
 

@@ -9,14 +9,14 @@ from streamwatch.core.join.cold.entries import ColdEntries
 from streamwatch.core.join.counted import OtherRecords
 from streamwatch.core.join.counters import PENDING
 from streamwatch.core.join.folding import end_streams
-from streamwatch.core.join.layout import ACTIVITY, PLACED, REFUSED, UNPLACED, Arrays, Records, one_record
+from streamwatch.core.join.layout import ACTIVITY, ADMITTED, REFUSED, UNDECIDED, Arrays, Records, one_record
 from streamwatch.core.join.models import JoinModels, JoinModelsState
 from streamwatch.core.join.names import JoinNames
 from streamwatch.core.join.prediction_order import PredictionOrder
 from streamwatch.core.join.table import FREE
 from streamwatch.core.outcomes import SEGMENTS_FROM
 
-# Models of a compiled join: which have a place, and when each was last active.
+# Models of a compiled join: which are admitted, and when each was last active.
 
 
 _LEAST_ROOM = 16
@@ -33,16 +33,16 @@ def with_room_for_models(arrays: Arrays, models: int) -> Arrays:
     return arrays._replace(activity=np.concatenate([activity, fresh]))
 
 
-def place_model(arrays: Arrays, names: JoinNames, join_models: JoinModels, row: np.void) -> None:
-    """Decide whether the model of a row gets a place, and record the decision."""
+def admit_model(arrays: Arrays, names: JoinNames, join_models: JoinModels, row: np.void) -> None:
+    """Decide whether the model of a row is admitted, and record the decision."""
     number = int(row["model"])
-    place = join_models.place(names.models.names[number], int(row["record_ms"]))
+    admitted = join_models.admit(names.models.names[number], int(row["record_ms"]))
     activity = arrays.activity
-    if place is None:
-        activity["place"][number] = REFUSED
+    if admitted is None:
+        activity["admission"][number] = REFUSED
         return
-    activity["place"][number] = PLACED
-    activity["last_ms"][number] = place.last_ms
+    activity["admission"][number] = ADMITTED
+    activity["last_ms"][number] = admitted.last_ms
     arrays.totals["next_idle_check_s"] = join_models.next_look_s
 
 
@@ -70,7 +70,7 @@ def retire(
     others.forget(idle)
     if idle:
         end_streams(arrays)
-        activity["place"][activity["place"] == REFUSED] = UNPLACED
+        activity["admission"][activity["admission"] == REFUSED] = UNDECIDED
     arrays.totals["next_idle_check_s"] = join_models.next_look_s
     arrays.counters["models_retired"] += len(idle)
     return idle
@@ -90,7 +90,7 @@ def restored_activity(names: JoinNames, state: JoinModelsState) -> NDArray[np.vo
         label = -1 if model.last_label is None else names.classes[model.last_label]
         fields = (model.last_ms, model.last_event_ms, model.joined, model.left, label, model.before)
         topics = [0 if name is None else names.topics[name] for name in (model.topic, model.label_topic)]
-        activity[number] = (PLACED, model.pending, *fields, *topics, 0)
+        activity[number] = (ADMITTED, model.pending, *fields, *topics, 0)
     return activity
 
 
@@ -116,11 +116,11 @@ def release_names(
     if names.classes.crowded:
         _release_classes(arrays, names, outside, order)
     if names.models.crowded:
-        placed = np.flatnonzero(arrays.activity["place"] == PLACED).astype(np.int32)
+        admitted = np.flatnonzero(arrays.activity["admission"] == ADMITTED).astype(np.int32)
         awaited = np.flatnonzero(arrays.partners["known_since"] >= 0).astype(np.int32)
         cold = [] if outside is None else outside.models()
         held = order.records()["model"], order.pairs()[:, 1]
-        needed = [used_entries(arrays)["model"], *held, placed, awaited, *cold]
+        needed = [used_entries(arrays)["model"], *held, admitted, awaited, *cold]
         if len(arrays.owners):  # with folds, the models that they belong to
             used = np.unique(np.concatenate(needed))
             needed.append(arrays.owners[used[used >= 0]])

@@ -461,7 +461,7 @@ CAUSE: Final = (
     "producers that deliver at least once"
 )
 CHANGE: Final = (
-    "topics.predictions … mapping: {model: [place of the name, place of the version]} if a second field "
+    "topics.predictions … mapping: {model: [path of the name, path of the version]} if a second field "
     "tells them apart (streamwatch inspect finds it); otherwise an id for each prediction; if models revise "
     "their predictions, join: {conflicts: last} or {conflicts: both}"
 )

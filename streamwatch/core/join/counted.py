@@ -33,7 +33,7 @@ class OtherRecords:
     Parameters
     ----------
     join_models
-        Models that have a place.
+        Models that are admitted.
     folds
         Whether models may predict in folds.
     """
@@ -71,18 +71,18 @@ class OtherRecords:
             if model_of(name) not in alive:
                 self.invalid_by_model.pop(model_of(name), None)
 
-    def note(self, rows: Records, places: Sequence[int], events: Sequence[Event]) -> None:
-        """Store null and invalid events, and those of wrong folds, until `count_up_to` reaches their places.
+    def note(self, rows: Records, indices: Sequence[int], events: Sequence[Event]) -> None:
+        """Store null and invalid events, and those of wrong folds, until `count_up_to` reaches their rows.
 
-        `rows` are the events' rows.
+        `rows` are the events' rows, and `indices` their indices in the batch.
         """
         for number in np.flatnonzero(rows["side"] > LABEL).tolist():
             event = events[number]
             if isinstance(event, NullRecord | Invalid | WrongFold):
-                self._uncounted.append((places[number], event))
+                self._uncounted.append((indices[number], event))
 
     def count_up_to(self, stop: int) -> None:
-        """Count those before row `stop`; whether a model has a place can change from row to row."""
+        """Count those before row `stop`; whether a model is admitted can change from row to row."""
         uncounted = self._uncounted
         while uncounted and uncounted[0][0] < stop:
             _, event = uncounted.popleft()
@@ -97,13 +97,13 @@ class OtherRecords:
                     self._count_by_model(event.model)
 
     def _count_by_model(self, model: str) -> None:
-        """Count an invalid record by its model, if it has a place in the join, or there is room."""
-        counts, places = self.invalid_by_model, self._join_models
-        if model in counts or len(counts) < places.maximum or self._has_place(model):
+        """Count an invalid record by its model, if it is admitted to the join, or there is room."""
+        counts, admitted = self.invalid_by_model, self._join_models
+        if model in counts or len(counts) < admitted.maximum or self._is_admitted(model):
             counts[model] = counts.get(model, 0) + 1
 
-    def _has_place(self, model: str) -> bool:
-        """Tell whether a model, or a fold of it, has a place in the join."""
+    def _is_admitted(self, model: str) -> bool:
+        """Tell whether a model, or a fold of it, is admitted to the join."""
         models = self._join_models.models
         return model in models or (self._folds and any(model_of(name) == model for name in models))
 

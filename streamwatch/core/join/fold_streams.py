@@ -2,7 +2,7 @@
 
 A fold that sees every tenth outcome and takes its own previous label finds labels less persistent than they
 are. So y_{t−1} of an outcome is the label of the previous distinct id that was resolved by any fold of its
-model (METRICS §1), and every fold's outcome carries it in the place of the label known at the prediction.
+model (METRICS §1), and every fold's outcome carries it instead of the label known at the prediction.
 """
 
 from __future__ import annotations

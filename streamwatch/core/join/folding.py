@@ -18,7 +18,7 @@ from streamwatch.core.events import model_of
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.fold_streams import Stream
-from streamwatch.core.join.layout import PLACED, STREAM, Arrays
+from streamwatch.core.join.layout import ADMITTED, STREAM, Arrays
 from streamwatch.core.join.names import JoinNames
 
 _LEAST_ROOM: Final = 16
@@ -93,8 +93,8 @@ def new_streams(room: int) -> NDArray[np.void]:
 
 
 def end_streams(arrays: Arrays) -> None:
-    """End the streams of models of which no fold has a place."""
-    folds = np.flatnonzero(arrays.activity["place"][: len(arrays.owners)] == PLACED)
+    """End the streams of models of which no fold is admitted."""
+    folds = np.flatnonzero(arrays.activity["admission"][: len(arrays.owners)] == ADMITTED)
     owners = arrays.owners[folds]
     ended = np.ones(len(arrays.streams), np.bool_)
     ended[owners[owners != folds]] = False

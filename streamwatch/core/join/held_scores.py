@@ -2,7 +2,7 @@
 
 A block is a row of cells: its first cell holds the number of the prediction's segments and how many scores
 follow, one a cell. A free block is in the list of those of its size, and used again for as many scores, or
-nearly as many: rooms grow by an eighth from sixteen on. The number of a block is the place of its first cell.
+nearly as many: rooms grow by an eighth from sixteen on. The number of a block is the index of its first cell.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -81,7 +81,7 @@ def hold_lists(cells, free, totals, ends, classes, values, beside, numbers):
 
 @entry
 def hold_rows(cells, free, totals, ends, classes, values, beside, of_classes, records, rows, start):
-    """Hold the scores of decoded records from `start` on, up to the first with an unknown class; its place.
+    """Hold the scores of decoded records from `start` on; return the index of one with an unknown class.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import CARRIED, Event
 from streamwatch.core.join.activity import (
-    place_model,
+    admit_model,
     release_names,
     restored_activity,
     retire,
@@ -65,11 +65,11 @@ from streamwatch.core.join.layout import (
     side_columns,
 )
 from streamwatch.core.join.loop import (
+    ADMIT_MODEL,
     CHECK_IDLE,
     DONE,
     GROW,
     LOAD_OLDEST,
-    PLACE_MODEL,
     ROOM_FOR_PAIRS,
     TAKE_OUTCOMES,
     accepted_predictions,
@@ -276,7 +276,7 @@ class CompiledJoin:
     overflow
         Storage for entries that do not fit into the table; None if the table may grow without limit.
     numbered
-        Whether outcomes carry the number of their accepted prediction in the place of the label at
+        Whether outcomes carry the number of their accepted prediction instead of the label at
         prediction, and the row that resolved them in `assumed` (see `layout.LIMITS`); not with `conflicts`
         "last". They are handed over as they are resolved, with `order` "prediction_time", too, in which case
         `timing` tells of them.
@@ -335,12 +335,12 @@ class CompiledJoin:
         """
         return self._with_room(self._incoming.record_rows(records))
 
-    def place_events(self, rows: Records, places: NDArray[np.intp], events: Sequence[Event]) -> None:
-        """Replace the rows at `places` by those of these event objects.
+    def convert_objects(self, rows: Records, indices: NDArray[np.intp], events: Sequence[Event]) -> None:
+        """Convert these event objects, and replace the rows with these indices by theirs.
 
         All names in the other rows have numbers.
         """
-        self._incoming.place_events(rows, places, events)
+        self._incoming.convert_objects(rows, indices, events)
         self._with_room(rows)
 
     def predicted_scores(self, rows: Records) -> NDArray[np.float64]:
@@ -393,8 +393,8 @@ class CompiledJoin:
         while True:
             start, why = join_rows(self._arrays, rows, start, self.shift, room)
             self._others.count_up_to(start)
-            if why == PLACE_MODEL:
-                place_model(self._arrays, self.names, self._join_models, rows[start])
+            if why == ADMIT_MODEL:
+                admit_model(self._arrays, self.names, self._join_models, rows[start])
             elif why == GROW:
                 self.grow()
             elif why == ROOM_FOR_PAIRS:
@@ -563,7 +563,7 @@ class CompiledJoin:
             int(totals["closed_entries"] + totals["open_entries"]),
             len(self._order),
             self._order.assumed,
-            places={
+            tiers={
                 "memory": int(totals["used"]),
                 "disk": 0 if self._overflow is None else self._overflow.entries(self),
             },

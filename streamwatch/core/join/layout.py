@@ -231,12 +231,12 @@ GENERATION: Final = np.dtype(
 GENERATIONS_KEPT: Final = 64
 """Length of the ring: at most 15 are closed when full, and a dozen by age, before one is dropped."""
 
-UNPLACED, PLACED, REFUSED = range(3)
-"""Values of `place`: undecided, so that the loop stops at the model's next prediction; placed; refused."""
+UNDECIDED, ADMITTED, REFUSED = range(3)
+"""Values of `admission`: undecided (the loop stops at the model's next prediction), admitted, or refused."""
 
 ACTIVITY: Final = np.dtype(
     [
-        ("place", np.int64),
+        ("admission", np.int64),
         ("pending", np.int64),
         ("last_ms", np.int64),
         ("last_event_ms", np.int64),

@@ -11,16 +11,16 @@ from streamwatch.core.join.counters import EVICTIONS
 from streamwatch.core.join.folding import owner_of
 from streamwatch.core.join.layout import (
     ACCEPTED,
+    ADMITTED,
     EARLY_LABELS,
     LABEL,
     NO_TIME,
-    PLACED,
     PREDICTION,
     PREDICTIONS,
     REFUSED,
     RESOLVED_FROM,
     RETAINED_LABELS,
-    UNPLACED,
+    UNDECIDED,
     WITHDRAWAL,
     Records,
 )
@@ -48,13 +48,13 @@ from streamwatch.core.join.table import EMPTY, find_slot, first_of, free_dead, p
 from streamwatch.core.outcomes import SEGMENTS_FROM
 from streamwatch.core.predictions.kind import PREDICTED, PredictionBatch, scores_of_classes
 
-DONE, PLACE_MODEL, CHECK_IDLE, TAKE_OUTCOMES, GROW, LOAD_OLDEST, ROOM_FOR_PAIRS = range(7)
+DONE, ADMIT_MODEL, CHECK_IDLE, TAKE_OUTCOMES, GROW, LOAD_OLDEST, ROOM_FOR_PAIRS = range(7)
 """Reasons for which the loop stopped.
 
-DONE: no row is left. PLACE_MODEL: the model of the current row must be placed. CHECK_IDLE: a model may be
-idle. TAKE_OUTCOMES: outcomes must be handed over. GROW: there is no room for another entry. LOAD_OLDEST: the
-oldest entries of a queue, or partners, are outside the table and are needed. ROOM_FOR_PAIRS: `pairs_needed`
-is more than there is room for, and no pairs are there.
+DONE: no row is left. ADMIT_MODEL: it must be decided whether the model of the current row is
+admitted. CHECK_IDLE: a model may be idle. TAKE_OUTCOMES: outcomes must be handed over. GROW: there is no room
+for another entry. LOAD_OLDEST: the oldest entries of a queue, or partners, are outside the table and are
+needed. ROOM_FOR_PAIRS: `pairs_needed` is more than there is room for, and no pairs are there.
 """
 
 AHEAD = 12
@@ -174,7 +174,7 @@ def join_rows(t, rows, start, shift, room):
         again = r > 0 and row.low == rows[r - 1].low and row.high == rows[r - 1].high
         if chain > 0 and again and row.side == PREDICTION:
             a = activity[row.model]
-            if a.chain != chain and a["place"] == PLACED and totals.pending < t.limits[0].max_pending:
+            if a.chain != chain and a["admission"] == ADMITTED and totals.pending < t.limits[0].max_pending:
                 end = accept(t, shift, row, slot, -1, -1, end)
                 a.chain = chain
                 row.side = ACCEPTED
@@ -189,12 +189,12 @@ def join_rows(t, rows, start, shift, room):
         before = totals.outcomes
         if row.side == PREDICTION:
             own, early, bare, last = find_in_chain(entries, totals, first, row.model, owner_of(t, row.model))
-            place = activity[row.model]["place"]
+            admission = activity[row.model]["admission"]
             if own >= 0:
                 repeat(t, row, own)
-            elif place == UNPLACED:
-                return r, PLACE_MODEL
-            elif place == REFUSED:
+            elif admission == UNDECIDED:
+                return r, ADMIT_MODEL
+            elif admission == REFUSED:
                 refuse(t, shift, row, i, early, bare, last)
             else:
                 end = accept(t, shift, row, i, early, bare, last)

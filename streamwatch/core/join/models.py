@@ -1,4 +1,4 @@
-"""Which models predict on the stream: at most so many at a time; an idle one gives up its place."""
+"""Which models predict on the stream: at most so many at a time; an idle one makes room for another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ModelActivity:
     held: int
     """Outcomes in the order buffer."""
     last_ms: int
-    """Latest record time of a prediction that was accepted or took the place of one."""
+    """Latest record time of a prediction that was accepted, or replaced an accepted one."""
     last_label: Name | None = None
     """The label that resolved a prediction last, whether or not its outcome waits for its order."""
     last_event_ms: int = -1
@@ -91,8 +91,8 @@ class JoinModels:
         self._next_look_s = 0  # nobody can be idle before
         self.models: dict[str, ModelActivity] = {}
 
-    def place(self, model: str, record_ms: int) -> ModelActivity | None:
-        """The model's place, new if it has none yet; None when all are taken."""
+    def admit(self, model: str, record_ms: int) -> ModelActivity | None:
+        """Return the activity of a model, admitted if it is new; None if there are too many."""
         activity = self.models.get(model)
         if activity is not None:
             return activity
@@ -128,7 +128,7 @@ class JoinModels:
         return idle
 
     def begin_anew(self, state: JoinModelsState, clock_ms: int) -> None:
-        """Keep the places of a state's models, and how many predictions each has made, and nothing else.
+        """Keep the models of a state, and how many predictions each has made, and nothing else.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from streamwatch.core.events import Name, fold_of
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.join.counters import EXPIRED, RESOLVED
-from streamwatch.core.join.layout import GENERATIONS_KEPT, PARTNER, PLACED, Arrays, room_for_pairs
+from streamwatch.core.join.layout import ADMITTED, GENERATIONS_KEPT, PARTNER, Arrays, room_for_pairs
 from streamwatch.core.join.names import NumberedNames
 from streamwatch.core.join.table import NUMBERS, is_alive, made_by
 from streamwatch.core.outcomes import Pairs
@@ -80,7 +80,7 @@ def is_related(relations, model):
 
 @inner
 def open_generation(t):
-    """Let dedup entries from here on wait for the models that have a place now (`Pairing._open`)."""
+    """Let dedup entries from here on wait for the models that are admitted now (`Pairing._open`)."""
     totals = t.totals[0]
     since = totals.generation + (0 if totals.pair_generation >= 0 else 1)
     totals.pair_generation = totals.generation
@@ -88,7 +88,7 @@ def open_generation(t):
     for number in range(t.partners.shape[0]):
         p = t.partners[number]
         p.expected = -1
-        if number < t.activity.shape[0] and t.activity[number]["place"] == PLACED:
+        if number < t.activity.shape[0] and t.activity[number]["admission"] == ADMITTED:
             if p.known_since < 0:
                 p.known_since = since
             t.partners[known].listed = number
@@ -118,8 +118,8 @@ def wait_for(t, generation, count):
     if behind == 0:
         totals.open_partners += count
     else:
-        place = (totals.closed_start + totals.closed - behind) % t.generations.shape[0]
-        t.generations[place].partners += count
+        closed = (totals.closed_start + totals.closed - behind) % t.generations.shape[0]
+        t.generations[closed].partners += count
 
 
 @inner

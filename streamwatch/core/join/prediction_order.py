@@ -256,17 +256,17 @@ def chain_pairs(h, pairs, first, end):
     totals = h.totals[0]
     chained = -1
     for k in range(end - 1, first - 1, -1):
-        place = totals.pairs_free
-        if place >= 0:
-            totals.pairs_free = h.pairs[place, NEXT]
+        at = totals.pairs_free
+        if at >= 0:
+            totals.pairs_free = h.pairs[at, NEXT]
         else:
-            place = totals.pairs_top
+            at = totals.pairs_top
             totals.pairs_top += 1
-        h.pairs[place, PARTNER] = pairs[k, 1]
-        h.pairs[place, ANSWER] = pairs[k, 2]
-        h.pairs[place, MADE] = pairs[k, 3]
-        h.pairs[place, NEXT] = chained
-        chained = place
+        h.pairs[at, PARTNER] = pairs[k, 1]
+        h.pairs[at, ANSWER] = pairs[k, 2]
+        h.pairs[at, MADE] = pairs[k, 3]
+        h.pairs[at, NEXT] = chained
+        chained = at
     totals.pairs += end - first
     return chained
 
@@ -274,9 +274,9 @@ def chain_pairs(h, pairs, first, end):
 @hot
 def first_of_bucket(h, bucket):
     """First slot of a bucket in the ring, -1 if it has none."""
-    place = bucket & (BUCKETS - 1)
-    bits = h.marks[place // BUCKETS_PER_MARK] >> np.uint64(place % BUCKETS_PER_MARK)
-    return np.int64(h.buckets[place]) if bits & np.uint64(1) else np.int64(-1)
+    index = bucket & (BUCKETS - 1)
+    bits = h.marks[index // BUCKETS_PER_MARK] >> np.uint64(index % BUCKETS_PER_MARK)
+    return np.int64(h.buckets[index]) if bits & np.uint64(1) else np.int64(-1)
 
 
 @hot
@@ -292,9 +292,9 @@ def put_into_order(h, slot):
         totals.in_heap += 1
     elif ahead < BUCKETS:
         s.next = first_of_bucket(h, bucket)
-        place = bucket & (BUCKETS - 1)
-        h.buckets[place] = slot
-        h.marks[place // BUCKETS_PER_MARK] |= np.uint64(1) << np.uint64(place % BUCKETS_PER_MARK)
+        index = bucket & (BUCKETS - 1)
+        h.buckets[index] = slot
+        h.marks[index // BUCKETS_PER_MARK] |= np.uint64(1) << np.uint64(index % BUCKETS_PER_MARK)
     else:
         sift_up(h.distant, totals.in_distant, s.prediction_ms, s.sequence, slot)
         totals.in_distant += 1
@@ -310,12 +310,12 @@ def next_bucket(h, last):
         bucket = totals.front + 1
         end = min(last, totals.front + BUCKETS - 1)
         while bucket <= end:
-            place = bucket & (BUCKETS - 1)
-            bits = h.marks[place // BUCKETS_PER_MARK] >> np.uint64(place % BUCKETS_PER_MARK)
+            index = bucket & (BUCKETS - 1)
+            bits = h.marks[index // BUCKETS_PER_MARK] >> np.uint64(index % BUCKETS_PER_MARK)
             if bits != 0:
                 found = min(found, bucket + trailing_zeros(bits))
                 break
-            bucket += BUCKETS_PER_MARK - place % BUCKETS_PER_MARK
+            bucket += BUCKETS_PER_MARK - index % BUCKETS_PER_MARK
     if totals.in_distant > 0:
         found = min(found, h.distant[0, MS] >> totals.width_bits)
     return found
@@ -354,8 +354,8 @@ def fill_heap(h, until_ms):
         totals.front = next_bucket(h, last)
         ask_ahead(h, before)
         slot = first_of_bucket(h, totals.front)
-        place = totals.front & (BUCKETS - 1)
-        h.marks[place // BUCKETS_PER_MARK] &= ~(np.uint64(1) << np.uint64(place % BUCKETS_PER_MARK))
+        index = totals.front & (BUCKETS - 1)
+        h.marks[index // BUCKETS_PER_MARK] &= ~(np.uint64(1) << np.uint64(index % BUCKETS_PER_MARK))
         while slot >= 0:
             s = h.slots[slot]
             sift_up(h.heap, totals.in_heap, s.prediction_ms, s.sequence, slot)
@@ -582,7 +582,7 @@ def hold_again(h, outcomes, words, pairs, prediction_ms, opened_ms, sequences, r
 
 @entry
 def open_again(h, windows, window_ms):
-    """Open these windows in place of all: prediction time, sequence, time of opening, (n, 3), in order."""
+    """Open these windows only: prediction time, sequence and time of opening, (n, 3), in that order."""
     h.totals[0].windows = h.totals[0].first_window = 0
     for i in range(windows.shape[0]):
         open_window(h, windows[i, MS], windows[i, SEQUENCE], windows[i, LAST] + window_ms)
@@ -590,13 +590,13 @@ def open_again(h, windows, window_ms):
 
 @entry
 def count_pairs(h, first):
-    """Count the pairs of chains that begin at these places of the pool, int32 (n,), -1 for none."""
+    """Count the pairs of chains that begin at these rows of the pool, int32 (n,), -1 for none."""
     count = 0
     for i in range(first.shape[0]):
-        place = first[i]
-        while place >= 0:
+        at = first[i]
+        while at >= 0:
             count += 1
-            place = h.pairs[place, NEXT]
+            at = h.pairs[at, NEXT]
     return count
 
 
@@ -605,28 +605,28 @@ def read_pairs(h, first, pairs):
     """Write the pairs of these chains, with the number of the chain, into `pairs`, which has room."""
     count = 0
     for i in range(first.shape[0]):
-        place = first[i]
-        while place >= 0:
+        at = first[i]
+        while at >= 0:
             pairs[count, 0] = i
-            pairs[count, 1] = h.pairs[place, PARTNER]
-            pairs[count, 2] = h.pairs[place, ANSWER]
-            pairs[count, 3] = h.pairs[place, MADE]
+            pairs[count, 1] = h.pairs[at, PARTNER]
+            pairs[count, 2] = h.pairs[at, ANSWER]
+            pairs[count, 3] = h.pairs[at, MADE]
             count += 1
-            place = h.pairs[place, NEXT]
+            at = h.pairs[at, NEXT]
 
 
 @entry
 def free_pairs(h, first):
-    """Free the places of these chains."""
+    """Free the rows of these chains."""
     totals = h.totals[0]
     for i in range(first.shape[0]):
-        place = first[i]
-        while place >= 0:
-            following = h.pairs[place, NEXT]
-            h.pairs[place, NEXT] = totals.pairs_free
-            totals.pairs_free = place
+        at = first[i]
+        while at >= 0:
+            following = h.pairs[at, NEXT]
+            h.pairs[at, NEXT] = totals.pairs_free
+            totals.pairs_free = at
             totals.pairs -= 1
-            place = following
+            at = following
 
 
 ROOM: Final = 4_096
@@ -776,7 +776,7 @@ class PredictionOrder:
         return Leaving(batch, released.runs[:count].copy(), released.early[:count].copy())
 
     def _pairs_of(self, first: NDArray[np.int32]) -> Pairs:
-        """Pairs in the chains that begin at these places, -1 for none, by the number of the chain."""
+        """Pairs in the chains that begin at these rows of the pool, -1 for none, by chain."""
         if not self._held.totals["pairs"][0]:
             return NO_PAIRS
         pairs = np.empty((count_pairs(self._held, first), PAIR_COLUMNS), np.int32)
@@ -820,7 +820,7 @@ class PredictionOrder:
         return self._held.slots["outcome"][slots].reshape(-1).view(OUTCOME)
 
     def pairs(self) -> Pairs:
-        """Pairs of the outcomes held, by their places in `records`."""
+        """Pairs of the outcomes held, by their indices in `records`."""
         return self._pairs_of(self._held.slots["pair"][self._slots()])
 
     def carried_names(self, classes: int, segments: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -884,7 +884,7 @@ class PredictionOrder:
         return ring[at] - (0, 0, self._window_ms)
 
     def open_windows(self, windows: NDArray[np.int64]) -> None:
-        """Open these windows, in place of those of the outcomes held, which are among them."""
+        """Open these windows, which replace those of the outcomes held and include them."""
         self._make_room(len(windows), 0)
         open_again(self._held, windows, self._window_ms)
 

@@ -110,7 +110,7 @@ class RowBuilder:
         names = self._names
         numbers = np.array([names.segments.number(each) if each else -1 for each in segments], np.int32)
         carried = np.where(numbers < 0, -1, SEGMENTS_FROM + numbers).astype(np.int32)
-        scored = [place for place, each in enumerate(scores) if each is not None]
+        scored = [row for row, each in enumerate(scores) if each is not None]
         given = [{names.classes[name]: score for name, score in (scores[k] or {}).items()} for k in scored]
         carried[scored] = names.scores.add(lists_of(given, numbers[scored]))
         return carried
@@ -286,7 +286,7 @@ class RecordNumbering:
             self._learn(records[at], vocabulary)
 
     def hold_scores(self, rows: Records, records: RecordBatch) -> None:
-        """Hold the scores of predictions in columns; their `rows` get numbers in place of segments'.
+        """Hold the scores of predictions in columns; their `rows` get their numbers instead of segments'.
 
         The numbers that go with them are written to the rows, too. `rows` must be those made of `records`
         last.
@@ -383,18 +383,18 @@ class JoinRows:
 
         Event objects among them are converted one by one.
         """
-        places = records.object_places()
-        events = records.placed(places)
+        indices = records.object_rows()
+        events = records.objects_at(indices)
         if events and len(events) == len(records):
             return self.rows(events)
         rows = self._numbering.rows(records.rows, records.vocabulary, records.topics)
         self._numbering.hold_scores(rows, records)
-        self.place_events(rows, places, events)
+        self.convert_objects(rows, indices, events)
         return rows
 
-    def place_events(self, rows: Records, places: NDArray[np.intp], events: Sequence[Event]) -> None:
-        """Replace the rows at `places` by those of these event objects."""
+    def convert_objects(self, rows: Records, indices: NDArray[np.intp], events: Sequence[Event]) -> None:
+        """Convert these event objects, and replace the rows with these indices by theirs."""
         if events:
             built = self._builder.rows(events)
-            rows.view(np.int64).reshape(len(rows), -1)[places] = built.view(np.int64).reshape(len(built), -1)
-            self._others.note(built, places.tolist(), events)
+            rows.view(np.int64).reshape(len(rows), -1)[indices] = built.view(np.int64).reshape(len(built), -1)
+            self._others.note(built, indices.tolist(), events)

@@ -203,7 +203,7 @@ def repeat(t, row, own):
 
     It repeats the class that stands, or is in conflict with it.
 
-    With `join.conflicts: last`, a conflicting one takes the place of a pending one: its class, scores,
+    With `join.conflicts: last`, a conflicting one replaces a pending one: its class, scores,
     segments, sampling and own time count, and the label that was known when it came. The record time stays
     that of the first, and with it the deadline: a model that predicts again and again would otherwise never
     have a prediction expire. The topic stays, too, as a prediction is counted on one topic only. With `both`

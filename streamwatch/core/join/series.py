@@ -34,8 +34,8 @@ class Holdings:
     """Of those, the ones that were assumed at expiry."""
     oldest_ms: int | None = None
     """Record time of the pending prediction that would expire first."""
-    places: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Entries by where they lie (`memory`, `disk`); empty of a join that leaves that to its store."""
+    tiers: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Entries by storage tier (`memory`, `disk`); empty for a join that leaves that to its store."""
 
 
 _COUNTERS = (
@@ -156,7 +156,7 @@ def gauge_families(join: Joining) -> list[Family]:
     oldest_ms = holdings.oldest_ms
     return [
         *(single(name, value) for name, value in values.items()),
-        family("join_entries", [((place,), count) for place, count in holdings.places.items()]),
+        family("join_entries", [((tier,), count) for tier, count in holdings.tiers.items()]),
         family("pending_predictions", pending),
         family("last_prediction_timestamp_seconds", latest),
         single("oldest_pending_timestamp_seconds", None if oldest_ms is None else oldest_ms / 1000),

@@ -188,9 +188,7 @@ JOIN: Final = (
         "Dedup entries evicted, the oldest first, because join.max_dedup_entries was reached; "
         "their duplicates are no longer recognised.",
     ),
-    counter(
-        "models_retired_total", "Models that gave up their place after no prediction for twice join.horizon."
-    ),
+    counter("models_retired_total", "Models removed after no prediction for twice join.horizon."),
     counter("pairs_made_total", "Pairs of outcomes of two compared models on one id with the same label."),
     counter(
         "pairs_labels_differ_total",
@@ -359,8 +357,8 @@ JOIN: Final = (
     ),
     gauge(
         "join_entries",
-        "Predictions, labels and dedup entries by place (memory, disk).",
-        "place",
+        "Predictions, labels and dedup entries by storage tier (memory, disk).",
+        "tier",
     ),
     gauge("pending_predictions", "Predictions that wait for their label.", "model"),
     gauge(

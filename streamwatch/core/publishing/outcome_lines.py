@@ -56,11 +56,11 @@ class IdTexts:
         )
         low = rows["id_low"][with_text]
         order = np.argsort(low)
-        self._places = with_text[order]
+        self._indices = with_text[order]
         self._low = low[order]
-        self._high = rows["id_high"][self._places]
+        self._high = rows["id_high"][self._indices]
         self._of_objects: dict[tuple[int, int], str] = {}
-        for event in records.placed(records.object_places()):
+        for event in records.objects_at(records.object_rows()):
             if isinstance(event, Prediction | Label):
                 digest = xxhash.xxh3_128_intdigest(event.id.encode())
                 self._of_objects[digest >> 64, digest & 0xFFFF_FFFF_FFFF_FFFF] = event.id
@@ -79,15 +79,15 @@ class IdTexts:
         if len(self._low):
             at = np.minimum(np.searchsorted(self._low, low), len(self._low) - 1)
             found = (self._low[at] == low) & (self._high[at] == high)
-            rows, places = self._records.rows, self._places[at[found]]
-            starts[found], sizes[found] = rows["id_at"][places], rows["id_bytes"][places]
+            rows, indices = self._records.rows, self._indices[at[found]]
+            starts[found], sizes[found] = rows["id_at"][indices], rows["id_bytes"][indices]
         if found.all():
             return Keys(texts, starts, sizes)
         others: list[bytes] = []
         end = len(texts)
-        for place in np.flatnonzero(~found).tolist():
-            text = self._other(int(high[place]), int(low[place]))
-            starts[place], sizes[place] = end, len(text)
+        for i in np.flatnonzero(~found).tolist():
+            text = self._other(int(high[i]), int(low[i]))
+            starts[i], sizes[i] = end, len(text)
             others.append(text + b"\n")
             end += len(text) + 1
         return Keys(np.concatenate([texts, np.frombuffer(b"".join(others), np.uint8)]), starts, sizes)
@@ -99,7 +99,7 @@ class IdTexts:
         same = np.flatnonzero((self._low == low) & (self._high == high))
         if not len(same) or self._records.texts is None:
             raise KeyError(f"no record of the stretch has the digest {high:016x}{low:016x}")
-        row = self._records.rows[self._places[same[0]]]
+        row = self._records.rows[self._indices[same[0]]]
         return self._records.texts[row["id_at"] : row["id_at"] + row["id_bytes"]].tobytes()
 
 
@@ -176,10 +176,10 @@ def _named(
     used[0] = True
     for column in columns:
         used[column + 1] = True
-    places = np.cumsum(used, dtype=np.int32) - 1
+    numbers = np.cumsum(used, dtype=np.int32) - 1
     chosen: list[int] = np.flatnonzero(used).tolist()
     table = TextTable.of([b"null", *(write(names[number - 1]) for number in chosen[1:])])
-    return [(places[column + 1].astype(np.int32), table) for column in columns]
+    return [(numbers[column + 1].astype(np.int32), table) for column in columns]
 
 
 def _text(text: str) -> bytes:
@@ -199,9 +199,9 @@ def _sampling(numbers: NDArray[Any]) -> NumberedTexts:
     """Probability of each outcome's label, and whether it was asked for."""
     if not numbers.any():
         return NumberedTexts(TextTable.of([_sampled(0)]), np.zeros(len(numbers), np.int32))
-    different, places = np.unique(numbers, return_inverse=True)
+    different, indices = np.unique(numbers, return_inverse=True)
     table = TextTable.of([_sampled(number) for number in different.tolist()])
-    return NumberedTexts(table, places.astype(np.int32))
+    return NumberedTexts(table, indices.astype(np.int32))
 
 
 def _sampled(number: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Pieces, places of predictions, labels known at them."""
+"""Pieces, positions of predictions, labels known at them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from streamwatch.core.buckets.contract import BucketsSpec
 from streamwatch.core.buckets.histories import ColumnHistories
 from streamwatch.core.buckets.id_bucket import ColumnIdBucket
-from streamwatch.core.buckets.made import PredictionPlaces
+from streamwatch.core.buckets.made import PredictionPositions
 from streamwatch.core.buckets.model_bucket import ColumnModelBucket
 from streamwatch.core.buckets.parts import PARTS
 from streamwatch.core.buckets.pieces import ENCODER, PIECES
@@ -99,15 +99,15 @@ def test_a_record_makes_the_same_piece_as_a_row_and_as_an_event(seed):
     st.randoms(use_true_random=False),
 )
 def test_the_place_of_a_pending_prediction_is_the_one_it_was_accepted_at(steps, accepted, chance):
-    kept = PredictionPlaces()
-    kept.restore(PredictionPlaces().state(np.empty(0, np.int32))[0])
+    kept = PredictionPositions()
+    kept.restore(PredictionPositions().state(np.empty(0, np.int32))[0])
     kept.accepted = accepted
     kept.forget_before(None)
     pending: dict[int, list[int]] = {}
     for fresh, settled in steps:
-        places = np.array([[chance.randrange(2**40) for _ in range(4)] for _ in range(fresh)], np.int64)
-        kept.add(places.reshape(-1, 4))
-        pending |= {kept.accepted - fresh + 1 + n: place for n, place in enumerate(places.tolist())}
+        positions = np.array([[chance.randrange(2**40) for _ in range(4)] for _ in range(fresh)], np.int64)
+        kept.add(positions.reshape(-1, 4))
+        pending |= {kept.accepted - fresh + 1 + n: position for n, position in enumerate(positions.tolist())}
         for number in chance.sample(sorted(pending), min(settled, len(pending))):
             del pending[number]
         short = np.array([number & NUMBER_BITS for number in pending], np.int32)
@@ -116,12 +116,12 @@ def test_the_place_of_a_pending_prediction_is_the_one_it_was_accepted_at(steps, 
         if chance.random() < 0.3:
             state, numbers = kept.state(short)
             assert numbers.tolist() == short.tolist()
-            kept = PredictionPlaces()
+            kept = PredictionPositions()
             assert kept.restore(state).tolist() == short.tolist()
 
 
-def test_places_are_kept_from_the_oldest_pending_prediction_on():
-    kept = PredictionPlaces()
+def test_positions_are_kept_from_the_oldest_pending_prediction_on():
+    kept = PredictionPositions()
     for start in range(0, 100_000, 1_000):
         kept.add(np.full((1_000, 4), start, np.int64))
         kept.forget_before(start + 990)

@@ -19,8 +19,8 @@ from streamwatch.core.buckets.made import (
 from streamwatch.core.join.durable.columns import PackedError, pack_columns
 
 MODELS = ["m", "n", "o"]
-places = st.tuples(st.integers(0, 40), st.integers(0, 2), st.integers(0, 2**40), st.integers(0, 2))
-events = st.lists(st.tuples(places, st.integers(0, 2)), unique_by=lambda each: each[0], max_size=30).map(
+positions = st.tuples(st.integers(0, 40), st.integers(0, 2), st.integers(0, 2**40), st.integers(0, 2))
+events = st.lists(st.tuples(positions, st.integers(0, 2)), unique_by=lambda each: each[0], max_size=30).map(
     sorted
 )
 RANKS = [7 << 32, 5, 1 << 32 | 3]
@@ -37,7 +37,7 @@ def packed(several, chosen=(True, True, True)):
 
 
 @given(events, st.tuples(st.booleans(), st.booleans(), st.booleans()))
-def test_places_come_back_with_ranks_for_partitions(several, chosen):
+def test_positions_come_back_with_ranks_for_partitions(several, chosen):
     found = packed(several, chosen)
     models, at = found.unpacked()
     expected = [

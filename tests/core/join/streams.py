@@ -81,7 +81,7 @@ class Joined:
             self.pipeline.join.counters,
             models,
             list(models),
-            replace(holdings, models={}, places={}),
+            replace(holdings, models={}, tiers={}),
             self.pipeline.mismatches(),
             self.pipeline.caveats(),
             self.outcomes,

@@ -187,7 +187,7 @@ def test_scores_of_rows_have_numbers_of_their_own_in_every_reading() -> None:
     ]
     batch = decoder.decode_batch(fetched(records))
     assert 0 < len(batch.objects) < len(records)
-    assert len(batch.scores) == len(batch.scored_places())
+    assert len(batch.scores) == len(batch.scored_rows())
     for event, record in zip(batch.events(), fetched(records), strict=True):
         expected = decoder.decode(record, record.timestamp)
         assert event == expected

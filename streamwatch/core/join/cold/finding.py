@@ -157,7 +157,7 @@ def search(
     run,
     into,
     words,
-    places,
+    origins,
     count,
 ):
     """Append the living entries of ids to the `count` entries found before; return the new number.
@@ -177,8 +177,8 @@ def search(
     block_entries, dead, floor
         Block size and dead bits of the run; oldest generation of dedup entries that is not dropped.
     run, into
-        Number of the run; places of its side columns, see `unpack_entries`.
-    words, places
+        Number of the run; columns into which its side columns are read, see `unpack_entries`.
+    words, origins
         uint64 (room, words); int64 (room, 3), output: entry; index of the id, position in the run, the run.
     """
     room = words.shape[0] - 1
@@ -196,9 +196,9 @@ def search(
                 k = min(count, room)
                 unpack_entries(data, at, i, 1, words, k, into)
                 if words[k, 1] == high[asked[m]] and not is_dropped(words, k, floor):
-                    places[k, 0] = asked[m]
-                    places[k, 1] = position
-                    places[k, 2] = run
+                    origins[k, 0] = asked[m]
+                    origins[k, 1] = position
+                    origins[k, 2] = run
                     count += 1
     return count
 
@@ -321,14 +321,14 @@ class FoundEntries(NamedTuple):
 
 
 @entry
-def arrange(words, places, order, ends, sequence, id_indices):
+def arrange(words, origins, order, ends, sequence, id_indices):
     """Order entries by the position of their id in the question, then by arrival.
 
     Returns False if one id has too many entries; the caller sorts then.
 
     Parameters
     ----------
-    words, places
+    words, origins
         uint64 (n, words), int64 (n, 3): output of `search`.
     order
         int64 (ids,): position in the question of each of the sorted ids.
@@ -337,8 +337,8 @@ def arrange(words, places, order, ends, sequence, id_indices):
     sequence, id_indices
         int64 (n,), `id_indices` all -1; output: index of the entry, and position of its id.
     """
-    for k in range(places.shape[0]):
-        ends[order[places[k, 0]]] += 1
+    for k in range(origins.shape[0]):
+        ends[order[origins[k, 0]]] += 1
     end = 0
     for i in range(ends.shape[0]):
         if ends[i] > _FEW:
@@ -346,8 +346,8 @@ def arrange(words, places, order, ends, sequence, id_indices):
         begin = end
         end += ends[i]
         ends[i] = begin
-    for k in range(places.shape[0]):
-        i = order[places[k, 0]]
+    for k in range(origins.shape[0]):
+        i = order[origins[k, 0]]
         at = ends[i]
         ends[i] += 1
         id_indices[at] = i
@@ -363,7 +363,7 @@ class _Room(NamedTuple):
     """Arrays for the entries found; the last row is scratch space."""
 
     words: Words
-    places: NDArray[np.int64]
+    origins: NDArray[np.int64]
     """Shape (n, 3): index among the sorted ids, position in the run, number of the run."""
 
 
@@ -401,15 +401,15 @@ def find_entries(
             room, count = _search(
                 store, run, low, high, which[part], first[part], last[part], floor, room, count
             )
-    words, places = room.words[:count], room.places[:count]
+    words, origins = room.words[:count], room.origins[:count]
     sequence, id_indices = np.empty(count, np.int64), np.full(count, -1, np.int64)
-    if not arrange(words, places, order, np.zeros(len(low), np.int64), sequence, id_indices):
-        id_of_each = order[places[:, 0]]
+    if not arrange(words, origins, order, np.zeros(len(low), np.int64), sequence, id_indices):
+        id_of_each = order[origins[:, 0]]
         sequence = np.lexsort((words[:, ARRIVAL].copy(), id_of_each))
         id_indices = id_of_each[sequence]
     words = words[sequence]
     return FoundEntries(
-        entries_of(words), side_of(words), id_indices, places[sequence, 2], places[sequence, 1]
+        entries_of(words), side_of(words), id_indices, origins[sequence, 2], origins[sequence, 1]
     )
 
 
@@ -447,11 +447,11 @@ def _search(
             run.manifest.number,
             run.into,
             room.words,
-            room.places,
+            room.origins,
             count,
         )
         if found < len(room.words):
             return room, found
         larger = _room_for(2 * found, room.words.shape[1])
-        larger.words[:count], larger.places[:count] = room.words[:count], room.places[:count]
+        larger.words[:count], larger.origins[:count] = room.words[:count], room.origins[:count]
         room = larger

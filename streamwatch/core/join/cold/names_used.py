@@ -55,7 +55,7 @@ def mark_names(words, models, classes, segments, of_classes):
         most = mark_number(classes, upper_half(words[i, _CLASSES]), most)
         for k in range(of_classes.shape[0]):
             most = mark_number(classes, np.int32(np.int64(words[i, of_classes[k]]) - 1), most)
-        # A pending prediction has the number of its scores or segments in the place of the true class.
+        # A pending prediction has the number of its scores or segments instead of the true class.
         carried = lower_half(words[i, _CLASSES])
         if lower_half(words[i, WORDS - 1]) != PENDING:
             most = mark_number(classes, carried, most)
@@ -74,8 +74,8 @@ class NamesUsed:
     """
 
     def __init__(self, side: tuple[str, ...]) -> None:
-        places = [WORDS + place for place, name in enumerate(side) if name in OF_CLASSES]
-        self._of_classes = np.array(places, np.int64)
+        columns = [WORDS + column for column, name in enumerate(side) if name in OF_CLASSES]
+        self._of_classes = np.array(columns, np.int64)
         self._models = np.zeros(_ROOM, np.bool_)
         self._classes = np.zeros(_ROOM, np.bool_)
         self._segments = np.zeros(_ROOM, np.bool_)

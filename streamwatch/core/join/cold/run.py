@@ -150,7 +150,7 @@ class Run:
     columns: int = 0
     """Number of side columns into which its own are read."""
     into: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Places of its own there; see `block.unpack_entries`."""
+    """Columns into which its own are read; see `block.unpack_entries`."""
     saved: bool = False
     """Whether the manifest has been given to a commit."""
     _unsaved: list[Positions] = field(default_factory=list[Positions])
@@ -168,10 +168,10 @@ class Run:
         return min(self.alive, self.manifest.ids or self.alive)
 
     def read_into(self, columns: tuple[str, ...]) -> None:
-        """Say which side columns are read."""
+        """Set the side columns that are read."""
         self.columns = len(columns) if self.manifest.queue == PREDICTIONS else 0
-        places = {name: place for place, name in enumerate(columns)} | {REPLACES_CLASS: REPLACING}
-        self.into = np.array([places.get(name, SKIPPED) for name in self.manifest.side], np.int64)
+        indices = {name: index for index, name in enumerate(columns)} | {REPLACES_CLASS: REPLACING}
+        self.into = np.array([indices.get(name, SKIPPED) for name in self.manifest.side], np.int64)
 
     def rename_side(self, side: tuple[str, ...]) -> None:
         """Give its side columns other names, which the next commit writes."""

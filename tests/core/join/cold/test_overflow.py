@@ -70,7 +70,7 @@ def compare(chance, digests=digest_bytes):
     assert columns.said() == one_life.said()
     outside = alive_outside(columns.pipeline, columns.runs)
     join = columns.pipeline.join
-    assert join.holdings().places == {"memory": len(used_entries(join.arrays)), "disk": len(outside)}
+    assert join.holdings().tiers == {"memory": len(used_entries(join.arrays)), "disk": len(outside)}
     if digests is digest_bytes:
         assert sorted(alive(columns) + outside) == digested(naive_alive(naive))
     return columns.seen
