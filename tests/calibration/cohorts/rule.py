@@ -88,6 +88,7 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
     opponents = 2
     kinds = 2 if v.by_sign else 1
     width = int(np.ceil(horizon / 16))
+    several = False  # classes with a common kind
     ring = np.zeros((17, kinds, cells, n_ages))
     ring_all = np.zeros(17)
     total = np.zeros((kinds, cells))
@@ -415,6 +416,8 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                         for cell in range(16, 18):
                             if total[q, cell] < 100 or early[q, cell, k] < 0.15 * total[q, cell]:
                                 good = False
+                        if several and total[q, 7] + total[q, 15] > 0.01 * everything:
+                            good = False
                         for cell in range(16):
                             if total[q, cell] >= 100:
                                 frequent = total[q, cell] > 0.05 * everything and v.fixed_age < 0
@@ -533,6 +536,7 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
             while delay > ages[bin_]:
                 bin_ += 1
             local = min(y, 7)
+            several = several or y > 7
             ring_all[r] += 1
             cell = local + (0 if hit else 8)
             if v.by_sign:

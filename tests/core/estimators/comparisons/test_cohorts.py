@@ -15,7 +15,7 @@ from streamwatch.core.estimators.registers.cohorts.state import CONFIRMED, EARLY
 from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, FadingSpec, MonitorsSpec, UtilitySpec
 from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn
-from tests.core.estimators.registers.cohorts.naive_cohorts import Kind, NaiveCohorts, kind_of
+from tests.core.estimators.registers.cohorts.naive_cohorts import OWN_CLASSES, Kind, NaiveCohorts, kind_of
 
 STATUS = {"": OPEN, "early": EARLY, "confirmed": CONFIRMED, "complete": CONFIRMED}
 START = (100.0, 100.0)
@@ -71,6 +71,7 @@ class NaivePairs(NaiveCohorts):
     def __init__(self, horizon_ms: int, utility: Callable[[str, str], float] | None = None) -> None:
         super().__init__(horizon_ms, predictions=1_000, start=START)
         del self.opponents["majority"]
+        self.apart = OWN_CLASSES
         self.of_pairs = utility
         self.kinds: dict[object, int] = {}
         self.lead = 0.0

@@ -52,6 +52,8 @@ ERRORS = 2.5
 LEAST_ERROR = 0.05
 """… or this part of G, if that is more."""
 LOWEST = 0.05
+SHARED = 0.01
+"""Part of the settled outcomes that classes with a common kind may have, whose delays may differ."""
 
 
 @inner
@@ -197,6 +199,19 @@ def has_both(m):
 
 
 @inner
+def shares_a_kind(m, kinds, row, p):
+    """Tell whether several classes that have a common kind have more than `SHARED` of the settled outcomes.
+
+    If such classes are labelled at different speed and their part in the traffic moves, the share of the kind
+    is that of neither. Of pairs, the last kind is a shared one as soon as it is there.
+    """
+    if m.classes < CLASSES + (p.opponents > 1):
+        return False
+    shared = kinds[CLASSES - 1, row].sums.totals
+    return shared[HITS] + shared[MISSES] > SHARED * (m.pooled.totals[HITS] + m.pooled.totals[MISSES])
+
+
+@inner
 def is_allowed(m, kinds, row, p, k):
     """Tell whether enough of every kind is labelled by age k."""
     for side in range(SIDES):
@@ -225,6 +240,7 @@ def choose_age(m, kinds, row, p):
     if m.settled_buckets == 0 or (not both and m.settled_buckets < WIDTHS):
         return
     age = WHOLE
+    both = both and not shares_a_kind(m, kinds, row, p)
     if both and p.fixed_age >= 0:
         if p.fixed_age < WHOLE and is_allowed(m, kinds, row, p, p.fixed_age):
             age = p.fixed_age

@@ -272,6 +272,9 @@ class NaiveCohorts:
         self.label_counts: dict[int, float] = {}
         self.labels = 0
         """Labels counted so far; from 100 on, the leader is noted."""
+        self.classes = 0
+        self.apart = OWN_CLASSES + 1
+        """Number of classes up to which none share a kind."""
         self.leader: int | None = None
         self.leaders: list[tuple[int, int]] = []
         self.current: Cohort | None = None
@@ -540,6 +543,9 @@ class NaiveCohorts:
         if any(s is None or s.total < 100 or s.share(i) < 0.15 for s in both):
             return False
         everything = sum(s.total for s in both)
+        shared = sum(s.total for kind, s in self.settled.items() if kind[0] == "others")
+        if self.classes > self.apart and shared > 0.01 * everything:
+            return False  # classes with a common kind may have other delays
         within_age = everything / self.settled_number * self.ages[i] / self.bucket_width
         least = 1 / 3 if within_age >= 2_000 else 3 / 4
         for kind, s in self.settled.items():
@@ -579,6 +585,7 @@ class NaiveCohorts:
 
     def _count_label(self, label: int) -> None:
         self.labels += 1
+        self.classes = max(self.classes, label + 1)
         for known in self.label_counts:
             self.label_counts[known] *= 0.999
         self.label_counts[label] = self.label_counts.get(label, 0.0) + 1
