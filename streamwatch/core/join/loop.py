@@ -179,7 +179,8 @@ def join_rows(t, rows, start, shift, room):
                 a.chain = chain
                 row.side = ACCEPTED
                 continue
-        chain = 0
+        marked = chain if again and row.side == PREDICTION else np.int64(0)
+        chain = np.int64(0)
         i = find_slot(slots, entries, row.low, row.high, shift)
         first = first_of(slots[i])
         if compares:
@@ -192,6 +193,7 @@ def join_rows(t, rows, start, shift, room):
             place = activity[row.model]["place"]
             if own >= 0:
                 repeat(t, row, own)
+                chain = marked  # no entry has come or gone
             elif place == UNPLACED:
                 return r, PLACE_MODEL
             elif place == REFUSED:
