@@ -158,6 +158,7 @@ TOTALS: Final = np.dtype(
         ("needed", np.int64),
         ("used", np.int64),
         ("settled", np.int64),
+        ("queued", np.int64),
         ("clock_ms", np.int64),
         ("pairs", np.int64),
         ("pairs_needed", np.int64),
@@ -180,13 +181,13 @@ of each queue outside the table, guests included; `cold_unmatched`: those of the
 match; `cold_ms`: lower
 bound of their record times. `front`: number of entries at the start of each queue that came back from
 outside, older than all that are still there. `needed`: queue whose oldest entries must be loaded. `used`:
-number of entries of the table in use. `settled`: number of entries noted since the last commit; -1 once there
-were too many. `clock_ms`: record time of the last row. `pairs`: number written since they were last handed
-over; `pairs_needed`: room that one record needs. `pair_generation`: generation in which `PARTNER` is up to
-date, -1 at first; `known_models`: number of models known then; `open_partners`: as `partners` of a closed
-generation. `partners_ms`: record time up to which what is pending has the other entries of its ids in the
-table; see `pass_time`. `marked_chains`: number of the last chain whose
-models were marked (`rules.mark_models`).
+number of entries of the table in use. `settled`, `queued`: numbers of entries noted since the last commit; -1
+once there were too many. `clock_ms`: record time of the last row. `pairs`: number written since they were
+last handed over; `pairs_needed`: room that one record needs. `pair_generation`: generation in which `PARTNER`
+is up to date, -1 at first; `known_models`: number of models known then; `open_partners`: as `partners` of a
+closed generation. `partners_ms`: record time up to which what is pending has the other entries of its ids in
+the table; see `pass_time`. `marked_chains`: number of the last chain whose models were marked
+(`rules.mark_models`).
 """
 
 NEVER_MS: Final = 2**62
@@ -196,6 +197,8 @@ PARTNERS: Final = 3
 
 SETTLED_NOTED: Final = 1 << 16
 """Length of `Arrays.settled`: more than a commit usually brings, unless very many entries expire at once."""
+QUEUED_NOTED: Final = 1 << 16
+"""Length of `Arrays.queued`, likewise."""
 
 UNWRITTEN: Final = 0
 """Value in `Arrays.places` of an entry that no commit has written as waiting."""
@@ -370,6 +373,11 @@ class Arrays(NamedTuple):
     """Shape (guests,): state of each guest."""
     settled: NDArray[np.int32]
     """Shape (`SETTLED_NOTED`,): entries that settled since the last commit, in order."""
+    queued: NDArray[np.int32]
+    """Shape (`QUEUED_NOTED`,): entries that began to wait since the last commit, in order.
+
+    Some do not wait any more, and may be in use for others, which are noted again.
+    """
     pairs: NDArray[np.int32]
     """Columns `outcomes.Pairs`, (room, `PAIR_COLUMNS`)."""
     relations: NDArray[np.uint64]

@@ -179,7 +179,8 @@ def join_rows(t, rows, start, shift, room):
                 a.chain = chain
                 row.side = ACCEPTED
                 continue
-        chain = 0
+        marked = chain if again and row.side == PREDICTION else np.int64(0)
+        chain = np.int64(0)
         i = find_slot(slots, entries, row.low, row.high, shift)
         first = first_of(slots[i])
         if compares:
@@ -192,6 +193,7 @@ def join_rows(t, rows, start, shift, room):
             admission = activity[row.model]["admission"]
             if own >= 0:
                 repeat(t, row, own)
+                chain = marked  # no entry has come or gone
             elif admission == UNDECIDED:
                 return r, ADMIT_MODEL
             elif admission == REFUSED:

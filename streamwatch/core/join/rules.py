@@ -56,7 +56,14 @@ from streamwatch.core.join.leaving import (
     resolve,
     stop_waiting,
 )
-from streamwatch.core.join.table import add_dedup_entry, allocate_entry, append, enqueue, first_of, is_alive
+from streamwatch.core.join.table import (
+    add_dedup_entry,
+    allocate_entry,
+    append,
+    begin_to_wait,
+    first_of,
+    is_alive,
+)
 
 ACCEPTED_LABELS = LABEL_COLUMNS.index("accepted")
 _RESULTS = np.array(RESULT_BY_STATE, np.int64)
@@ -277,7 +284,7 @@ def accept(t, shift, row, i, early, bare, last):
         resolve(t, x, first, entries[bare].true_or_scores, label_ms, record_ms, entries[bare].topic)
         record_match(t, bare, JOINED)
     else:
-        enqueue(entries, totals, PREDICTIONS, x)
+        begin_to_wait(t, PREDICTIONS, x)
     for _ in range(min(EVICTIONS, totals.pending - t.limits[0].max_pending)):
         evict_prediction(t, record_ms)
     return x
@@ -296,11 +303,11 @@ def hold_label(t, shift, row, i, last, form, state):
     t.entries[x].true_or_scores = row["class"]
     if form == WITH_MODEL:
         totals.early += 1
-        enqueue(t.entries, totals, EARLY_LABELS, x)
+        begin_to_wait(t, EARLY_LABELS, x)
     else:
         totals.retained += 1
         totals.unmatched += state == UNMATCHED
-        enqueue(t.entries, totals, RETAINED_LABELS, x)
+        begin_to_wait(t, RETAINED_LABELS, x)
     if totals.early + totals.retained > limits.max_labels:
         evict_labels(t, shift)
 
@@ -332,7 +339,7 @@ def keep_for_folds(t, shift, row, i, last, model, true_class, label_ms):
     t.entries[x].true_or_scores = true_class
     t.entries[x].topic = 0
     totals.retained += 1
-    enqueue(t.entries, totals, RETAINED_LABELS, x)
+    begin_to_wait(t, RETAINED_LABELS, x)
     if totals.early + totals.retained > t.limits[0].max_labels:
         evict_labels(t, shift)
 

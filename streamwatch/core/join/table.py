@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import detached, entry, hot, inner
+from streamwatch.core.jit import detached, entry, hot, inner, prefetch
 from streamwatch.core.join.layout import FRONT, GENERATIONS_KEPT, PLACE_MASK, UNWRITTEN, Arrays
 
 # Hash table from ids to the chains of their entries: open addressing, linear probing, no tombstones.
@@ -104,6 +104,7 @@ def allocate_entry(entries, totals):
     x = totals.free
     if x >= 0:
         totals.free = np.int64(entries[x].next)
+        prefetch(entries, entries.itemsize * max(totals.free, 0))  # freed entries lie anywhere in the table
         return x
     x = totals.top
     totals.top += 1
@@ -187,6 +188,18 @@ def enqueue(entries, totals, queue, x):
     else:
         totals.first[queue] = x
     totals.last[queue] = x
+
+
+@hot
+def begin_to_wait(t, queue, x):
+    """Append an entry to a queue, and note that no commit has written it."""
+    totals = t.totals[0]
+    enqueue(t.entries, totals, queue, x)
+    if 0 <= totals.queued < t.queued.shape[0]:
+        t.queued[totals.queued] = x
+        totals.queued += 1
+    else:
+        totals.queued = -1
 
 
 @hot
@@ -334,15 +347,53 @@ class DedupMark(NamedTuple):
     """Entries of that generation up to and including it; -1 if what was written is obsolete."""
 
 
+_AHEAD = 16
+"""Number of entries between prefetching one and reading it."""
+
+
+@inner
+def _find_noted(entries, last, places, queued, found):
+    """Write what `_find_unwritten` does.
+
+    The queue is read along in the same way, but where the next entries lie is known from what was noted, so
+    that each need not be waited for. An entry that was noted and has left may be in use for one that came
+    back to the front of the queue, which was not noted.
+    """
+    x = last
+    n = 0
+    for k in range(queued.shape[0] - 1, -1, -1):
+        if k >= _AHEAD:
+            prefetch(entries, entries.itemsize * np.int64(queued[k - _AHEAD]))
+        if queued[k] == x:
+            if places[x] != UNWRITTEN:
+                break
+            found[n] = x
+            n += 1
+            x = np.int64(entries[x]["earlier_or_generation"])
+    return n
+
+
+@inner
+def _find_unwritten(entries, last, places, found):
+    """Write the entries at the end of a queue that no commit has written, the last first; return how many."""
+    x = last
+    n = 0
+    while x >= 0 and places[x] == UNWRITTEN:
+        found[n] = x
+        n += 1
+        x = np.int64(entries[x]["earlier_or_generation"])
+    return n
+
+
 @entry
-def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: Any) -> int:
+def find_waiting(entries: Any, totals: Any, places: Any, queued: Any, came_back: Any, found: Any) -> int:
     """Find the entries that no commit has written: the last ones of each queue; return their number.
 
     Of each queue, entries that came back to its front precede the others.
 
     Parameters
     ----------
-    entries, totals, places
+    entries, totals, places, queued
         Fields of `Arrays`.
     came_back
         Whether entries may have come back.
@@ -350,6 +401,7 @@ def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: 
         int32 (room for all that waits,), output: entries queue by queue, each in its order.
     """
     start = 0
+    noted = totals[0]["queued"]
     for queue in range(3):
         if came_back:
             x = totals[0]["first"][queue]
@@ -358,12 +410,13 @@ def find_waiting(entries: Any, totals: Any, places: Any, came_back: Any, found: 
                     found[start] = x
                     start += 1
                 x = np.int64(entries[x]["later"])
-        x = totals[0]["last"][queue]
-        n = 0
-        while x >= 0 and places[x] == UNWRITTEN:
-            found[start + n] = x
-            n += 1
-            x = np.int64(entries[x]["earlier_or_generation"])
+        last = np.int64(totals[0]["last"][queue])
+        if last < 0 or places[last] != UNWRITTEN:
+            continue
+        if noted >= 0:
+            n = _find_noted(entries, last, places, queued[:noted], found[start:])
+        else:
+            n = _find_unwritten(entries, last, places, found[start:])
         for k in range(n // 2):
             other = found[start + n - 1 - k]
             found[start + n - 1 - k] = found[start + k]
@@ -431,7 +484,10 @@ def unwritten_waiting(arrays: Arrays, *, came_back: bool = False) -> NDArray[np.
     totals = arrays.totals[0]
     waiting = totals["pending"] + totals["early"] + totals["retained"] - totals["cold"].sum()
     found = np.empty(int(waiting), np.int32)
-    return found[: find_waiting(arrays.entries, arrays.totals, arrays.places, came_back, found)]
+    places, queued = arrays.places, arrays.queued
+    count: int = find_waiting(arrays.entries, arrays.totals, places, queued, came_back, found)
+    arrays.totals["queued"] = 0
+    return found[:count]
 
 
 def unwritten_dedup(arrays: Arrays, mark: DedupMark) -> tuple[list[tuple[int, NDArray[np.int32]]], DedupMark]:

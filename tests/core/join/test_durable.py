@@ -6,7 +6,9 @@ from random import Random
 
 import pytest
 
+from streamwatch.core.join import join as compiled_join
 from streamwatch.core.join import table as unwritten
+from streamwatch.core.join.durable import entries
 from streamwatch.core.join.durable import entry_logs as dedup_log
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.edge.keys import digest_bytes
@@ -87,6 +89,37 @@ def test_more_than_can_be_noted_is_known_from_the_lists(monkeypatch):
 
 
 @pytest.mark.slow
+def test_what_began_to_wait_is_known_from_notes_as_from_the_queues(monkeypatch):
+    """Also where entries that were noted are used for others before the commit."""
+    by_notes = []
+    again = []
+
+    def both_ways(arrays, *, came_back=False):
+        noted = int(arrays.totals["queued"][0])
+        arrays.totals["queued"] = -1
+        by_queues = unwritten.unwritten_waiting(arrays, came_back=came_back)
+        arrays.totals["queued"] = noted
+        found = unwritten.unwritten_waiting(arrays, came_back=came_back)
+        assert found.tolist() == by_queues.tolist()
+        assert len(set(found.tolist())) == len(found)
+        assert arrays.totals["queued"][0] == 0
+        by_notes.append(noted >= len(found) > 0)
+        again.append(noted > len(set(arrays.queued[: max(noted, 0)].tolist())))
+        return found
+
+    monkeypatch.setattr(entries, "unwritten_waiting", both_ways)
+    for seed in range(4 * 10**6, 4 * 10**6 + NOTED):
+        compare(Random(seed))
+    assert sum(by_notes) > 10 * NOTED // 3
+    assert sum(again) >= NOTED // 3
+
+
+def test_more_began_to_wait_than_can_be_noted(monkeypatch):
+    monkeypatch.setattr(compiled_join, "QUEUED_NOTED", 3)
+    for seed in range(4 * 10**6, 4 * 10**6 + NOTED):
+        compare(Random(seed))
+
+
 def test_it_is_so_when_every_commit_writes_old_entries_anew_and_merges():
     with cramped_logs():
         for seed in range(10**6, 10**6 + STREAMS):

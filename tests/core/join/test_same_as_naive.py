@@ -43,6 +43,18 @@ def test_models_are_looked_for_among_those_of_their_id_only_until_these_are_mark
     assert pipeline.join.holdings().pending == 80
 
 
+def test_predictions_sent_twice_in_a_row_mark_the_models_of_their_id_once():
+    pipeline = Pipeline(JoinSpec(), RecordingEstimatorSet(), digest_bytes)
+    twice = [Prediction("a", f"model-{n // 2}", "x", 0) for n in range(40)]
+    before = pipeline.join._arrays.totals["marked_chains"][0]
+    pipeline.advance([Prediction("b", f"model-{n}", "x", 0) for n in range(20)])  # models get their places
+    marked = int(pipeline.join._arrays.totals["marked_chains"][0])
+    pipeline.advance(twice)
+    assert before == 0
+    assert int(pipeline.join._arrays.totals["marked_chains"][0]) - marked == 1
+    assert (pipeline.join.holdings().pending, pipeline.join.counters.predictions_duplicate) == (40, 20)
+
+
 @pytest.mark.slow
 def test_it_is_the_same_with_little_room_and_with_names_that_are_released():
     with cramped():

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import CARRIED
-from streamwatch.core.jit import entry, trailing_zeros
+from streamwatch.core.jit import entry, prefetch, trailing_zeros
 from streamwatch.core.join.cold.overflow import OutsideCounts, Overflow
 from streamwatch.core.join.counters import EARLY, OVER_LIMIT, PENDING, RESOLVED, RETAINED, UNMATCHED
 from streamwatch.core.join.durable.columns import (
@@ -39,6 +39,8 @@ _COLUMNS: Final = 14
 _SEGMENTS: Final = 1
 _REWRITTEN: Final = 7
 _SIZE: Final = Struct("<I")
+_AHEAD = 16
+"""Number of entries between prefetching one and reading it."""
 
 
 @contextmanager
@@ -116,6 +118,8 @@ def split_entries(entries: Any, chosen: Any, columns: Any) -> int:
     """
     carrying = 0
     for i in range(chosen.shape[0]):
+        if i + _AHEAD < chosen.shape[0]:
+            prefetch(entries, entries.itemsize * np.int64(chosen[i + _AHEAD]))
         e = entries[chosen[i]]
         columns[0, i] = e.topic
         columns[2, i] = e.record_ms
