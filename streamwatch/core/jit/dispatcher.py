@@ -7,17 +7,36 @@ Imported when a kernel is built, never before.
 # (numba and llvmlite are untyped)
 from __future__ import annotations
 
+import gc
 import hashlib
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Final, cast
 
 import numba
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import PassManager
 from numba.core.extending import intrinsic as _untyped_intrinsic
 from numba.core.imputils import lower_constant
 from numba.core.registry import cpu_target
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    RewriteSemanticConstants,
+    TranslateByteCode,
+)
 from numba.extending import models, register_model
 
 from streamwatch.core.jit.cache import KernelCache, cache_directory
@@ -71,7 +90,59 @@ class _LinkedLibrary(JITCodeLibrary):
         return _WithoutEnvironment()
 
 
-class _LinkingCompiler(Compiler):
+PASSES: Final = (
+    (TranslateByteCode, "analyzing bytecode"),
+    (FixupArgs, "fix up args"),
+    (IRProcessing, "processing IR"),
+    (RewriteSemanticConstants, "rewrite semantic constants"),
+    (DeadBranchPrune, "dead branch pruning"),
+    (GenericRewrites, "nopython rewrites"),
+    (ReconstructSSA, "ssa"),
+    (NopythonTypeInference, "nopython frontend"),
+    (PreLowerStripPhis, "remove phis nodes"),
+    (IRLegalization, "ensure IR is legal prior to lowering"),
+    (NativeLowering, "native lowering"),
+    (NoPythonBackend, "nopython mode backend"),
+)
+"""What is done to a function, with Numba's descriptions: of its passes, those that compiled functions need.
+
+The others serve closures, `with`, unrolled loops over tuples, inlining before types are known, expressions
+over whole arrays, parallel loops and annotations. A function that needs one of them is not compiled.
+"""
+COLLECTED_EVERY: Final = 20_000
+"""Objects made from one collection of garbage to the next while a function is being compiled."""
+
+
+@contextmanager
+def _collecting_seldom() -> Generator[None]:
+    """Let Python look for garbage less often: a compiler makes many objects, most of which stay."""
+    before = gc.get_threshold()
+    if before[0]:  # otherwise it never does
+        gc.set_threshold(max(before[0], COLLECTED_EVERY), 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+class EntryCompiler(Compiler):
+    """Numba's compiler, with the passes that compiled functions need."""
+
+    def define_pipelines(self) -> list[Any]:
+        """List the one pipeline there is."""
+        pipeline = PassManager("nopython")
+        for each, description in PASSES:
+            pipeline.add_pass(each, description)
+        pipeline.finalize()
+        return [pipeline]
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        """Compile a function, and those that it calls."""
+        with _collecting_seldom():
+            return super().compile_extra(func)
+
+
+class _LinkingCompiler(EntryCompiler):
     """Numba's compiler, whose result is a `_LinkedLibrary`."""
 
     def __init__(self, typingctx: Any, targetctx: Any, library: Any, *others: Any) -> None:
@@ -96,7 +167,7 @@ def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unloc
         no_cpython_wrapper=not kept,
         no_cfunc_wrapper=True,
         _nrt=False,
-        **({} if kept else {"pipeline_class": _LinkingCompiler}),
+        pipeline_class=EntryCompiler if kept else _LinkingCompiler,
     )(function)
     if kept:  # what numba's `cache=True` does
         compiled._cache = KernelCache(function, cache_directory())  # noqa: SLF001
