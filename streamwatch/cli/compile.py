@@ -128,16 +128,18 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     """
     settings = read_settings(config, overrides, otherwise=_NO_KAFKA)
 
-    from streamwatch.assembly.warming import warm_up_run
+    from streamwatch.assembly.warming import nothing_is_compiled, warm_up_run
+    from streamwatch.core.jit.cache import loaded_files
     from streamwatch.settings import SettingsError
 
     began = time.monotonic()
+    fresh = nothing_is_compiled()  # what is loaded then was compiled by the second process
     try:
         with telling_of_compiling() as compiled:
             warmth = warm_up_run(settings, everything=True)
     except SettingsError as error:
         refuse(str(error))
-    warmth = replace(warmth, compiled=compiled())
+    warmth = replace(warmth, compiled=compiled(), loaded=0 if fresh else len(loaded_files))
     text = described(warmth, time.monotonic() - began)
     if warmth.compiled and not kept(warmth):
         refuse(text)

@@ -102,8 +102,11 @@ def test_what_was_compiled_ahead_is_used_where_nothing_can_be_written(kernel: Pa
     done = compiled(kernel, *SMALL)
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("nothing to compile: ")
-    assert str(kernel) in done.stdout
+    said, _, rest = done.stdout.partition(" functions ")
+    there = len(list(kernel.rglob("*.nbc")))
+    loaded = int(said.removeprefix("nothing to compile: "))
+    assert there - 3 <= loaded <= there  # one or two are entries that only compiled functions call so
+    assert str(kernel) in rest
     assert contents(kernel) == before
 
 

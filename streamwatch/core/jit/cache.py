@@ -212,6 +212,10 @@ def cache_directory() -> str | None:
     return str(directory)
 
 
+loaded_files: set[str] = set()
+"""Names of the files that this process loaded compiled functions from."""
+
+
 def _has_array(kind: Any) -> bool:
     """Tell whether a type of Numba's is an array, or a tuple with one."""
     return isinstance(kind, types.Array) or any(map(_has_array, getattr(kind, "types", ())))
@@ -250,6 +254,7 @@ class KernelCache:
             with suppress(OSError):
                 content = b"" if folder is None else (folder / name).read_bytes()
                 if content:  # our file
+                    loaded_files.add(name)
                     rtsys.initialize(target_context)
                     return CompileResult._rebuild(target_context, *pickle.loads(content))  # noqa: S301, SLF001
         self._observed(done=False)

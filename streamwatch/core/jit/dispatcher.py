@@ -7,9 +7,11 @@ Imported when a kernel is built, never before.
 # (numba and llvmlite are untyped)
 from __future__ import annotations
 
+import gc
 import hashlib
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Final, cast
 
 import numba
 from numba.core import types
@@ -71,7 +73,32 @@ class _LinkedLibrary(JITCodeLibrary):
         return _WithoutEnvironment()
 
 
-class _LinkingCompiler(Compiler):
+COLLECTED_EVERY: Final = 20_000
+"""Objects made from one collection of garbage to the next while a function is being compiled."""
+
+
+@contextmanager
+def _collecting_seldom() -> Generator[None]:
+    """Let Python look for garbage less often: a compiler makes many objects, most of which stay."""
+    before = gc.get_threshold()
+    if before[0]:  # otherwise it never does
+        gc.set_threshold(max(before[0], COLLECTED_EVERY), 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+class _SparingCompiler(Compiler):
+    """Numba's compiler, during which garbage is collected seldom."""
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        """Compile a function, and those that it calls."""
+        with _collecting_seldom():
+            return super().compile_extra(func)
+
+
+class _LinkingCompiler(_SparingCompiler):
     """Numba's compiler, whose result is a `_LinkedLibrary`."""
 
     def __init__(self, typingctx: Any, targetctx: Any, library: Any, *others: Any) -> None:
@@ -96,7 +123,7 @@ def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unloc
         no_cpython_wrapper=not kept,
         no_cfunc_wrapper=True,
         _nrt=False,
-        **({} if kept else {"pipeline_class": _LinkingCompiler}),
+        pipeline_class=_SparingCompiler if kept else _LinkingCompiler,
     )(function)
     if kept:  # what numba's `cache=True` does
         compiled._cache = KernelCache(function, cache_directory())  # noqa: SLF001
