@@ -204,7 +204,7 @@ HELD_TOO = (
         drawn=adverse.moved_up(6),
         delays=adverse.by_high_class(7),
         volume=step(1.0, 5.0),
-        length=400.0,
+        length=310.0,
     ),
 )
 """Worlds that were looked for to break the promise, within what it assumes."""
