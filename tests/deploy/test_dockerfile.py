@@ -52,36 +52,53 @@ def stages() -> list[Stage]:
     return found
 
 
-BUILD, FINAL = stages()
+DEPENDENCIES, BUILD, FINAL = stages()
 
 
-def test_both_stages_stand_on_the_same_pinned_slim_python() -> None:
-    assert BUILD.image == FINAL.image  # the environment's python is a link to the image's
+def test_all_stages_stand_on_the_same_pinned_slim_python() -> None:
+    assert BUILD.image == DEPENDENCIES.name
+    assert DEPENDENCIES.image == FINAL.image  # the environment's python is a link to the image's
     assert re.fullmatch(r"python:3\.11\.\d+-slim-[a-z]+", FINAL.image)
 
 
 def test_the_environment_is_the_lock_files_with_the_uv_of_the_makefile() -> None:
     pinned = re.search(r"^UV_VERSION := (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert pinned
-    uv, extras = BUILD.all("ARG")
+    uv, extras = DEPENDENCIES.all("ARG")
+    assert BUILD.all("ARG") == [extras]
     assert uv == f"UV_VERSION={pinned[1]}"
     known = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert set(shlex.split(extras.removeprefix("EXTRAS="))[0].split()) <= known.keys() - {"spark", "lab"}
-    syncs = [step for step in BUILD.all("RUN") if "uv sync" in step]
-    assert len(syncs) == 2  # dependencies are a layer of their own, not built anew with every change here
+    syncs = [step for stage in (DEPENDENCIES, BUILD) for step in stage.all("RUN") if "uv sync" in step]
+    assert len(syncs) == 2
     for sync in syncs:
         assert "--frozen" in sync
         assert "--no-default-groups" in sync
         assert '$(printf " --extra %s" ${EXTRAS})' in sync
+    assert "--no-install-project" in syncs[0]
     assert "--no-editable" in syncs[-1]
-    assert BUILD.environment["UV_COMPILE_BYTECODE"] == "1"  # a read-only root keeps none
+    assert DEPENDENCIES.environment["UV_COMPILE_BYTECODE"] == "1"  # a read-only root keeps none
 
 
 def test_nothing_that_builds_is_in_the_image() -> None:
     said = " ".join(FINAL.all("RUN"))
     assert not [tool for tool in BUILD_TOOLS if tool in f" {said} "]
     assert "pip uninstall" in said
-    assert {copy.split()[0] for copy in FINAL.all("COPY")} == {f"--from={BUILD.name}"}
+    froms = {copy.split()[0] for copy in FINAL.all("COPY")}
+    assert froms == {f"--from={DEPENDENCIES.name}", f"--from={BUILD.name}"}
+
+
+def test_dependencies_are_a_layer_below_that_of_the_package_and_its_compiled_functions() -> None:
+    folder = FINAL.environment["NUMBA_CACHE_DIR"].rpartition("/")[0]
+    below, above = FINAL.all("COPY")[:2]
+    assert below == f"--from={DEPENDENCIES.name} {folder} {folder}"
+    assert above == f"--from={BUILD.name} /own {folder}"
+    for stage in (DEPENDENCIES, FINAL):
+        assert not [copy for copy in stage.all("COPY") if "streamwatch ./streamwatch" in copy]
+    collected = next(step for step in BUILD.all("RUN") if "/own/venv/bin" in step)
+    for part in ("/venv/bin/streamwatch ", "/site-packages/streamwatch* ", f"{folder}/kernel "):
+        assert f"cp -a {folder}" in collected
+        assert part in collected
 
 
 def test_it_runs_as_a_user_without_rights_whose_number_is_fixed() -> None:
@@ -100,13 +117,14 @@ def test_the_kernel_is_compiled_for_any_processor_and_used_from_where_it_was_com
         assert f"{name}={FINAL.environment[name]}" in compiled
     assert FINAL.environment["NUMBA_CPU_NAME"] == "generic"
     folder = FINAL.environment["NUMBA_CACHE_DIR"].rpartition("/")[0]
-    assert f"chmod -R a-w,a+rX {folder}" in compiled
-    assert f"--from={BUILD.name} {folder} {folder}" in FINAL.all("COPY")
+    assert FINAL.environment["NUMBA_CACHE_DIR"] == f"{folder}/kernel"
+    for stage, made in ((DEPENDENCIES, folder), (BUILD, "/own")):
+        assert any(f"chmod -R a-w,a+rX {made}" in step for step in stage.all("RUN"))
     assert f"{FINAL.environment['STREAMWATCH_CONFIG']}" in compiled
 
 
 def test_commands_are_found_where_the_build_put_them() -> None:
-    environment = BUILD.environment["UV_PROJECT_ENVIRONMENT"]
+    environment = DEPENDENCIES.environment["UV_PROJECT_ENVIRONMENT"]
     assert FINAL.environment["PATH"].startswith(f"{environment}/bin:")
     assert json.loads(FINAL.last("ENTRYPOINT")) == ["streamwatch"]
     assert json.loads(FINAL.last("CMD")) == ["run"]
@@ -141,7 +159,9 @@ def test_labels_say_what_it_is() -> None:
     assert said["org.opencontainers.image.base.name"].endswith(FINAL.image)
 
 
-@pytest.mark.parametrize("copied", [s for c in BUILD.all("COPY") for s in c.split()[:-1]])
+@pytest.mark.parametrize(
+    "copied", [s for stage in (DEPENDENCIES, BUILD) for c in stage.all("COPY") for s in c.split()[:-1]]
+)
 def test_what_is_copied_exists_and_reaches_the_build(copied: str) -> None:
     assert (ROOT / copied).exists()
     ignored = False

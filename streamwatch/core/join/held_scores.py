@@ -189,7 +189,7 @@ class Carried(NamedTuple):
 
 
 NOTHING_CARRIED: Final = Carried(np.zeros(0, np.int64), np.zeros(0, np.int64), NO_LISTS)
-"""What no predictions carry."""
+"""Scores and segments of no predictions."""
 
 
 class HeldScores:

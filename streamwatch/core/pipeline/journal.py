@@ -57,7 +57,7 @@ from streamwatch.core.scores import NO_LISTS, ScoreLists, joined_lists
 
 
 PART_ROWS: Final = 4_096
-"""Outcomes that are packed together: few enough that their columns stay in the processor's cache."""
+"""Number of waiting outcomes from which they are packed: few enough that their columns stay in the cache."""
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _WRAP: Final = 2**32
 """Number at which `made` begins again at 0."""
@@ -271,7 +271,10 @@ def _in_order(column: NDArray[np.int32], numbers: int) -> list[int]:
 
 
 class CommonNames:
-    """Numbers of names that several batches number differently, in the order in which they are asked for."""
+    """One numbering of names for several batches that number them differently.
+
+    Of a batch, names that are new here are numbered in the order of their numbers there.
+    """
 
     def __init__(self) -> None:
         self.names: list[str] = []

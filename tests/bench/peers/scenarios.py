@@ -23,7 +23,7 @@ class Scenario:
     delay_seconds: float = 30.0
     """Median, of record time, after which labels come."""
     predictions_per_second: float = 3_000.0
-    """Of record time, of all models together; times the delay, as many wait."""
+    """Of record time, of all models together. As many predictions wait as come within the delay."""
     compression: str = "none"
     batch_bytes: int = 16_384
     """What a producer sends to a partition at a time; most do by default."""

@@ -190,7 +190,7 @@ def unpack_columns(value: bytes, count: int) -> list[Column]:
             found[number] = raw.astype(np.uint64) if width == _AS_IT_IS else raw.astype(np.int64) + base
             at += size * rows
         else:
-            raise PackedError(f"expected a width of 1, 2, 4, 8, 9 or 10, got {width} of column {number}")
+            raise PackedError(f"expected a width of 0, 1, 2, 4, 8, 9 or 10, got {width} of column {number}")
     if at != len(value):
         raise PackedError(f"expected {at} bytes, got {len(value)}")
     return [found[number] for number in range(count)]

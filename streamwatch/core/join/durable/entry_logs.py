@@ -211,7 +211,7 @@ class Note:
 
 
 @entry
-def mark_obsolete(noted: Any, base: int, holders: Any, offset: int, dead: Any, matched: Any) -> None:
+def mark_places_left(noted: Any, base: int, holders: Any, offset: int, dead: Any, matched: Any) -> None:
     """Mark the places of entries that stopped waiting, and let these hold none.
 
     Parameters
@@ -315,7 +315,7 @@ class WaitingLog:
         arrays.totals["obsolete"] = 0
         words = (self.next - self.first) // 64 + 1
         dead, matched = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
-        mark_obsolete(noted, self.first, self._holders, self._offset, dead, matched)
+        mark_places_left(noted, self.first, self._holders, self._offset, dead, matched)
         return len(noted), dead, matched
 
     def _take_oldest(self, arrays: Arrays, fresh: int, changes: Changes) -> NDArray[np.int32]:

@@ -146,7 +146,7 @@ class EntryColumns(NamedTuple):
     table: NDArray[np.int64]
     """Shape (columns, n), as `split_entries` writes them."""
     carrying: int
-    """How many predictions carry scores or segments."""
+    """Number of predictions that carry scores or segments."""
 
     @property
     def carried(self) -> NDArray[np.int32]:
