@@ -28,9 +28,9 @@ DAEMONS = ("daemon", "durable")
 def markdown(document: dict[str, Any]) -> str:
     """A line for each scenario: CPU beside that of the bare aiokafka loop in the same run.
 
-    A second table has those of a steady state, if there are any.
+    A second table has those of a steady state; either is left out if nothing was measured.
     """
-    tables = _table(document, COLUMNS)
+    tables = _table(document, COLUMNS) if "scenarios" in document else ""
     if steady := document.get("steady"):
         columns = {peer: COLUMNS[peer] for peer in ("bare", *DAEMONS)}
         tables += (

@@ -26,6 +26,11 @@ def test_a_cell_is_the_lowest_run_beside_the_lowest_of_the_bare_loop():
     assert last == "| thin | 1.00 µs | – | 1.50× | – | 30.00× |"
 
 
+def test_a_steady_state_alone_is_a_table_alone():
+    last = markdown({"steady": DOCUMENT}).splitlines()[-1]
+    assert last == "| thin | 1.00 µs | 1.50× | – |"
+
+
 def test_a_line_of_the_summary_has_the_multiples_alone():
     assert summary(DOCUMENT).splitlines()[2] == "| 3 models, 85-byte messages | 1.50× | – | 30.00× |"
 
