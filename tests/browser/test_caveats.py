@@ -63,7 +63,7 @@ async def test_a_model_whose_classes_count_alike_says_that_its_verdict_is_in_the
     server: HttpServer, opened: Opened
 ) -> None:
     details = {
-        "balanced": {"utility": "balanced", "cohorts": {"utility": "balanced"}},
+        "balanced": {"utility": "balanced"},
         "costs": {"utility": "costs"},  # as without verdicts by cohorts
     }
     server.publish(replace(report_of({"balanced": worse(Model()), "costs": worse(Model())}), details=details))

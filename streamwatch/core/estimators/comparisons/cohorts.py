@@ -49,13 +49,13 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class _Neither(msgspec.Struct, frozen=True, array_like=True):
-    """Kinds of pairs on which neither model is right."""
+    """Kind, without its sign, of pairs on which the answers differ and neither is right."""
 
     true_class: Name
 
 
 _Kind = Name | _Neither
-"""Kinds of pairs by what they share beside the sign: the true class, of pairs on which one model is right."""
+"""Kind of a pair, without its sign: the true class where one of the two models is right."""
 _DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes, list[_Kind]])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.cohorts.state import CONFIRMED, EARLY, OPEN
 from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, FadingSpec, MonitorsSpec, UtilitySpec
+from tests.core.estimators.registers.cohorts.costs import COSTS, utility_of
 from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn
 from tests.core.estimators.registers.cohorts.naive_cohorts import OWN_CLASSES, Kind, NaiveCohorts, kind_of
 
@@ -68,7 +68,7 @@ class NaivePairs(NaiveCohorts):
     is right; kinds are numbered as they appear.
     """
 
-    def __init__(self, horizon_ms: int, utility: Callable[[str, str], float] | None = None) -> None:
+    def __init__(self, horizon_ms: int, utility: Callable[[object, object], float] | None = None) -> None:
         super().__init__(horizon_ms, predictions=1_000, start=START)
         del self.opponents["majority"]
         self.apart = OWN_CLASSES
@@ -114,33 +114,9 @@ class NaivePairs(NaiveCohorts):
         opponent.worse.m = [m / 2 for m in opponent.worse.m]
 
 
-COSTS = UtilitySpec(
-    "*",
-    "costs",
-    (
-        *((str(label), str(label), 0.0) for label in range(10)),
-        *(("0", str(answer), 1.0 + 0.3 * answer) for answer in range(1, 10)),
-        ("1", "0", 9.0),
-        ("1", "2", 0.5),
-        ("2", "3", 0.0),
-        ("3", "4", -1.0),
-    ),
-    other=4.0,
-)
-"""A hit on class 3 costs more than taking it for 4, and taking 2 for 3 costs as little as a hit."""
-
-
 TWO_COSTS = UtilitySpec("*", "costs", (("0", "1", 1.0), ("1", "0", 0.8)), other=0.0)
 """Costs by which a claim on the stream that slows is retracted."""
 UTILITIES = {"accuracy": None, "costs": COSTS, "two costs": TWO_COSTS}
-
-
-def by_costs(spec: UtilitySpec, label: str, answer: str) -> float:
-    """By the definition: 1 for the least cost of the table, 0 for the largest, and a line between."""
-    assert spec.other is not None
-    given = {(true, named): cost for true, named, cost in spec.costs}
-    costs = [*given.values(), spec.other]
-    return (max(costs) - given.get((label, answer), spec.other)) / (max(costs) - min(costs))
 
 
 @pytest.mark.slow
@@ -148,7 +124,7 @@ def by_costs(spec: UtilitySpec, label: str, answer: str) -> float:
 @pytest.mark.parametrize("name", STREAMS)
 def test_every_pair_leaves_what_the_plain_rule_says(name, utility) -> None:
     horizon_ms, pairs = pairs_of(name)
-    naive = NaivePairs(horizon_ms, utility and partial(by_costs, utility))
+    naive = NaivePairs(horizon_ms, utility and utility_of(utility))
     comparisons = early_start(ComparisonSet(spec_of(horizon_ms, *([utility] if utility else []))))
     made = 0
     changes = 0

@@ -10,7 +10,7 @@ function labelsIn({ first_horizon_labelled: labelled, first_horizon_predictions:
 
 export function caveatsOf(row, details = {}) {
   const said = [];
-  if (details.cohorts?.utility === "balanced") {
+  if (details.utility === "balanced") {
     said.push(["order of labels", "Every class counts alike here, by how frequent it was among earlier labels. For that there is no verdict by the time of predictions, so this one follows the order of labels: if some classes are labelled sooner than others, a change of traffic may change it."]);
   }
   const ends = row.first_horizon_ends_timestamp_seconds;

@@ -23,7 +23,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     SLOTS,
     WHOLE_HORIZON,
 )
-from streamwatch.core.specs import UtilitySpec
+from tests.core.estimators.registers.cohorts.costs import COSTS, utility_of
 from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn
 from tests.core.estimators.registers.cohorts.naive_cohorts import AGES, OPPONENTS, NaiveCohorts
 from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
@@ -105,32 +105,10 @@ def test_every_outcome_leaves_what_the_plain_rule_says(name) -> None:
     assert naive.judged > 40
 
 
-COSTS = UtilitySpec(
-    kind="costs",
-    costs=(
-        *((str(label), str(label), 0.0) for label in range(10)),
-        *(("0", str(answer), 1.0 + 0.3 * answer) for answer in range(1, 10)),
-        ("1", "0", 9.0),
-        ("1", "2", 0.5),
-        ("2", "3", 0.0),
-        ("3", "4", -1.0),
-    ),
-    other=4.0,
-)
-"""A hit on class 3 costs more than taking it for 4, and taking 2 for 3 costs as little as a hit."""
-
-
-def utility_by_costs(label: int, answer: int) -> float:
-    """By the definition: 1 for the least cost of the table, 0 for the largest, and a line between."""
-    given = {(int(true), int(named)): cost for true, named, cost in COSTS.costs}
-    costs = [*given.values(), 4.0]
-    return (max(costs) - given.get((label, answer), 4.0)) / (max(costs) - min(costs))
-
-
 @pytest.mark.parametrize("name", STREAMS)
 def test_every_outcome_of_a_model_judged_by_costs_leaves_what_the_plain_rule_says(name) -> None:
     horizon_ms, outcomes = drawn(name)
-    naive = NaiveCohorts(horizon_ms, utility_by_costs, predictions=1_000, start=START)
+    naive = NaiveCohorts(horizon_ms, utility_of(COSTS), predictions=1_000, start=START)
     register = register_of(CohortsSpec(horizon_ms, outcomes=1_000, utilities=(COSTS,)), start=START)
     register.name_classes(0, COSTS, [str(label) for label in range(10)])
     batch = batch_of(outcomes)
