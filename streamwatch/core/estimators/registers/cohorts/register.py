@@ -423,4 +423,6 @@ def parameters_of(spec: CohortsSpec) -> NDArray[Any]:
     parameters["by_prediction"] = spec.by_prediction
     parameters["by_costs"] = bool(spec.cost_utilities())
     parameters["opponents"] = 1 if spec.of_pairs else len(OPPONENTS)
+    # All classes beyond `max_classes` have one index; and the last index of pairs may be of several kinds.
+    parameters["apart"] = CLASSES - 1 if spec.of_pairs else min(spec.max_classes, CLASSES)
     return parameters

@@ -382,6 +382,7 @@ PARAMETERS: Final = np.dtype(
         ("predictions_by_dispersion", "f8"),  # … and per unit of φ
         ("by_prediction", "i8"),  # whether outcomes come in the order of predictions
         ("opponents", "i8"),  # number of opponents that there are verdicts against
+        ("apart", "i8"),  # number of class indices up to which no two classes share a kind
         ("by_costs", "i8"),  # 1 if models may be judged by costs, else 0
         ("ages_ms", "i8", (AGES,)),
         ("ages", "f8", (HALVES, AGES // HALVES)),  # the same
