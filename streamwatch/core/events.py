@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.specs import HEADLINE
+from streamwatch.core.specs import HEADLINE, UtilityKind
 
 # Events for the core and outcomes of the join: plain values, decoded and validated at the edge.
 #
@@ -233,6 +233,8 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     `earliest_ms` is None too if the verdict may hold since before all that was judged.
     """
     latest_ms: int | None = None
+    utility: UtilityKind = "accuracy"
+    """Utility by which the model is judged."""
 
     @property
     def is_headline(self) -> bool:

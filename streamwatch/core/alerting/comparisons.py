@@ -28,6 +28,7 @@ from streamwatch.core.alerting.notification import (
 )
 from streamwatch.core.alerting.rules import COMPARISON, AlarmsSpec
 from streamwatch.core.events import Name
+from streamwatch.core.specs import UtilityKind
 
 Pair = tuple[str, str]
 """Champion and challenger."""
@@ -69,6 +70,11 @@ class JudgedPair(Protocol):
     @property
     def status(self) -> ComparisonStatus:
         """Of a verdict by cohorts, whether all labels of its predictions are in."""
+        ...
+
+    @property
+    def utility(self) -> UtilityKind:
+        """Utility by which the champion is judged."""
         ...
 
 
@@ -248,4 +254,5 @@ def told_of(verdict: JudgedPair) -> NotifiedComparison:
         verdict.last_ms,
         "cohorts" if by_cohorts else "labels",
         verdict.status,
+        utility=verdict.utility,
     )

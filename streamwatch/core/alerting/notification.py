@@ -18,6 +18,7 @@ from streamwatch.core.estimators.registers.fleet import WorsePair
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm, Confirmation, DelayKind, Name
 from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.core.specs import UtilityKind
 
 Kind: TypeAlias = Literal["firing", "updated", "resolved", "digest", "retraining"]
 Severity: TypeAlias = Literal["info", "warning", "error", "critical"]
@@ -145,6 +146,8 @@ class NotifiedComparison(msgspec.Struct, frozen=True):
     """Host time."""
     reason: ComparisonReason | None = None
     """Reason for its end."""
+    utility: UtilityKind = "accuracy"
+    """Utility by which the champion is judged."""
 
 
 class RivalPair(msgspec.Struct, frozen=True, order=True):

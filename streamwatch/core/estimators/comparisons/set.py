@@ -27,7 +27,7 @@ from streamwatch.core.events import Name, Outcome
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, OutcomeBatch, Pairs
-from streamwatch.core.specs import MonitorsSpec, UtilitySpec, champion_of
+from streamwatch.core.specs import MonitorsSpec, UtilityKind, UtilitySpec, champion_of
 
 # Series of comparisons, labelled by challenger and champion.
 
@@ -51,6 +51,8 @@ class ComparisonVerdict:
     """Whether it is by cohorts of prediction time, or in the order of labels."""
     status: Literal["early", "confirmed", ""] = ""
     """Of a verdict by cohorts that is held: whether all labels of its predictions are in."""
+    utility: UtilityKind = "accuracy"
+    """Utility by which the champion is judged."""
 
 
 _OF_COHORTS: Final = {
@@ -389,18 +391,19 @@ class ComparisonSet:
         found: list[ComparisonVerdict] = []
         for place, (each, headline) in enumerate(zip(by_name, headlines, strict=True)):
             latest = float(last[place])
-            names = each.champion, each.challenger
+            names, utility = (each.champion, each.challenger), each.utility.kind
             last_ms = 0 if math.isnan(latest) else round(latest * 1_000)
             if headline is not None and headline["is_there"]:
                 verdict = int(headline["verdict"])
                 since_ms = int(headline["since_ms"]) if verdict else None
                 status = STATUSES[int(headline["status"])]
-                found.append(ComparisonVerdict(*names, verdict, since_ms, last_ms, "cohorts", status))
+                by_cohorts = ComparisonVerdict(*names, verdict, since_ms, last_ms, "cohorts", status, utility)
+                found.append(by_cohorts)
                 continue
             told, since = float(current.verdict[0, place]), float(current.since_seconds[0, place])
             verdict = 0 if math.isnan(told) else int(told)
             since_ms = None if math.isnan(since) else round(since * 1_000)
-            found.append(ComparisonVerdict(*names, verdict, since_ms, last_ms))
+            found.append(ComparisonVerdict(*names, verdict, since_ms, last_ms, utility=utility))
         return found
 
     def estimators(self) -> dict[str, str]:

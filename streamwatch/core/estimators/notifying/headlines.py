@@ -16,7 +16,7 @@ from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.alarms import HeadlineChange, JudgesModels
 from streamwatch.core.events import VERDICT, Alarm, Judgement, model_of
-from streamwatch.core.specs import HEADLINE
+from streamwatch.core.specs import HEADLINE, UtilitySpec, first_utility
 
 NO_CHANGES: Sequence[HeadlineChange] = ()
 
@@ -28,12 +28,17 @@ class Headlines:
     ----------
     table
         State of the models' estimators.
+    utilities
+        Utilities by which models are judged.
     judging
         Register whose verdicts are headlines; None if there is none.
     """
 
-    def __init__(self, table: ModelTable, judging: JudgesModels | None) -> None:
+    def __init__(
+        self, table: ModelTable, utilities: tuple[UtilitySpec, ...], judging: JudgesModels | None
+    ) -> None:
         self._table = table
+        self._utilities = utilities
         self._judging = judging
 
     def changes(self, batch: Batch) -> Sequence[HeadlineChange]:
@@ -102,5 +107,6 @@ class Headlines:
                 status=change.status,
                 earliest_ms=change.earliest_ms,
                 latest_ms=change.latest_ms,
+                utility=first_utility(self._utilities, model_of(cause.model)).kind,
             ),
         )

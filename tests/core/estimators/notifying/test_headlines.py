@@ -107,7 +107,9 @@ def test_a_model_judged_otherwise_or_in_folds_keeps_the_order_of_labels() -> Non
         plain = EstimatorSet(replace(SPEC, registers=()))
         alarms = monitors.fold(outcomes)
         assert alarms == plain.fold(outcomes)
-        bases = {alarm.judgement.basis for alarm in alarms if alarm.judgement is not None}
+        judgements = [alarm.judgement for alarm in alarms if alarm.judgement is not None]
+        assert {each.utility for each in judgements} == {"balanced" if model == "fair" else "accuracy"}
+        bases = {each.basis for each in judgements}
         assert bases == {"labels"}
         (name,) = monitors.details()
         assert "headline" not in monitors.details()[name]
