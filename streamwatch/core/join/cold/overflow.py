@@ -111,7 +111,7 @@ def load_oldest(contents: OutsideContents, table: Table, queue: int, most: int) 
             arrays.slots,
             arrays.entries,
             totals,
-            arrays.places,
+            arrays.log_positions,
             arrays.side,
             packed,
             side,
@@ -229,7 +229,7 @@ class TableEviction:
     def _evict(self, table: Table, queue: int, count: int) -> Iterator[Work]:
         arrays, cold = table.arrays, self._outside.cold
         found = np.empty(count, np.int64)
-        chosen = found[: oldest_of(arrays.entries, arrays.totals, arrays.places, queue, found)]
+        chosen = found[: oldest_of(arrays.entries, arrays.totals, arrays.log_positions, queue, found)]
         if not len(chosen):
             return
         packed = np.empty(len(chosen), PACKED_ENTRY)
@@ -245,8 +245,8 @@ class TableEviction:
             arrays.slots,
             arrays.entries,
             arrays.totals,
-            arrays.places,
-            arrays.obsolete_places,
+            arrays.log_positions,
+            arrays.obsolete_positions,
             queue,
             chosen,
             table.shift,

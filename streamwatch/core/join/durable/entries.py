@@ -60,8 +60,8 @@ from streamwatch.core.join.layout import (
     UNUSED,
     Arrays,
     allocate_entries,
+    allocate_log_positions,
     allocate_numbers,
-    allocate_places,
     allocate_side,
     allocate_slots,
     renamed,
@@ -195,8 +195,8 @@ class DurableEntries:
         settled = sum(each.count for pairs in values.dedup.values() for each, _ in pairs)
         count = len(waiting) + settled
         entries = allocate_entries(max(_LEAST_ENTRIES, 1 << (count - 1).bit_length() if count else 0))
-        places = allocate_places(len(entries))
-        holders = waiting.fill(entries, places)
+        log_positions = allocate_log_positions(len(entries))
+        holders = waiting.fill(entries, log_positions)
         ends = fill_dedup(entries, len(waiting), values.dedup)
         check_names(self._names, entries[:count])
         outside = self._outside = values.outside
@@ -208,7 +208,7 @@ class DurableEntries:
         shift = np.uint64(65 - len(slots).bit_length())
         states = entries["state"][: len(waiting)]
         fresh = restored_totals(totals, ends, count, int((states == PENDING).sum()) + cold[0])
-        came_back = places[: len(waiting)] >= FRONT
+        came_back = log_positions[: len(waiting)] >= FRONT
         for queue, states_of_queue in enumerate(((PENDING,), (EARLY,), (UNMATCHED, RETAINED))):
             fresh["front"][0, queue] = np.count_nonzero(came_back & np.isin(states, states_of_queue))
         linked = link(slots, entries, fresh, count, shift)
@@ -221,7 +221,7 @@ class DurableEntries:
         noted = allocate_numbers(len(entries))
         noted[: len(changed)] = changed
         fresh["changed"] = len(changed)
-        places[changed] |= CHANGED
+        log_positions[changed] |= CHANGED
         opened = totals.dedup.opened
         _, end = ends.get(opened.number, (0, 0))
         self._waiting = WaitingLog(waiting.runs, waiting.notes, holders)
@@ -235,8 +235,8 @@ class DurableEntries:
             slots=slots,
             totals=fresh,
             generations=restored_generations(totals.dedup, ends),
-            places=places,
-            obsolete_places=allocate_places(2 * len(entries)),
+            log_positions=log_positions,
+            obsolete_positions=allocate_log_positions(2 * len(entries)),
             changed=noted,
         )
         return built, outside, values.held

@@ -42,7 +42,7 @@ def split_outcomes(outcomes, columns, start):
     columns
         Output: int64 (at least `COLUMNS`, rows). Segments are -1.
     start
-        Place of the first outcome in the columns.
+        Row of the first outcome in the columns.
     """
     for i in range(outcomes.shape[0]):
         o, at = outcomes[i], start + i
