@@ -46,7 +46,7 @@ MADE_UNDER = "made_under"
 class ModelCheckpoint(msgspec.Struct, frozen=True, array_like=True):
     """Checkpoint of one model: its snapshot (None once retired), and the journal position it covers."""
 
-    place: JournalPosition
+    position: JournalPosition
     snapshot: bytes | None
 
 
@@ -176,7 +176,7 @@ class Checkpoint:
     def _with_folds(self, due: Sequence[str], gone: Sequence[str]) -> list[str]:
         """Add the other folds of models some of whose folds are due, or are gone.
 
-        The verdict on a model looks at all of its folds: evaluated once more, they must stand at one place.
+        The verdict on a model reads all of its folds, so their checkpoints must cover the same journal position.
         """
         chosen = {model_of(name) for name in (*due, *gone) if SEPARATOR in name}
         if not chosen:
@@ -290,9 +290,9 @@ class Checkpoint:
                 with reading(f"the snapshot of model {model!r}"):
                     monitors.restore(entry.snapshot)
             else:
-                self._retired[model] = entry.place.commit
+                self._retired[model] = entry.position.commit
         refolded = 0
-        behind = {model: entry.place for model, entry in kept.items()}
+        behind = {model: entry.position for model, entry in kept.items()}
         pairs = dict(self._refold_pairs(monitors, saved))
         for number, outcomes in unfolded(saved.journal, behind):
             monitors.fold_models(outcomes)
@@ -310,13 +310,13 @@ class Checkpoint:
         comparisons = monitors.comparisons
         if comparisons is None:
             return
-        place = JournalPosition(-1, -1)
+        position = JournalPosition(-1, -1)
         if PAIRS in saved.sections:
             with reading(f"the section {PAIRS!r}"):
                 kept = _KEPT.decode(saved.sections[PAIRS])
                 comparisons.restore(kept.snapshot or b"")
-            place = kept.place
-        for number, outcomes in unfolded_pairs(saved.journal, place):
+            position = kept.position
+        for number, outcomes in unfolded_pairs(saved.journal, position):
             if len(outcomes):
                 comparisons.fold(outcomes)
                 yield number, outcomes
