@@ -55,7 +55,7 @@ Split = Callable[[Partition, Sequence[Record], int], Sequence[tuple[int, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Place of the topics, and what becomes of their records."""
+    """Cluster and topics to read, and how their records are split among buckets."""
 
     kafka: KafkaSpec
     topics: Sequence[str]

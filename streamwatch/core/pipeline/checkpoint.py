@@ -176,7 +176,7 @@ class Checkpoint:
     def _with_folds(self, due: Sequence[str], gone: Sequence[str]) -> list[str]:
         """Add the other folds of models some of whose folds are due, or are gone.
 
-        The verdict on a model reads all of its folds, so their checkpoints must cover the same journal position.
+        The verdict on a model reads all of its folds: their checkpoints must cover the same journal position.
         """
         chosen = {model_of(name) for name in (*due, *gone) if SEPARATOR in name}
         if not chosen:
