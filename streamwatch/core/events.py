@@ -17,7 +17,7 @@ from streamwatch.core.specs import HEADLINE
 
 # Events for the core and outcomes of the join: plain values, decoded and validated at the edge.
 #
-# Times are integers, milliseconds since the epoch. `record_ms` is the clock at the event's place in the
+# Times are integers, milliseconds since the epoch. `record_ms` is the clock at the event's position in the
 # merged sequence (deadlines count from it; the merge sets it when the event is released); `timestamp_ms` is
 # the event's own time, where it carries one (label delay and prediction-time order use it).
 
@@ -132,7 +132,7 @@ Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Skipped | Inval
 
 
 class EventGroup(msgspec.Struct, gc=False):
-    """Events of a record that holds several, or none. They share its time and its place in the sequence.
+    """Events of a record that holds several, or none. They share its time and its position in the sequence.
 
     They are joined one after the other, and no commit comes between them.
     """
@@ -194,8 +194,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     resolved_ms: int = 0
     """Clock of the merged sequence where label and prediction met; of an assumed outcome the deadline."""
     waited_ms: int = 0
-    """`resolved_ms` minus the clock at the prediction's place, at least 0. Of a prediction that another took
-    the place of (`join.conflicts: last`) the first place counts."""
+    """`resolved_ms` minus the clock at the prediction's position, at least 0. If another prediction replaced
+    it (`join.conflicts: last`), the position of the first one counts."""
     label_probability: float | None = None
     """Probability with which the label was asked for, a float32; None where labels are not sampled."""
     label_requested: bool | None = None
@@ -413,7 +413,7 @@ class CarriedNumber(NamedTuple):
     """Name of its side column in the store."""
     fields: tuple[str, ...]
     """Fields of `Prediction`, `Outcome` and a topic's mapping: the last ones of the first two, in the order
-    of `CARRIED`. Predictions have the number only where a mapping names a place for the first of them."""
+    of `CARRIED`. Predictions have the number only where a mapping names a field for the first of them."""
     encode: Callable[..., int]
     """Gives the number of the fields' values."""
     decode: tuple[Callable[[int], Any], ...]
@@ -454,19 +454,19 @@ def carried_fields(carried: Sequence[int]) -> list[Any]:
 def carried_by_all(events: Sequence[object]) -> NDArray[np.int32]:
     """Numbers that go with events, as `carried_by` gives them: shape (n, len(CARRIED))."""
     found = np.zeros((len(events), len(CARRIED)), np.int32)
-    for place, number in enumerate(CARRIED):
+    for index, number in enumerate(CARRIED):
         first, *others = (map(attrgetter(name), events) for name in number.fields)
         values = list(first)
         if values.count(None) < len(values):
-            found[:, place] = list(map(number.encode, values, *others))
+            found[:, index] = list(map(number.encode, values, *others))
     return found
 
 
 def carried_values(carried: NDArray[np.int32]) -> list[Iterable[Any]]:
     """Values of `CARRIED_FIELDS`, n of each: the last arguments of `Prediction` and `Outcome`."""
     found: list[Iterable[Any]] = []
-    for place, number in enumerate(CARRIED):
-        column = carried[:, place]
+    for index, number in enumerate(CARRIED):
+        column = carried[:, index]
         numbers: list[int] | None = column.tolist() if column.any() else None
         found += [
             repeat(None, len(carried)) if numbers is None else map(decode, numbers)

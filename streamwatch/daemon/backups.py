@@ -24,7 +24,7 @@ _MOST_SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class BackupsSpec:
-    """Place of backups, and how often they are made."""
+    """Directory of backups, and how often they are made."""
 
     directory: Path
     interval_seconds: float | None = None

@@ -271,7 +271,7 @@ class BatchProcessor:
 
     @property
     def held_records(self) -> int:
-        """Records that wait for their place in the sequence."""
+        """Number of records that wait until their order is certain."""
         return self._merged.merge.held_records
 
     @property

@@ -73,7 +73,7 @@ class RecentRecords:
             while delivered and _last_offset(delivered[0]) < offset:
                 delivered.popleft()
             if delivered:
-                record = delivered[0][_place(delivered[0], offset)]
+                record = delivered[0][_index_of(delivered[0], offset)]
                 if record.offset == offset:
                     found[partition] = record
         return found
@@ -86,8 +86,8 @@ def _last_offset(records: Sequence[Record]) -> int:
     return records[-1].offset
 
 
-def _place(records: Sequence[Record], offset: int) -> int:
-    """Place of the first record that does not lie before an offset."""
+def _index_of(records: Sequence[Record], offset: int) -> int:
+    """Index of the first record at or after an offset."""
     if isinstance(records, FetchedRecords):
         return int(np.searchsorted(records.rows[:, OFFSET], offset))
     return bisect_left(records, offset, key=lambda record: record.offset)
@@ -117,9 +117,9 @@ class RejectedRecords:
     def keep(self, records: Sequence[Record], batch: RecordBatch) -> None:
         """Keep those of the records decoded to a batch that are invalid, or hold events that are."""
         if self._keeps and batch.objects:
-            for place, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
+            for index, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
                 if type(event) is Invalid:
-                    self._records[event.topic, event.partition, event.offset] = records[place]
+                    self._records[event.topic, event.partition, event.offset] = records[index]
 
     def release(self, event: Invalid) -> None:
         """Hand over the record of an event whose turn has come; once, whatever number of them is invalid."""
@@ -167,10 +167,10 @@ def _explain(records: Sequence[Record], batch: RecordBatch, decoder: Explains) -
     if not batch.objects:
         return
     explained: set[str] = set()
-    for place, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
+    for index, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
         if type(event) is Invalid and event.reason not in explained:
             explained.add(event.reason)
-            event.detail = decoder.explain(records[place], event.reason)
+            event.detail = decoder.explain(records[index], event.reason)
 
 
 # The event loop turns often enough for health checks, and no more often than that.
@@ -199,7 +199,7 @@ async def yield_to_loop() -> None:
 
 
 class MergedRecords:
-    """Decodes records, holds them until their place in the sequence is certain, and releases them.
+    """Decodes records, holds them until their order is certain, and releases them.
 
     Parameters
     ----------

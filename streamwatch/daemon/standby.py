@@ -10,9 +10,9 @@ has what the others need: the last numbers, digests up to them, and the holder's
   writes what it has beyond the last numbers, and decides on alarms beyond those that were considered.
 - A notification is sent only after a transaction has its decision: the next holder knows it by the same id.
   It knows that it was delivered with a later transaction; in between it is sent again.
-- What was decided and not written is forgotten by whoever loses its place, and decided by the next.
+- Decisions that were not written are dropped by a replica that loses the election; the next holder decides.
 - Invalid records are part of publications, too. The holder writes them to their topic just before the
-  transaction whose ledger has their place: those between the two are written again by the next holder.
+  transaction whose ledger has their position: those between the two are written again by the next holder.
 
 `Candidacy` says whether it may speak; brokers say whether it may write.
 """
@@ -213,7 +213,7 @@ class StandbyPublisher:
         self._transactions = transactions
         self._dead_letters = dead_letters
         self._sent = BEGINNING
-        """Place up to which this process has written the invalid records, be the ledger behind."""
+        """Position of the last invalid record that this process has written; the ledger may be behind."""
         self._names = names
         self._emit = emit
         self._clock = clock
@@ -497,8 +497,8 @@ class StandbyPublisher:
         begun: Decisions | None = None
         if self._decisions is None:  # nobody has decided anything: all replicas go on from this state
             begun = state.alerting.decided(0, 0, state.log.verdicts)
-        place = ledger.invalid or BEGINNING if self.writes_invalid else None
-        await self._write([], replace_ledger(ledger, commit=0, writer=self._writer, invalid=place), begun)
+        written = ledger.invalid or BEGINNING if self.writes_invalid else None
+        await self._write([], replace_ledger(ledger, commit=0, writer=self._writer, invalid=written), begun)
         decisions = self._decisions
         if decisions is None or not self._is_elected(state, term):
             await self._transactions.close()

@@ -134,7 +134,7 @@ def _serve(worker: Connection, key: Key, objects: dict[Key, CachedObject]) -> No
                 objects[key] = CachedObject(bucket, *arguments)
                 answer = None
             elif name == "new":
-                bucket = None  # before another takes its place
+                bucket = None  # before another replaces it
                 bucket = cloudpickle.loads(arguments[0])()
                 answer = None
             else:

@@ -236,7 +236,7 @@ class Merge:
         return [name for name, ms in zip(self._partitions.names, at_end_ms.tolist(), strict=True) if ms < 0]
 
     def _when_ended(self, _index: int, _arrived_ms: int) -> bool | None:
-        """Tell whether the host's clock is behind where nothing more will tell: None stands for not."""
+        """Return True if the host's clock is behind, else None; for partitions that have ended."""
         return self.host.is_behind or None
 
     def _judge(self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind) -> None:

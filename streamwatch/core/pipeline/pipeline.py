@@ -1,9 +1,10 @@
 """`Pipeline`: joins the records of the merged sequence, lets deadlines pass and evaluates the outcomes.
 
-It does no I/O. Every record carries the clock at its place in the sequence (`record_ms`, never decreasing).
-Deadlines up to that clock are handled before the record is joined, so the result does not depend on how
-records are cut into batches. The compiled join holds the entries in memory, and the rest in an `Overflow`. A
-restart continues from two things that commits write: `snapshot`, and the `changes` of the entries.
+It does no I/O. Every record carries the clock at its position in the sequence (`record_ms`, never
+decreasing). Deadlines up to that clock are handled before the record is joined, so the result does not depend
+on how records are cut into batches. The compiled join holds the entries in memory, and the rest in an
+`Overflow`. A restart continues from two things that commits write: `snapshot`, and the `changes` of the
+entries.
 """
 
 from __future__ import annotations

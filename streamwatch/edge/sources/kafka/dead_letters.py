@@ -171,8 +171,8 @@ class _DeadLetter:
     @property
     def content(self) -> Content:
         record = self.record
-        place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
-        added = {**place, "reason": self.reason, **({} if self.stub is None else {"stub": self.stub})}
+        position = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+        added = {**position, "reason": self.reason, **({} if self.stub is None else {"stub": self.stub})}
         headers = [(f"streamwatch.{name}", str(value).encode()) for name, value in added.items()]
         if self.stub is not None:
             return None, b"", headers

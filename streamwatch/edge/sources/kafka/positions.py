@@ -102,7 +102,7 @@ class PartitionPositions:
         self._losses.tell()
 
     async def settle(self, connection: Connection, listing: Listing) -> None:
-        """Find a place in every partition of a cluster that was away or may have changed meanwhile."""
+        """Settle the position in every partition of a cluster that was away or may have changed meanwhile."""
         self._heed(listing)
         begun = {p.topic for p in self.positions}
         new = [Partition(t, n) for t in self._topics if t not in begun for n in listing[t].partitions]

@@ -285,11 +285,11 @@ class KafkaTransactions:
         """Have records sent in batches, by partition in their order; futures of the batches are added."""
         partitions, partitioner = self._partitions[topic], DefaultPartitioner()
         keys = [texts.keys[i:j].tobytes() for i, j in pairwise(texts.key_ends.tolist())]
-        places = np.array([partitioner(key, partitions, partitions) for key in keys], np.int64)
-        of_each = places[texts.key_numbers]
-        for place in np.unique(of_each).tolist():
-            for batch in batches_of(texts, np.flatnonzero(of_each == place), _BATCH_BYTES):
-                future = await self._producer.send_batch(batch, topic, partition=place)
+        of_keys = np.array([partitioner(key, partitions, partitions) for key in keys], np.int64)
+        of_each = of_keys[texts.key_numbers]
+        for partition in np.unique(of_each).tolist():
+            for batch in batches_of(texts, np.flatnonzero(of_each == partition), _BATCH_BYTES):
+                future = await self._producer.send_batch(batch, topic, partition=partition)
                 future.add_done_callback(_note)  # of a transaction that fails, the others are not waited for
                 sent.append(future)
                 await asyncio.sleep(0)

@@ -36,7 +36,7 @@ from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan, padded_copy
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 
-# What a broker sends, read into one buffer that is used again, in place of the client's stream.
+# What a broker sends, read into one buffer that is used again, instead of into the client's stream.
 #
 # The stream copies an answer four times, into memory that is new each time. All else remains the client's:
 # requests, the answers to all but fetches, and what happens when a connection ends.

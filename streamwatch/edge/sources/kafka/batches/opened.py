@@ -273,7 +273,7 @@ class OpenBatch:
     def take_messages(self, room: int, position: int, most_bytes: int) -> list[KafkaRecord]:
         """Take up to `room` messages of format v0 or v1, without those before `position`.
 
-        Of one with more than `most_bytes` in key and value only the place is given.
+        A message with more than `most_bytes` in key and value is returned without them.
         """
         messages = self.messages or []
         taken, self.messages = messages[:room], messages[room:]
