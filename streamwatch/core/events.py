@@ -148,7 +148,7 @@ Decoded: TypeAlias = Event | EventGroup
 
 
 def is_decodable(found: Decoded) -> bool:
-    """Tell whether a record could be read: it holds no events at all, or one that is not `Invalid`."""
+    """Return whether a record could be read: it holds no events at all, or one that is not `Invalid`."""
     events = found.events if isinstance(found, EventGroup) else (found,)
     return not events or any(type(event) is not Invalid for event in events)
 
@@ -236,7 +236,7 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_headline(self) -> bool:
-        """Tell whether it is what a model is said to be first of all."""
+        """Return whether it is what a model is said to be first of all."""
         return self.basis == "cohorts" or self.opponent == HEADLINE
 
 
@@ -370,7 +370,7 @@ def probability_of(sampling: int) -> float | None:
 
 
 def requested_of(sampling: int) -> bool | None:
-    """Tell whether the label was asked for; None where nothing says it."""
+    """Return whether the label was asked for; None where nothing says it."""
     return (None, False, True)[sampling >> _SHIFT]
 
 
@@ -383,17 +383,17 @@ def probabilities_of(numbers: NDArray[Any]) -> NDArray[np.float64]:
 
 def requests_of(numbers: NDArray[Any]) -> NDArray[np.int8]:
     """Tell of numbers, shape (n,), whether the label was asked for: 1 yes, 0 no, −1 where nothing says it."""
-    told = numbers.astype(np.int64) >> _SHIFT
-    return np.where(told == 0, -1, told - 1).astype(np.int8)
+    requested = numbers.astype(np.int64) >> _SHIFT
+    return np.where(requested == 0, -1, requested - 1).astype(np.int8)
 
 
 def is_sampling(numbers: NDArray[Any]) -> bool:
-    """Tell whether all numbers stand for something, shape (n,)."""
+    """Return whether all numbers stand for something, shape (n,)."""
     wide = numbers.astype(np.int64)
     if ((wide < 0) | (wide > MOST_SAMPLING)).any():
         return False
-    probability, told = wide & _PROBABILITY, wide >> _SHIFT
-    return bool(((probability <= _ONE) & ((probability > 0) | (told == 0))).all())
+    probability, requested = wide & _PROBABILITY, wide >> _SHIFT
+    return bool(((probability <= _ONE) & ((probability > 0) | (requested == 0))).all())
 
 
 # Numbers that go with a prediction, from its record to its outcome.
@@ -479,7 +479,7 @@ def carried_values(carried: NDArray[np.int32]) -> list[Iterable[Any]]:
 
 
 OTHER: Final = "__other__"
-"""Stands for the values of a segment that are not told apart."""
+"""Stands for the values of a segment that are not distinguished."""
 _REMEMBERED: Final = 16_384
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder(list[tuple[Name, Name]])

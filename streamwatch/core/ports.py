@@ -136,7 +136,7 @@ class DeadLetters(Protocol):
 
     @property
     def is_full(self) -> bool:
-        """Tell whether `flush` has to be called before the next `put`."""
+        """Return whether `flush` has to be called before the next `put`."""
         ...
 
     @property
@@ -231,12 +231,12 @@ class Source(DataLossCounters, Protocol):
 
     @property
     def up(self) -> bool:
-        """Tell whether the brokers answer."""
+        """Return whether the brokers answer."""
         ...
 
     @property
     def assigned(self) -> bool:
-        """Tell whether every partition of the configured topics has a position."""
+        """Return whether every partition of the configured topics has a position."""
         ...
 
     async def start(
@@ -272,7 +272,7 @@ class Source(DataLossCounters, Protocol):
         """Note that state up to these positions is durable; they may be committed to Kafka for lag tools."""
         ...
 
-    def tell(self) -> None:
+    def release_findings(self) -> None:
         """Release the findings of the last poll about the logs to the counters.
 
         To be called once every record delivered before them is evaluated.
@@ -353,7 +353,7 @@ class Store(Protocol):
 
     @property
     def durable(self) -> bool:
-        """Tell whether commits survive the process."""
+        """Return whether commits survive the process."""
         ...
 
     @property

@@ -103,7 +103,7 @@ class Names:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether numbers should be released: more names were refused than the last release left."""
+        """Return whether numbers should be released: more names were refused than the last release left."""
         return self._refused > self._needed
 
     def number(self, name: str) -> int:
@@ -357,7 +357,7 @@ class RecordBatch:
 
     @property
     def only_objects(self) -> bool:
-        """Tell whether every event of a whole batch is an object, so that rows say nothing by themselves."""
+        """Return whether every event of a whole batch is an object, so that rows only point to objects."""
         return len(self.objects) == len(self.rows) - len(self.elements) + len(self.elements.rows)
 
     def part(self, start: int, stop: int) -> RecordBatch:

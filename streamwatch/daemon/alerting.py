@@ -190,7 +190,7 @@ class Alerting:
         )
 
     def due(self, *, behind: bool) -> bool:
-        """Tell whether there is something to commit although nothing was read."""
+        """Return whether there is something to commit although nothing was read."""
         if self._is_silent:
             return False
         now_ms, outbox = self._now_ms(), self._deliveries.outbox
@@ -277,6 +277,6 @@ class Alerting:
     def _open_incidents(self) -> list[Notification]:
         return [self.fleet.labels.stamped(each) for each in self._book.open_incidents()]
 
-    def tell(self, outgoing: AlertDecisions) -> None:
+    def deliver(self, outgoing: AlertDecisions) -> None:
         """Hand the notifications of a commit that is now durable to the receivers."""
         self._deliveries.add(outgoing.notifications, outgoing.open_incidents, outgoing.issued_to)

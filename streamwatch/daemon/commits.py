@@ -48,7 +48,7 @@ class State:
     """Models and estimators found at the opening."""
     alerting: Alerting | None = None
     """Decides on notifications; None: there are none."""
-    told: Sequence[InternalEvent] = ()
+    events: Sequence[InternalEvent] = ()
     """What the log is to say of the opening beside that: settings that have changed."""
     topics_since_ms: Mapping[str, int] = field(default_factory=dict[str, int])
     """Topics that were added to the state, and the time from which each is read."""
@@ -293,7 +293,7 @@ class Commits:
         if state.store.durable:
             self._flushing = asyncio.create_task(self._flush(durable, began, closed))
         else:
-            self._tell(outgoing)
+            self._deliver(outgoing)
             self._settled(durable, began)
         now, interval = self._clock(), self._spec.interval_seconds
         if report:
@@ -306,9 +306,9 @@ class Commits:
     async def _flush(self, durable: Durable, began: float, closed: ClosedPublication) -> None:
         await asyncio.to_thread(self._state.store.flush)
         if self._state.publishing is not None:
-            self._state.publishing.durable(closed, lambda: self._tell(durable.outgoing))
+            self._state.publishing.durable(closed, lambda: self._deliver(durable.outgoing))
         else:
-            self._tell(durable.outgoing)
+            self._deliver(durable.outgoing)
         self._settled(durable, began)
 
     def _decide(self, alarms: Sequence[Alarm], retired: Sequence[str]) -> AlertDecisions:
@@ -321,9 +321,9 @@ class Commits:
             return NOTHING
         return alerting.decide(alarms, retired, in_backlog=backlog, behind=behind)
 
-    def _tell(self, outgoing: AlertDecisions) -> None:
+    def _deliver(self, outgoing: AlertDecisions) -> None:
         if self._state.alerting is not None:
-            self._state.alerting.tell(outgoing)
+            self._state.alerting.deliver(outgoing)
 
     def _settled(self, durable: Durable, began: float) -> None:
         self._seconds = self._clock() - began

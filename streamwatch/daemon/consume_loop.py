@@ -154,7 +154,7 @@ class Polls:
         return Decodable(self._as_left(records, poll.moved), at_once)
 
     def _is_too_long(self, began: float) -> bool:
-        """Tell whether others have waited long enough for schemas, of this poll or of one before."""
+        """Return whether others have waited long enough for schemas, of this poll or of one before."""
         now = self._monotonic()
         if self._waiting_since is None:
             self._waiting_since = began
@@ -242,7 +242,7 @@ class Backlog:
         self._began = self._monotonic()
 
     def lasts(self, processor: Processor | None) -> bool:
-        """Tell whether a backlog is being read, or what was read of one waits for its turn."""
+        """Return whether a backlog is being read, or what was read of one waits for its turn."""
         if not self._status.caught_up:
             self._read_ms = None
             return True
@@ -455,7 +455,7 @@ class ConsumeLoop:
             await self._evaluate(commits, stop)
             if processor.has_ready:
                 return
-        self._source.tell()
+        self._source.release_findings()
         self._status.partitions = poll.partitions
         decodable = await self._polls.decodable(poll, commits, stop)
         if decodable is None:

@@ -74,7 +74,7 @@ DELIVER_SECONDS = 2.0
 PUBLISH_SECONDS = 2.0
 """Seconds it waits for outcomes and events of the last commit; the rest is written after the next start."""
 
-TELL_SECONDS = 10.0
+REPORT_SECONDS = 10.0
 COMPILING = "the estimators are being compiled"
 
 
@@ -216,7 +216,7 @@ class Daemon:
         began = time.monotonic()
         compiling = asyncio.create_task(in_background(self._warm_up))
         try:
-            while not (await asyncio.wait({compiling}, timeout=TELL_SECONDS))[0]:
+            while not (await asyncio.wait({compiling}, timeout=REPORT_SECONDS))[0]:
                 seconds = round(time.monotonic() - began)
                 self._status.stage = f"{COMPILING}, once on this machine: {seconds} s so far"
                 self._telemetry.emit(KernelCompiling(seconds))

@@ -244,7 +244,7 @@ class MergedRecords:
         """Records decoded since the start."""
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether something is yet to be evaluated that was read by then."""
+        """Return whether something is yet to be evaluated that was read by then."""
         return self.ready is not None or self.merge.holds_from_before(arrived_ms)
 
     def flush(self, moved: frozenset[Partition]) -> None:
@@ -288,7 +288,7 @@ class MergedRecords:
     def next_turn(self) -> None:
         """Have the next of what is released ready, if there is more."""
         self.ready = next(self._turns, None)
-        self._tell()
+        self._report()
         if self.ready is None:
             self._recent.let_go(self._progress.newest)
             self._advance_positions()
@@ -330,7 +330,7 @@ class MergedRecords:
             _explain(records, batch, decoder)
         return arrivals_of(records, batch)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Say who is not waited for any more, and whether the host's clock is believed."""
         for partition in self.merge.left_behind:
             self._progress.left_behind += 1
@@ -354,7 +354,7 @@ class MismatchReporter:
         self._telemetry = telemetry
         self._reported: set[tuple[str, str]] = set()
 
-    def tell(self, found: Sequence[Mismatch]) -> None:
+    def report(self, found: Sequence[Mismatch]) -> None:
         """Emit what is new among everything that is wrong now."""
         now: set[tuple[str, str]] = set()
         for each in found:

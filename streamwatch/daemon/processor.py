@@ -60,17 +60,17 @@ class Processor(Protocol):
 
     @property
     def has_ready(self) -> bool:
-        """Tell whether something is at hand for `evaluate`."""
+        """Return whether something is at hand for `evaluate`."""
         ...
 
     @property
     def has_report(self) -> bool:
-        """Tell whether there is something to be shown: what is half read is not."""
+        """Return whether there is something to be shown: what is half read is not."""
         ...
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether everything was read and there is nothing to be shown."""
+        """Return whether everything was read and there is nothing to be shown."""
         ...
 
     @property
@@ -93,7 +93,7 @@ class Processor(Protocol):
         ...
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether something is yet to be evaluated that was read by then."""
+        """Return whether something is yet to be evaluated that was read by then."""
         ...
 
     def crowded(self) -> frozenset[Partition]:

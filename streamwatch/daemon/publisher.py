@@ -141,7 +141,7 @@ class Publisher:
 
     @property
     def writes_invalid(self) -> bool:
-        """Tell whether publications are to have invalid records: never, they are written before commits."""
+        """Return whether publications are to have invalid records: never, they are written before commits."""
         return False
 
     @property
@@ -316,9 +316,9 @@ class Publishing:
             values[commit] = encoded(publication)
         return ClosedPublication(publication, values, {SECTION: self.log.section()})
 
-    def durable(self, closed: ClosedPublication, tell: Callable[[], None]) -> None:
+    def durable(self, closed: ClosedPublication, deliver: Callable[[], None]) -> None:
         """Have the publication of a commit written, which is durable now, and tell of its notifications."""
-        tell()
+        deliver()
         if closed.publication is not None:
             self.publisher.add(closed.publication)
 

@@ -230,7 +230,7 @@ class StandbyPublisher:
         self._is_read = self._was_holder = False
         self._tenures = 0
         """Times that it has read the ledger as the holder: what was decided before one is void."""
-        self._tells: dict[int, Callable[[], None]] = {}
+        self._deliver_after: dict[int, Callable[[], None]] = {}
         """Tells of the notifications of a commit, once it is written."""
         self._outcomes_compared = Comparison("outcomes", Publication.outcome_digest)
         self._events_compared = Comparison("alarms and verdicts", Publication.event_digest)
@@ -257,7 +257,7 @@ class StandbyPublisher:
         """
         log = state.log
         self._state = state
-        self._tells.clear()
+        self._deliver_after.clear()
         self._outcomes_compared.restart(log.outcomes, log.digests.outcomes)
         self._events_compared.restart(log.events, log.digests.events)
         self._queue.restart(map(decoded, waiting.values()))
@@ -266,7 +266,7 @@ class StandbyPublisher:
         self.candidacy.close()
         self._queue.wake()
 
-    def add(self, publication: Publication, tenure: int | None, tell: Callable[[], None]) -> None:
+    def add(self, publication: Publication, tenure: int | None, deliver: Callable[[], None]) -> None:
         """Write a publication that is durable now, or keep it until the holder has written its like.
 
         Parameters
@@ -275,13 +275,13 @@ class StandbyPublisher:
             With what was decided in a tenure.
         tenure
             The tenure; None where nothing was decided.
-        tell
+        deliver
             Tells of its notifications.
         """
         if tenure is None or tenure != self.tenure:
             publication = publication.numbered()
         else:
-            self._tells[publication.commit] = tell
+            self._deliver_after[publication.commit] = deliver
         digests = publication.digests or Digests()
         self._queue.add(publication)
         self._outcomes_compared.reach(publication.last_outcome, digests.outcomes)
@@ -320,7 +320,7 @@ class StandbyPublisher:
 
     @property
     def writes_invalid(self) -> bool:
-        """Tell whether publications are to have invalid records, as there is a topic for them."""
+        """Return whether publications are to have invalid records, as there is a topic for them."""
         return self._dead_letters is not None
 
     @property
@@ -334,7 +334,7 @@ class StandbyPublisher:
         return self.candidacy.role(self._clock())
 
     def speaks(self) -> bool:
-        """Tell whether this replica may notify now."""
+        """Return whether this replica may notify now."""
         return self.candidacy.speaks(self._clock())
 
     def unready(self) -> Sequence[str]:
@@ -490,7 +490,7 @@ class StandbyPublisher:
             await self._transactions.close()
             return
         self._queue.replace(Publication.numbered)
-        self._tells.clear()
+        self._deliver_after.clear()
         if found is not None:
             self._drop_written(found)
         ledger = found or Ledger.begun(state.log.life, self._writer)
@@ -515,7 +515,7 @@ class StandbyPublisher:
             self._emit(StandbyTookOver(ledger.outcome, waiting, round(self._clock() - began, 3)))
 
     def _is_elected(self, state: SharedPublishing, term: int) -> bool:
-        """Tell whether it is the holder still, in the same term and with the same state."""
+        """Return whether it is the holder still, in the same term and with the same state."""
         return state is self._state and self.candidacy.is_elected and self.candidacy.terms == term
 
     async def _hold(self) -> None:
@@ -532,8 +532,8 @@ class StandbyPublisher:
         await self._write(chosen, ledger.with_shared(chosen, self._writer), decided[-1] if decided else None)
         self._queue.drop(chosen)
         for publication in chosen:
-            if (tell := self._tells.pop(publication.commit, None)) is not None:
-                tell()
+            if (deliver := self._deliver_after.pop(publication.commit, None)) is not None:
+                deliver()
 
     async def _write_invalid(self, chosen: Sequence[Publication]) -> None:
         """Write invalid records to their topic; what brokers do not take is counted, and holds up nothing."""
@@ -565,7 +565,7 @@ class StandbyPublisher:
     async def _step_down(self) -> None:
         """Decide and write nothing more; what was decided and not written, the next holder decides."""
         self._was_holder = False
-        self._tells.clear()
+        self._deliver_after.clear()
         self._queue.replace(Publication.numbered)
         if self._state is not None:
             self._state.alerting.silence()
@@ -604,7 +604,7 @@ class SharedPublishing:
         self._considered = (0, 0)
         self._is_new = False
         """Whether it has taken over and decided nothing since."""
-        self._told: Decisions | None = None
+        self._last_decisions: Decisions | None = None
 
     def begin(self) -> None:
         """Write or follow from now on, beginning with what the state has."""
@@ -614,17 +614,17 @@ class SharedPublishing:
     def take_over(self, decisions: Decisions) -> None:
         """Decide from now on, beginning behind what the holder before has considered."""
         self._considered = (decisions.event, decisions.retired)
-        self._told, self._is_new = decisions, True
+        self._last_decisions, self._is_new = decisions, True
         self.log.go_on_from(decisions.comparisons)
 
     @property
     def leads(self) -> bool:
-        """Tell whether this replica is the holder."""
+        """Return whether this replica is the holder."""
         return self.publisher.tenure is not None
 
     @property
     def due(self) -> bool:
-        """Tell whether it has taken over, and is to decide on what has happened before."""
+        """Return whether it has taken over, and is to decide on what has happened before."""
         return self._is_new and self._may_decide
 
     @property
@@ -661,14 +661,14 @@ class SharedPublishing:
             values[commit] = encoded(kept)
         if decides:
             decisions = self.alerting.decided(*self._considered, self.log.verdicts)
-            if decisions != self._told:
-                self._told = decisions
+            if decisions != self._last_decisions:
+                self._last_decisions = decisions
                 publication = replace_publication(
                     publication or self.log.nothing(commit), decisions=decisions
                 )
         return ClosedPublication(publication, values, {SECTION: self.log.section()})
 
-    def durable(self, closed: ClosedPublication, tell: Callable[[], None]) -> None:
+    def durable(self, closed: ClosedPublication, deliver: Callable[[], None]) -> None:
         """Have the publication of a commit written, which is durable now, and then its notifications sent."""
         if closed.publication is not None:
-            self.publisher.add(closed.publication, self._tenure, tell)
+            self.publisher.add(closed.publication, self._tenure, deliver)

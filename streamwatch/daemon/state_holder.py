@@ -94,7 +94,7 @@ class StateHolder:
             self._telemetry.emit(
                 StateOpened(state.checkpoint.commits, resumed.models, resumed.refolded, seconds)
             )
-        for event in state.told:
+        for event in state.events:
             self._telemetry.emit(event)
         if resumed.begun:
             models = sorted({shown_name(name) for name in resumed.begun})

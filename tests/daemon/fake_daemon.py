@@ -117,7 +117,7 @@ class FakeSource:
     def evaluated(self, newest: Mapping[Partition, Record]) -> None:
         self.newest |= newest
 
-    def tell(self) -> None:
+    def release_findings(self) -> None:
         self.told += 1
 
     def durable(self, positions: Mapping[Partition, int]) -> None:

@@ -114,7 +114,7 @@ async def test_a_poll_that_hangs_does_not_keep_it_from_stopping() -> None:
 def test_while_the_estimators_are_compiled_the_log_and_readiness_say_for_how_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "TELL_SECONDS", 0.01)
+    monkeypatch.setattr(module, "REPORT_SECONDS", 0.01)
     compiled = threading.Event()
 
     async def told_again() -> None:

@@ -116,7 +116,7 @@ MOST_OVERDUE: Final = 0.05
 
 
 def labels_are_in(caveat: Caveats, delays: Histogram, bounds: Sequence[float]) -> bool:
-    """Tell whether labels take so little time that hardly any prediction older than that waits for one.
+    """Return whether labels take so little time that hardly any prediction older than that waits for one.
 
     Delays of the labels that came cannot tell alone, as slow labels are missing among them: where these are
     many, many predictions wait that are older than the usual delay.
@@ -194,7 +194,7 @@ class ClassSets(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def are_scores(self) -> bool:
-        """Tell whether the predicted classes are numbers of a continuous scale."""
+        """Return whether the predicted classes are numbers of a continuous scale."""
         return are_scores(self.predicted_class)
 
 
@@ -277,7 +277,7 @@ class ClassAgreement:
         return sets.outcomes >= JUDGED_AFTER and not sets.are_scores
 
     def is_settled(self, model: str) -> bool:
-        """Tell whether a class of the model was seen on both sides."""
+        """Return whether a class of the model was seen on both sides."""
         return model in self._settled
 
     def forget(self, model: str) -> None:
@@ -430,7 +430,7 @@ def details_with(
 
 
 def are_scores(classes: Sequence[str], fewest: int = SCORES_FROM) -> bool:
-    """Tell whether different predicted classes are numbers of a continuous scale.
+    """Return whether different predicted classes are numbers of a continuous scale.
 
     Parameters
     ----------
@@ -477,7 +477,7 @@ class RepeatedModel:
     conflicts: int
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """Figures for a person, as what follows a subject."""
         classes = f"{self.conflicts:,} with another class" if self.conflicts else "all with the same class"
         share = f"{self.repeated / self.predictions:.1%}"

@@ -205,7 +205,7 @@ def shift_of(slots: int) -> np.uint64:
 
 
 def is_nearly_full(arrays: Arrays) -> bool:
-    """Tell whether a large table may need more entries or slots for the next records."""
+    """Return whether a large table may need more entries or slots for the next records."""
     return len(arrays.entries) >= _LARGE and (_few_entries(arrays, _AHEAD) or _few_slots(arrays, _AHEAD))
 
 
@@ -609,7 +609,7 @@ class CompiledJoin:
 
     @property
     def is_nearly_full(self) -> bool:
-        """Tell whether to grow now; otherwise the loop grows when it must, which can take long.
+        """Return whether to grow now; otherwise the loop grows when it must, which can take long.
 
         Always false for a join with an overflow, which makes room itself between pieces of work.
         """

@@ -131,7 +131,7 @@ def stop_waiting(t, queue, x):
 
 @hot
 def is_first(totals, queue):
-    """Tell whether the first entry of a queue is older than all of the queue outside the table."""
+    """Return whether the first entry of a queue is older than all of the queue outside the table."""
     return totals.cold[queue] == 0 or totals.front[queue] > 0
 
 
@@ -314,7 +314,7 @@ def expire(t, shift, limit_s, before_ms, room):
 
 @hot
 def labels_fall_due(t, queue, horizon_ms, limit_s):
-    """Tell whether the first label of a queue is due; if it must be loaded first, set `needed`."""
+    """Return whether the first label of a queue is due; if it must be loaded first, set `needed`."""
     totals = t.totals[0]
     if not is_first(totals, queue):
         if deadline(totals.cold_ms[queue], horizon_ms) <= limit_s:

@@ -84,7 +84,7 @@ class NumberedNames(dict[str, int]):
 
     @property
     def crowded(self) -> bool:
-        """Tell whether names should be released: there are over twice as many as needed last time."""
+        """Return whether names should be released: there are over twice as many as needed last time."""
         return len(self) > self._crowded
 
     def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:
@@ -167,7 +167,7 @@ class NumberedSegments(NumberedNames):
 
     @property
     def crowded(self) -> bool:
-        """Tell whether numbers should be released, as for names; refused values count as needed."""
+        """Return whether numbers should be released, as for names; refused values count as needed."""
         return len(self) + self._refused > self._crowded
 
     def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:

@@ -58,7 +58,7 @@ _WORD: Final = 64
 
 @hot
 def are_related(relations, one, other):
-    """Tell whether two models are compared: one leads a group that the other follows."""
+    """Return whether two models are compared: one leads a group that the other follows."""
     if one == other:
         return False
     for word in range(relations.shape[2]):
@@ -71,7 +71,7 @@ def are_related(relations, one, other):
 
 @hot
 def is_related(relations, model):
-    """Tell whether a model is compared with any other at all."""
+    """Return whether a model is compared with any other at all."""
     for word in range(relations.shape[2]):
         if relations[model, 0, word] | relations[model, 1, word] != np.uint64(0):
             return True

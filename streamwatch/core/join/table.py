@@ -228,7 +228,7 @@ def made_by(a):
 
 @hot
 def is_alive(totals, e):
-    """Tell whether the generation of a dedup entry has not been dropped."""
+    """Return whether the generation of a dedup entry has not been dropped."""
     return (e.earlier_or_generation - totals.floor) & NUMBERS < 2**30
 
 

@@ -106,7 +106,7 @@ class HostClock:
         self._looks = {name: looks for name, looks in self._looks.items() if name in partitions}
 
     def may_be_behind(self, host_ms: int) -> bool:
-        """Tell whether the votes have to be counted."""
+        """Return whether the votes have to be counted."""
         return self._newest_ms > host_ms + self._max_future_ms
 
     def judge(self, host_ms: int, unread: Collection[Partition]) -> None:

@@ -76,7 +76,7 @@ class Inbox:
         return waiting
 
     def waits(self, index: int) -> bool:
-        """Tell whether records of one partition wait for their time."""
+        """Return whether records of one partition wait for their time."""
         return index in self._doubtful or index in self._fresh
 
     def holds_from_before(self, arrived_ms: int) -> bool:
@@ -139,7 +139,7 @@ class Inbox:
             self._one_by_one(index, doubtful[index], host_ms, ended, host_is_behind)
 
     def _queue_plain(self, doubtful: dict[int, NDArray[np.int64]]) -> None:
-        """Queue the fresh records of partitions without doubtful ones; those of the others become doubtful."""
+        """Queue the fresh records of partitions without doubtful ones; mark the others doubtful."""
         partitions, held = self._partitions, self._held
         odd = np.zeros(len(partitions.names), np.bool_)
         if doubtful:
@@ -282,11 +282,11 @@ class KeptBatches:
 
     @property
     def is_bare(self) -> bool:
-        """Tell whether nothing is kept but the vocabulary."""
+        """Return whether nothing is kept but the vocabulary."""
         return self._texts is None and not (self._objects or self._scores.count or self._elements.count)
 
     def numbers_by(self, vocabulary: Vocabulary) -> bool:
-        """Tell whether kept rows number names by this vocabulary."""
+        """Return whether kept rows number names by this vocabulary."""
         return self._vocabulary is vocabulary
 
     def add(self, batches: Sequence[RecordBatch]) -> NDArray[np.int64]:

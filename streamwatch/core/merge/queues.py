@@ -48,7 +48,7 @@ that precedes LATE is released at once. CLOCK is the clock so far."""
 
 @hot
 def _precedes(pool, firsts, a, b):
-    """Tell whether the head of queue a precedes that of queue b."""
+    """Return whether the head of queue a precedes that of queue b."""
     mine, other = pool[firsts[a], TIME], pool[firsts[b], TIME]
     return mine < other or (mine == other and a < b)
 
@@ -383,7 +383,7 @@ class HeldRecords:
         return max(ends, default=None)
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether a queued record arrived at or before the given time."""
+        """Return whether a queued record arrived at or before the given time."""
         heads = self._firsts[self._firsts >= 0]
         return bool((self._pool[heads, ARRIVED] <= arrived_ms).any())
 

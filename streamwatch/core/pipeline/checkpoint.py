@@ -103,7 +103,7 @@ class Checkpoint:
         self._left: list[tuple[int, str]] = []  # who retired since the last commit, after how many outcomes
         self._retired: dict[str, int] = {}  # the commit in which each model went whose outcomes are kept yet
         self._all_new = False
-        self._settings_told = False
+        self._settings_written = False
         self._made_under: bytes | None = made_under or None  # None: a commit has it
         self.beginnings = Beginnings()
         """Evaluation epochs of models, and estimators that began anew."""
@@ -158,15 +158,15 @@ class Checkpoint:
         own[PIPELINE], columns = self.pipeline.snapshot(), self.pipeline.join.changes(number)
         runs = self.pipeline.join.run_changes()
         own[ESTIMATORS] = self.monitors.totals()
-        own |= self._told_once()
+        own |= self._changed_sections()
         return CommitBatch({**own, **sections}, models, entry, floor, outbox or {}, columns, runs)
 
-    def _told_once(self) -> dict[str, bytes]:
+    def _changed_sections(self) -> dict[str, bytes]:
         """Sections that a commit has only if they differ from those of the commits before."""
         own: dict[str, bytes] = {}
-        if not self._settings_told:
+        if not self._settings_written:
             own[SETTINGS] = _ENCODER.encode((document_of(self._spec), self.monitors.estimators()))
-            self._settings_told = True
+            self._settings_written = True
         if self._made_under is not None:
             own[MADE_UNDER], self._made_under = self._made_under, None
         if (begun := self.beginnings.changes()) is not None:
@@ -235,9 +235,9 @@ class Checkpoint:
             self.monitors.restore_totals(saved.sections[ESTIMATORS])
         self._left = [(0, model) for model in (*gone, *refused)]  # or a later start would find them again
         now = self.monitors.estimators()
-        self._settings_told = self._all_new = False
+        self._settings_written = self._all_new = False
         if not changed and now == written and not (over.parts or over.comparisons):
-            self._settings_told = True
+            self._settings_written = True
             return RestoreReport(len(monitors.models()), refolded, begun=gone)
         self._all_new = True
         report = RestoreReport(

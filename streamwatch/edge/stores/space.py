@@ -42,7 +42,7 @@ class FreeSpace:
         self._low = False
 
     def is_low(self) -> bool:
-        """Tell whether less than the least is free.
+        """Return whether less than the least is free.
 
         Raises
         ------

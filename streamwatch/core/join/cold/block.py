@@ -297,7 +297,7 @@ def bits_of(count: int) -> Bits:
 
 @hot
 def is_set(bits, i):
-    """Tell whether bit i is set."""
+    """Return whether bit i is set."""
     return (bits[i >> 6] >> np.uint64(i & 63)) & _ONE != 0
 
 
@@ -369,7 +369,7 @@ _LOWER: Final = np.uint64(0xFFFFFFFF)
 
 @hot
 def is_dropped(words, i, floor):
-    """Tell whether entry i is a dedup entry of a generation before `floor`."""
+    """Return whether entry i is a dedup entry of a generation before `floor`."""
     both = words[i, STATE_AND_GENERATION]
     generation = np.int64(both >> np.uint64(32))
     return np.int64(both & _LOWER) >= RESOLVED and (generation - floor) & NUMBERS >= NEGATIVE_FROM

@@ -36,7 +36,7 @@ _AHEAD = 16
 
 @hot
 def has_room(slots, entries, totals):
-    """Tell whether one more entry fits into the table."""
+    """Return whether one more entry fits into the table."""
     return totals.chains < slots.shape[0] // 8 * 5 and (totals.free >= 0 or totals.top < entries.shape[0])
 
 

@@ -185,7 +185,7 @@ class TableEviction:
         """Whether all dedup entries were moved out of the table since this was last set to False."""
 
     def is_full(self, table: Table) -> bool:
-        """Tell whether entries have to leave the table."""
+        """Return whether entries have to leave the table."""
         return int(table.arrays.totals["used"][0]) > self._limit
 
     def evict_if_full(self, table: Table) -> Iterator[Work]:
@@ -315,17 +315,17 @@ class Overflow:
         self.contents.update_oldest_ms(table)
 
     def take_came_back(self) -> bool:
-        """Tell whether entries have come back into the table since the last call."""
+        """Return whether entries have come back into the table since the last call."""
         came_back, self._came_back = self._came_back, False
         return came_back
 
     def take_dedup_moved_out(self) -> bool:
-        """Tell whether all dedup entries were moved out of the table since the last call."""
+        """Return whether all dedup entries were moved out of the table since the last call."""
         moved_out, self.eviction.dedup_moved_out = self.eviction.dedup_moved_out, False
         return moved_out
 
     def is_needed(self, table: Table) -> bool:
-        """Tell whether entries are outside the table, or have to leave it."""
+        """Return whether entries are outside the table, or have to leave it."""
         return self.contents.cold.runs > 0 or self.eviction.is_full(table)
 
     def entries(self, table: Table) -> int:

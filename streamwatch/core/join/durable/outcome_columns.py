@@ -132,7 +132,7 @@ def outcomes_of(columns: Sequence[Column], models: int, classes: int, segments: 
 
 
 def are_within(column: NDArray[Any], least: int, most: int) -> bool:
-    """Tell whether all numbers are at least `least` and below `most`."""
+    """Return whether all numbers are at least `least` and below `most`."""
     return not len(column) or (least <= int(column.min()) and int(column.max()) < most)
 
 

@@ -447,7 +447,7 @@ def parts_of(key: bytes) -> ColumnKey:
 
 
 def has_names(names: NumberedNames, numbers: NDArray[np.int32] | NDArray[np.int64]) -> bool:
-    """Tell whether every number has a name; negative ones are ignored."""
+    """Return whether every number has a name; negative ones are ignored."""
     return set(names.values()).issuperset(np.unique(numbers[numbers >= 0]).tolist())
 
 

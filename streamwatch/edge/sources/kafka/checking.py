@@ -206,8 +206,8 @@ async def asked(spec: KafkaSpec, ask: Callable[[Connection], Awaitable[_Answer]]
     except CONNECTION_ERRORS as error:
         reason = client_log.last or str(error) or type(error).__name__
         words = explanation(reason, spec)
-        told = reason if words is None else f"{words} ({reason.rstrip(' :')})"
-        reason = of_token(reason) or told
+        explained = reason if words is None else f"{words} ({reason.rstrip(' :')})"
+        reason = of_token(reason) or explained
         raise KafkaUnreachable(f"Kafka at {spec.bootstrap_servers}: {reason}") from error
     finally:
         await connection.close(spec.stop_timeout_ms / 1_000)

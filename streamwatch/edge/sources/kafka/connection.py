@@ -74,7 +74,7 @@ class TopicChangeSignals:
         client.send, client._on_connection_closed = watched, parted  # noqa: SLF001
 
     def about(self, topic: str, settled: int) -> bool:
-        """Tell whether this topic is suspect since change signal number `settled`."""
+        """Return whether this topic is suspect since change signal number `settled`."""
         return max(self._of_all, self._of_topic.get(topic, 0)) > settled
 
 
@@ -284,12 +284,12 @@ class BrokerHealth:
 
     @property
     def alive(self) -> bool:
-        """Tell whether the last answer is recent."""
+        """Return whether the last answer is recent."""
         return self.silent_ms <= self._alive_ms
 
     @property
     def lost(self) -> bool:
-        """Tell whether brokers were reported lost and not yet back."""
+        """Return whether brokers were reported lost and not yet back."""
         return self._lost_at is not None
 
     def begin(self) -> None:
@@ -329,7 +329,7 @@ class BrokerHealth:
             self.answered()
 
     def fetched_within(self, partition: Partition, milliseconds: float) -> bool:
-        """Tell whether this partition's last fetch was answered that recently."""
+        """Return whether this partition's last fetch was answered that recently."""
         _, seen_at = self._fetches.get(partition, (0, -math.inf))
         return (self._monotonic() - seen_at) * 1_000 <= milliseconds
 

@@ -108,19 +108,19 @@ class DataLossTracker:
         """Offsets skipped, by cause, where their number is known."""
         self.unverified_positions = 0
         """Times the record that would tell a log from another was gone."""
-        self.told = DataLossSnapshot()
+        self.released = DataLossSnapshot()
         """As of the last poll."""
         self._at_least: dict[str, int] = {}  # what the group told, which is asked once only
 
-    def tell(self) -> None:
+    def release(self) -> None:
         """A poll tells where reading stands after all that was found until now."""
-        self.told = DataLossSnapshot(dict(self.times), dict(self.records), self.unverified_positions)
+        self.released = DataLossSnapshot(dict(self.times), dict(self.records), self.unverified_positions)
 
     def count_from(self, durable: DataLossSnapshot) -> None:
         """Go on from what a commit holds; what was found since will be found again, from where it stands."""
         self.times = Counter(durable.times) | Counter(self._at_least)
         self.records, self.unverified_positions = Counter(durable.records), durable.unverified_positions
-        self.tell()
+        self.release()
 
     def overtaken(self, partition: Partition, wanted: int, first: int) -> None:
         """Retention took the next records before they were read."""
@@ -161,7 +161,7 @@ class DataLossTracker:
         )
         self.times[cause] += 1
         self._at_least[cause] = self.times[cause]
-        self.told = replace(self.told, times={**self.told.times, cause: self.times[cause]})
+        self.released = replace(self.released, times={**self.released.times, cause: self.times[cause]})
         self._emit(StateMismatchDetected(cause, what))
 
     def unverified(self, partition: Partition, offset: int) -> None:

@@ -228,7 +228,7 @@ class DeadLetterTopic:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether so much waits that it has to be written first."""
+        """Return whether so much waits that it has to be written first."""
         return self._bytes >= MOST_BYTES
 
     @property

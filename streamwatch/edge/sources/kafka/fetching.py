@@ -202,9 +202,9 @@ TRIES: Final = 3
 EMPTY_TRIES: Final = 10
 """Empty answers, each after `WAIT_MS`, though the log goes on: so a broker says that it finds no batch.
 Where answers come sooner, more of them in the same time."""
-TELL_AFTER: Final = 3
+REPORT_AFTER: Final = 3
 """Failures in a row before one is reported: a leader that changed is found at the next attempt."""
-TELL_EVERY: Final = 10
+REPORT_EVERY: Final = 10
 """Requests in a row that brought no answer: nodes come and go, and that none answers is found elsewhere."""
 MOST_BYTES: Final = 52_428_800
 """Of one answer, over all partitions."""
@@ -347,7 +347,7 @@ class Fetching:
             answers = await ask(self._client, node, offsets, size, wait_ms=wait_ms, most_bytes=MOST_BYTES)
         except CONNECTION_ERRORS as error:
             self._not_before[node] = time.monotonic() + min(wait.next_seconds(), 1.0)
-            if wait.attempts % TELL_EVERY == 0:
+            if wait.attempts % REPORT_EVERY == 0:
                 for slot in slots:
                     slot.error = worded(error)
         else:
@@ -399,7 +399,7 @@ class Fetching:
             self.arrived.set()
             return
         slot.retry_at = now + slot.backoff.next_seconds()
-        if slot.backoff.attempts >= TELL_AFTER:
+        if slot.backoff.attempts >= REPORT_AFTER:
             slot.error = error_name(code)
         if code in MOVED:
             self._client.force_metadata_update()

@@ -96,10 +96,10 @@ class PartitionPositions:
         self._moved.clear()
         return moved
 
-    def tell(self) -> None:
+    def release_findings(self) -> None:
         """A poll tells where reading stands: what was found of the logs until now may be told with it."""
         self.fingerprints.polled()
-        self._losses.tell()
+        self._losses.release()
 
     async def settle(self, connection: Connection, listing: Listing) -> None:
         """Settle the position in every partition of a cluster that was away or may have changed meanwhile."""

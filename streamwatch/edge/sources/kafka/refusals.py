@@ -103,25 +103,25 @@ CLOSED: Final = {
 """What the port probably does, by how it was spoken to, where a broker only closes the connection."""
 
 
-def explanation(said: str, spec: KafkaSpec) -> str | None:
+def explanation(client_error: str, spec: KafkaSpec) -> str | None:
     """Say what a failed connection probably means, with the setting to look at; None where nothing is known.
 
     Parameters
     ----------
-    said
+    client_error
         What the client complained of.
     spec
         How it connects.
     """
     protocol = spec.security_protocol
-    if re.search(FAILED, said) and (look_at := TOKEN_REFUSED.get(spec.sasl_mechanism)):
+    if re.search(FAILED, client_error) and (look_at := TOKEN_REFUSED.get(spec.sasl_mechanism)):
         return f"the brokers refuse the token: check {look_at}"
     for pattern, meaning in MEANINGS:
-        if re.search(pattern, said):
+        if re.search(pattern, client_error):
             without_user = "SSL" if protocol.endswith("SSL") else "PLAINTEXT"
             return meaning.format(mechanism=spec.sasl_mechanism, protocol=protocol, without_user=without_user)
     closed = r"^Unable connect to \S+: *$|WRONG_VERSION_NUMBER" if protocol.endswith("SSL") else r" closed$"
-    return f"the port probably {CLOSED[protocol]}" if re.search(closed, said) else None
+    return f"the port probably {CLOSED[protocol]}" if re.search(closed, client_error) else None
 
 
 def error_name(code: int) -> str:

@@ -164,6 +164,6 @@ class Session:
     def _client_error(self) -> str:
         client_error, self._client_log.last = self._client_log.last, ""
         words = explanation(client_error, self._spec)
-        said = client_error.rstrip(" :") if words is None else f"{client_error.rstrip(' :')}: {words}"
-        said = of_token(client_error) or said
-        return f" ({said})" if said else ""
+        reason = client_error.rstrip(" :") if words is None else f"{client_error.rstrip(' :')}: {words}"
+        reason = of_token(client_error) or reason
+        return f" ({reason})" if reason else ""

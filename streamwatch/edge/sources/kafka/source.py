@@ -132,19 +132,20 @@ class KafkaSource:
     def losses(self) -> Mapping[str, int]:
         """Times the log was found changed under the reader, or the state not the one last used, by cause.
 
-        Like the two that follow: as of the last `tell`, so that it goes with the positions committed.
+        Like the two that follow: as of the last `release_findings`, so that it goes with the positions
+        committed.
         """
-        return self._losses.told.times
+        return self._losses.released.times
 
     @property
     def records_lost(self) -> Mapping[str, int]:
         """Offsets skipped thereby, by cause, where the number is known."""
-        return self._losses.told.records
+        return self._losses.released.records
 
     @property
     def position_unverified(self) -> int:
         """Times the record that would tell a log from another was gone from it."""
-        return self._losses.told.unverified_positions
+        return self._losses.released.unverified_positions
 
     def count_from(
         self, losses: Mapping[str, int], records_lost: Mapping[str, int], unverified_positions: int
@@ -161,9 +162,9 @@ class KafkaSource:
         for partition, record in newest.items():
             self._partition_positions.fingerprints.delivered(partition, record)
 
-    def tell(self) -> None:
+    def release_findings(self) -> None:
         """Let what polls found of the logs be committed with the positions they led to."""
-        self._partition_positions.tell()
+        self._partition_positions.release_findings()
 
     def durable(self, positions: Mapping[Partition, int]) -> None:
         """State with these positions survives anything now: commit them, with the mark, when it is time."""

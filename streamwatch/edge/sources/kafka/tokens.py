@@ -167,19 +167,19 @@ class _Endpoint:
 
     async def __call__(self, now: float) -> Token:
         spec = self.spec
-        said = f"the token endpoint at {URL(spec.token_url).host}"
+        endpoint = f"the token endpoint at {URL(spec.token_url).host}"
         if refused(URL(spec.token_url).host or ""):
-            raise TokenDenied(f"{said} is a link-local address, never spoken to: check {_KEY}.token_url")
+            raise TokenDenied(f"{endpoint} is a link-local address, never spoken to: check {_KEY}.token_url")
         try:
             async with asyncio.timeout(spec.timeout_seconds):
                 status, body = await self._ask()
         except TimeoutError:
             raise TokenUnavailable(
-                f"{said} does not answer within {spec.timeout_seconds:g} s: check {_KEY}.token_url"
+                f"{endpoint} does not answer within {spec.timeout_seconds:g} s: check {_KEY}.token_url"
             ) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise TokenUnavailable(f"{said} {_problem(error)}") from None
-        return _understood(said, status, body, now)
+            raise TokenUnavailable(f"{endpoint} {_problem(error)}") from None
+        return _understood(endpoint, status, body, now)
 
     async def _ask(self) -> tuple[int, bytes]:
         spec = self.spec
@@ -214,19 +214,21 @@ def _basic(client_id: str, secret: str) -> str:
     return f"Basic {base64.b64encode(pair).decode()}"
 
 
-def _understood(said: str, status: int, body: bytes, now: float) -> Token:
+def _understood(endpoint: str, status: int, body: bytes, now: float) -> Token:
     """The token in an answer."""
     if status == 200:
         try:
             granted = msgspec.json.decode(body, type=Granted)
             lasts = float(granted.expires_in or 0.0)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
-            raise TokenDenied(f"{said} answers something that is no token: check {_KEY}.token_url") from None
+            raise TokenDenied(
+                f"{endpoint} answers something that is no token: check {_KEY}.token_url"
+            ) from None
         if not is_token(granted.access_token):
-            raise TokenDenied(f"{said} answers a token that cannot be sent: check {_KEY}.token_url")
+            raise TokenDenied(f"{endpoint} answers a token that cannot be sent: check {_KEY}.token_url")
         return Token(granted.access_token, now + max(0.0, USED_SHARE * lasts))
     if status in _BUSY or status >= 500:
-        raise TokenUnavailable(f"{said} answers {status}")
+        raise TokenUnavailable(f"{endpoint} answers {status}")
     try:
         fault = msgspec.json.decode(body, type=_Fault).error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -234,12 +236,12 @@ def _understood(said: str, status: int, body: bytes, now: float) -> Token:
     if not fault and status in (401, 403):
         fault = "invalid_client"
     if words := _FAULTS.get(fault):
-        raise TokenDenied(f"{said} {words} ({status}{f', {fault}' if fault else ''})")
-    raise TokenDenied(f"{said} answers {status}: check {_KEY}.token_url")
+        raise TokenDenied(f"{endpoint} {words} ({status}{f', {fault}' if fault else ''})")
+    raise TokenDenied(f"{endpoint} answers {status}: check {_KEY}.token_url")
 
 
 def is_token(text: str) -> bool:
-    """Tell whether a text may be sent as a bearer token: some visible ASCII characters (RFC 6750)."""
+    """Return whether a text may be sent as a bearer token: some visible ASCII characters (RFC 6750)."""
     return 0 < len(text) <= MAX_TOKEN and all("!" <= character <= "~" for character in text)
 
 

@@ -149,7 +149,7 @@ class Receiving(asyncio.BufferedProtocol):
 
 
 def _answers_a_fetch(connection: Any, frame: memoryview) -> bool:
-    """Tell whether the request that is answered next is a fetch, and this is its answer."""
+    """Return whether the request that is answered next is a fetch, and this is its answer."""
     correlation_id, request, _ = connection._requests[0]  # noqa: SLF001
     return (
         request is not None

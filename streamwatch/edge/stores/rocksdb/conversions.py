@@ -24,7 +24,7 @@ REACHED_KEY: Final = b"schema"
 
 
 def is_convertible(schema: int, to: int) -> bool:
-    """Tell whether there is a conversion for every step from an older schema to a newer one."""
+    """Return whether there is a conversion for every step from an older schema to a newer one."""
     return schema < to and all(step in CONVERSIONS for step in range(schema, to))
 
 

@@ -124,7 +124,7 @@ def test_a_log_found_to_be_another_one_is_not_told_of_before_its_position_is() -
 def polled(source: KafkaSource):
     """A poll that delivers nothing, what came before it being evaluated."""
     poll = source._empty()
-    source.tell()
+    source.release_findings()
     return poll
 
 
@@ -171,26 +171,26 @@ def test_what_is_found_is_counted_on_from_what_is_durable() -> None:
     losses = DataLossTracker("continue", lambda _: None)
     losses.overtaken(EVENTS, 5, 10)
     losses.unverified(EVENTS, 4)
-    assert losses.told == DataLossSnapshot()
-    losses.tell()
-    assert losses.told == DataLossSnapshot({"retention": 1}, {"retention": 5}, 1)
+    assert losses.released == DataLossSnapshot()
+    losses.release()
+    assert losses.released == DataLossSnapshot({"retention": 1}, {"retention": 5}, 1)
     losses.count_from(DataLossSnapshot({"retention": 4}, {"retention": 90}, 6))
-    assert losses.told == DataLossSnapshot({"retention": 4}, {"retention": 90}, 6)
+    assert losses.released == DataLossSnapshot({"retention": 4}, {"retention": 90}, 6)
     losses.overtaken(EVENTS, 5, 10)
     losses.unverified(EVENTS, 4)
-    losses.tell()
-    assert losses.told == DataLossSnapshot({"retention": 5}, {"retention": 95}, 7)
+    losses.release()
+    assert losses.released == DataLossSnapshot({"retention": 5}, {"retention": 95}, 7)
 
 
 def test_that_another_state_used_the_group_last_is_counted_once_whether_or_not_a_write_failed() -> None:
     losses = DataLossTracker("continue", lambda _: None)
     losses.count_from(DataLossSnapshot({"state_restored": 1, "retention": 2}))
     losses.foreign("state_restored", "what", "remedy")
-    assert losses.told.times == {"state_restored": 2, "retention": 2}
+    assert losses.released.times == {"state_restored": 2, "retention": 2}
     losses.count_from(DataLossSnapshot({"state_restored": 1, "retention": 3}))  # the write of it failed
-    assert losses.told.times == {"state_restored": 2, "retention": 3}
+    assert losses.released.times == {"state_restored": 2, "retention": 3}
     losses.count_from(DataLossSnapshot({"state_restored": 2, "retention": 3}))  # it was there after all
-    assert losses.told.times == {"state_restored": 2, "retention": 3}
+    assert losses.released.times == {"state_restored": 2, "retention": 3}
 
 
 class Reborn:

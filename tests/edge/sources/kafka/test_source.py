@@ -78,7 +78,7 @@ async def polls(source: KafkaSource, until: Callable[[Poll], bool]) -> list[tupl
             assert partition == (records[0].topic, records[0].partition)
             seen += [(r.partition, r.offset) for r in records]
         source.evaluated({partition: records[-1] for partition, records in poll.records.items()})
-        source.tell()
+        source.release_findings()
         if until(poll):
             return seen
         assert time.monotonic() < deadline, f"waited too long: {poll.partitions}"

@@ -194,11 +194,11 @@ class AbortedTransactions:
 
     @property
     def coming(self) -> bool:
-        """Tell whether transactions begin that were not met yet."""
+        """Return whether transactions begin that were not met yet."""
         return bool(self._coming)
 
     def covers(self, batch: Batch) -> bool:
-        """Tell whether this batch, met after all before it, belongs to an aborted transaction."""
+        """Return whether this batch, met after all before it, belongs to an aborted transaction."""
         while self._coming and self._coming[-1][1] <= batch.base_offset:
             self._producers.add(self._coming.pop()[0])
         return bool(batch.attributes & TRANSACTIONAL) and batch.producer_id in self._producers

@@ -37,7 +37,7 @@ intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_
 
 @cache
 def has_instruction() -> bool:
-    """Tell whether code is compiled for a processor that has the instruction."""
+    """Return whether code is compiled for a processor that has the instruction."""
     triple, _, features = cast("Any", cpu_target).target_context.codegen().magic_tuple()
     return str(triple).startswith("x86_64") and "+sse4.2" in str(features).split(",")
 
