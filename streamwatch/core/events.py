@@ -69,7 +69,7 @@ class Prediction(msgspec.Struct, gc=False):
     label_probability: float | None = None
     """Probability with which its label is asked for, a float32; None where labels are not sampled."""
     label_requested: bool | None = None
-    """Whether its label was asked for; None without a probability, or where nothing says it."""
+    """Whether its label was asked for; None without a probability, or if that is unknown."""
 
 
 class Label(msgspec.Struct, gc=False):
@@ -125,7 +125,7 @@ class Invalid(msgspec.Struct, gc=False):
     model: str | None = None
     """Model named by the record; None where that cannot be read or is not a valid name."""
     detail: str = ""
-    """Where it was looked at, and which fields were there; said of some records of each reason only."""
+    """Path at which the record was read, and fields found there; only for some records of each reason."""
 
 
 Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Skipped | Invalid
@@ -199,7 +199,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     label_probability: float | None = None
     """Probability with which the label was asked for, a float32; None where labels are not sampled."""
     label_requested: bool | None = None
-    """Whether the label was asked for; None without a probability, or where nothing says it."""
+    """Whether the label was asked for; None without a probability, or if that is unknown."""
 
 
 DelayKind: TypeAlias = Literal["errors", "hits"]
@@ -236,7 +236,7 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_headline(self) -> bool:
-        """Return whether it is what a model is said to be first of all."""
+        """Return whether it decides the headline of the model."""
         return self.basis == "cohorts" or self.opponent == HEADLINE
 
 
@@ -307,7 +307,7 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
     for a verdict, and where no change is found."""
     predicted_ms: int | None = None
     """For a detector in prediction time: time of the prediction at whose outcome it alarmed, while `outcome`
-    and `event_ms` tell when the alarm was noticed. None for all others."""
+    and `event_ms` are those at which the alarm was raised. None for all others."""
     errors: int | None = None
     """Errors of the model among its first `outcome` outcomes. None for a verdict, a detector in prediction
     time, and a model that predicts in folds."""
@@ -316,11 +316,11 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
 # With which probability a label is asked for, and whether it was, as one small number.
 #
 # A prediction may carry the probability π with which its label is asked for, fixed before the label, and
-# whether it was asked for. π is the float32 nearest to what a record says, everywhere: what is computed
+# whether it was asked for. π is the float32 nearest to the record's value, everywhere: what is computed
 # from it is the same in the daemon, in buckets and in a replay.
 #
 # The number is 0 without a probability. Otherwise its lower 29 bits are 1 + the bits of π as a float32
-# beyond those of 2⁻³²; above them stands 0 where nothing says whether the label was asked for, else 1 (no)
+# beyond those of 2⁻³²; the bits above are 0 if it is unknown whether the label was asked for, else 1 (no)
 # or 2 (yes).
 
 
@@ -357,7 +357,7 @@ def samplings_of(bits: NDArray[Any], requested: NDArray[Any]) -> NDArray[np.int3
     bits
         Probabilities as float32, by their bits; 0 without one.
     requested
-        Whether the label was asked for: 2 yes, 1 no, 0 where nothing says it.
+        Whether the label was asked for: 2 yes, 1 no, 0 unknown.
     """
     return np.where(bits > 0, (bits - _BASE + 1) | requested << _SHIFT, 0).astype(np.int32)
 
@@ -370,7 +370,7 @@ def probability_of(sampling: int) -> float | None:
 
 
 def requested_of(sampling: int) -> bool | None:
-    """Return whether the label was asked for; None where nothing says it."""
+    """Return whether the label was asked for; None if that is unknown."""
     return (None, False, True)[sampling >> _SHIFT]
 
 
@@ -382,13 +382,13 @@ def probabilities_of(numbers: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def requests_of(numbers: NDArray[Any]) -> NDArray[np.int8]:
-    """Tell of numbers, shape (n,), whether the label was asked for: 1 yes, 0 no, −1 where nothing says it."""
+    """Return for each number, shape (n,), whether the label was asked for: 1 yes, 0 no, −1 unknown."""
     requested = numbers.astype(np.int64) >> _SHIFT
     return np.where(requested == 0, -1, requested - 1).astype(np.int8)
 
 
 def is_sampling(numbers: NDArray[Any]) -> bool:
-    """Return whether all numbers stand for something, shape (n,)."""
+    """Return whether all numbers, shape (n,), are valid."""
     wide = numbers.astype(np.int64)
     if ((wide < 0) | (wide > MOST_SAMPLING)).any():
         return False
@@ -419,7 +419,7 @@ class CarriedNumber(NamedTuple):
     decode: tuple[Callable[[int], Any], ...]
     """For each field, gives its value by the number."""
     is_valid: Callable[[NDArray[Any]], bool]
-    """Tells of stored numbers, shape (n,), whether all stand for something."""
+    """Returns whether all of these stored numbers, shape (n,), are valid."""
     meaning: str
     """What it is, for messages: "expected …"."""
 

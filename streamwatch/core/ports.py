@@ -87,10 +87,10 @@ class Decoder(Protocol):
 
 @runtime_checkable
 class Explains(Protocol):
-    """A decoder that says of a single record why it is invalid."""
+    """A decoder that explains why a single record is invalid."""
 
     def explain(self, record: Record, reason: str) -> str:
-        """Say where the record was looked at and which fields are there, without a content; or nothing."""
+        """Return the path that was read and the names of the fields found there; or an empty text."""
         ...
 
 
@@ -242,7 +242,7 @@ class Source(DataLossCounters, Protocol):
     async def start(
         self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
     ) -> None:
-        """Verify the topics, assign every partition and seek to `positions`, else as `start_from` says.
+        """Verify the topics, assign every partition and seek to `positions`, or else to `start_from`.
 
         `fingerprints` are compared with the logs, to find out whether they are still those that were read.
         """

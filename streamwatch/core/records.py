@@ -330,10 +330,11 @@ class RecordBatch:
     vocabulary
         Numbers of the names in the rows.
     topics
-        Topics by number, the first "" for an unknown one; empty if rows do not tell their topic.
+        Topics by number, the first "" for an unknown one; empty if rows do not have the number of their
+        topic.
     scores
-        Scores of the rows whose `side` is `PREDICTION` and that have some, or that say with which probability
-        their label is asked for; beside them are the numbers of `core.events.sampling_of`.
+        Scores of the rows whose `side` is `PREDICTION` and that have some, or that have the probability with
+        which their label is asked for; beside them are the numbers of `core.events.sampling_of`.
     elements
         Events of the rows whose `side` is `SEVERAL`; objects and scores are pointed to by their rows, too.
     """

@@ -1,8 +1,8 @@
-"""Records of the results topic: what a distributed run says of models and counters, one value for each key.
+"""Records of the results topic: models and counters of a distributed run, one value for each key.
 
 The topic is compacted and has one partition. All records of a batch are written in one transaction, the
 last of which is its mark. A batch that is written again has the number and the contents it had; whoever
-reads takes a batch once. So what is shown never goes back, and of a batch nobody sees a part.
+reads takes a batch once. So what is shown never goes back, and a batch is seen whole or not at all.
 """
 
 from __future__ import annotations

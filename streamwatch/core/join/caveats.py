@@ -22,7 +22,7 @@ from streamwatch.core.specs import JoinSpec
 
 @dataclass(frozen=True, slots=True)
 class Caveats:
-    """Caveats on everything that is said of one model.
+    """Caveats on all results of one model.
 
     Attributes
     ----------
@@ -31,10 +31,10 @@ class Caveats:
         take longer than the model has been watched are missing, if there are any (`labels_are_in`), and if
         errors are labelled sooner or later than hits, it looks worse or better than it is.
     predictions, labelled, waiting
-        Predictions taken in so far, those of them that have met their label, and those that wait for it; told
-        until then.
+        Predictions accepted so far, those that have met their label, and those that wait for it; 0 once
+        `horizon_ends_ms` is None.
     watched_ms
-        Time since its first prediction; told until then.
+        Time since its first prediction; likewise.
     assumed_class
         Class that a prediction counts as when it expires without a label; None where it is discarded.
     """
@@ -118,8 +118,8 @@ MOST_OVERDUE: Final = 0.05
 def labels_are_in(caveat: Caveats, delays: Histogram, bounds: Sequence[float]) -> bool:
     """Return whether labels take so little time that hardly any prediction older than that waits for one.
 
-    Delays of the labels that came cannot tell alone, as slow labels are missing among them: where these are
-    many, many predictions wait that are older than the usual delay.
+    The delays of the labels that came do not suffice to decide, as slow labels are missing among them: if
+    these are many, many predictions older than the usual delay still wait.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ def _only_label(confusion: object) -> str | None:
 
 # Detection of silent mistakes: classes with nothing in common, scores as classes, labels never met.
 #
-# A model that says 1 and 0 where labels say fraud and legit is wrong every time, and one whose ids are
-# written otherwise than those of its labels is never evaluated: both look like results.
+# A model that predicts 1 and 0 where labels are fraud and legit is wrong every time, and one whose ids are
+# written differently from those of its labels is never evaluated: both look like results.
 
 
 JUDGED_AFTER: Final = 100
@@ -319,11 +319,11 @@ def mismatches(
     models
         Their share of the join.
     since_ms
-        A model that predicted before this clock, and none of whose predictions met a label, is told.
+        A model that predicted before this clock, and none of whose predictions met a label, is listed.
     """
     disjoint: dict[str, ClassSets] = {}
     for name, sets in agreement.disjoint().items():
-        disjoint.setdefault(model_of(name), sets)  # of several folds, one tells what is wrong
+        disjoint.setdefault(model_of(name), sets)  # one fold of several suffices
     scores = {model_of(name): sets.predicted_class[:SHOWN] for name, sets in agreement.scores().items()}
     unmatched = {
         name: activity.accepted
@@ -341,7 +341,7 @@ def mismatches(
 VERDICT_FAMILIES: Final = frozenset(
     {"verdict", "verdict_since_timestamp_seconds", "verdict_since_outcome", "cohort_headline"}
 )
-"""Series that say which verdict holds."""
+"""Series about which verdict holds."""
 COHORT_FAMILIES: Final = frozenset(
     {
         "cohort_verdict",
@@ -453,17 +453,17 @@ def _is_fraction(name: str) -> bool:
 
 
 MANY: Final = 0.01
-"""Share of the predictions above which repeated ones are told; the alert PredictionsRepeated has the same."""
+"""Share of the predictions above which repeated ones are reported, as by the alert PredictionsRepeated."""
 FEWEST: Final = 3
-"""Repeated predictions of a sample below which nothing is said."""
+"""Repeated predictions of a sample below which none are reported."""
 CAUSE: Final = (
     "two versions or deployments share one name, or ids are used again; with the same class it may be "
     "producers that deliver at least once"
 )
 CHANGE: Final = (
     "topics.predictions … mapping: {model: [path of the name, path of the version]} if a second field "
-    "tells them apart (streamwatch inspect finds it); otherwise an id for each prediction; if models revise "
-    "their predictions, join: {conflicts: last} or {conflicts: both}"
+    "distinguishes them (streamwatch inspect finds it); otherwise an id for each prediction; if models "
+    "revise their predictions, join: {conflicts: last} or {conflicts: both}"
 )
 
 
@@ -478,7 +478,7 @@ class RepeatedModel:
 
     @property
     def summary(self) -> str:
-        """Figures for a person, as what follows a subject."""
+        """Figures for a person, as a predicate that follows the name of the model."""
         classes = f"{self.conflicts:,} with another class" if self.conflicts else "all with the same class"
         share = f"{self.repeated / self.predictions:.1%}"
         return (

@@ -267,11 +267,11 @@ __all__ = ["CHECK_IDLE", "DONE", "LOAD_OLDEST", "TAKE_OUTCOMES", "CompiledJoin"]
 ROOM: Final = 4_096
 """Number of outcomes handed over at a time; those of one id may come in addition."""
 SCORES_AT_ONCE: Final = 1 << 17
-"""Number of scores handed over at a time, as far as it can be told before."""
+"""Number of scores handed over at a time, as far as that is known before."""
 
 
 class CompiledJoin:
-    """Join that emits outcomes in the order its rules ask for, and tells what changed of its entries.
+    """Join that emits outcomes in the order its rules ask for, and reports changed entries for commits.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ class CompiledJoin:
         Whether outcomes carry the number of their accepted prediction instead of the label at
         prediction, and the row that resolved them in `assumed` (see `layout.LIMITS`); not with `conflicts`
         "last". They are handed over as they are resolved, with `order` "prediction_time", too, in which case
-        `timing` tells of them.
+        `timing` has their times.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Pairs of outcomes, compiled: two models compared with each other, resolved on the same id with one label.
 
 The partners of an outcome are found in the chain of its id: dedup entries hold a model's class and its label
-for `join.dedup_horizon`, so whichever model is resolved later finds the others there, and nothing else has to
-be remembered. `core.join.pairing` says what a pair is, and what a partner that never came counts as.
+for `join.dedup_horizon`, so the model that is resolved later finds the others there, and nothing else has to
+be stored.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -179,7 +179,7 @@ class Relations:
     """Models that are compared with each other, by model number, as far as names are numbered.
 
     Comparisons of one champion form a group, which the champion leads and its challengers follow. Two models
-    are compared if one leads a group that the other follows (`specs.champion_of` says which is the champion).
+    are compared if one leads a group that the other follows (`specs.champion_of` returns the champion).
 
     Parameters
     ----------

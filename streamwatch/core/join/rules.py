@@ -1,6 +1,6 @@
 """Rules of the join: effect of an event on the entries of its id.
 
-For one pair of id and model the first prediction counts, or as `JoinSpec.conflicts` says, and the first
+For one pair of id and model the first prediction counts (or as set by `JoinSpec.conflicts`), and the first
 label, whether it named the model or not. A label without a model is counted once per record, by the first
 prediction it meets; where it meets those of several models at once, as the first that applies of: joined,
 corrected, duplicate, late, unusable (withdrawn, evicted, over limit). Every function here is compiled into

@@ -420,7 +420,7 @@ class Journal:
         return entry
 
     def note(self, number: int, outcomes: OutcomeBatch, *, paired: bool) -> None:
-        """Register an entry found in the store; `paired` tells that comparisons of models need it."""
+        """Register an entry found in the store; `paired`: comparisons of models need it."""
         self._note(number, models_of(outcomes), len(outcomes), paired=paired)
 
     def _note(self, number: int, models: Sequence[str], outcomes: int, *, paired: bool) -> None:

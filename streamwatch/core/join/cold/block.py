@@ -196,8 +196,7 @@ def put_value(words, i, c, value):
 def unpack_entries(data, at, first, count, words, start, into):
     """Read `count` entries from `first` on of the block at byte `at` into `words` from `start` on.
 
-    `into`, int64, says for each side column of the block which one of the words it is, or `SKIPPED` or
-    `REPLACING`.
+    `into`, int64, has for each side column of the block the index of its word, or `SKIPPED` or `REPLACING`.
     """
     column = data_at(data, at)
     whole = count_at(data, at)

@@ -67,9 +67,10 @@ def find_due(entries, totals, horizon_ms, limit_s, found):
 
 
 def due_predictions(table: Table, rows: Records, most: int) -> Records:
-    """Return entries that fall due while these rows are joined, at most about `most`; tell the table how far.
+    """Return entries that fall due while these rows are joined, at most about `most`.
 
-    None are returned if what expires can have no pairs.
+    The table's `partners_ms` is set to the time up to which all of them are returned. None are returned if
+    what expires can have no pairs.
     """
     arrays = table.arrays
     totals, limits = arrays.totals, arrays.limits[0]
