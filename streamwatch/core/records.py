@@ -431,7 +431,7 @@ class RecordBatch:
         return np.repeat(at, np.diff(self.elements.ends, prepend=0))
 
     def decodable(self) -> NDArray[np.bool_]:
-        """Tell which records of a whole batch could be read: not all of their events are invalid."""
+        """Return which records of a whole batch could be read: not all of their events are invalid."""
         found = np.ones(len(self.rows), np.bool_)
         invalid = [number for number, event in enumerate(self.objects) if type(event) is Invalid]
         if invalid:

@@ -49,7 +49,7 @@ class State:
     alerting: Alerting | None = None
     """Decides on notifications; None: there are none."""
     events: Sequence[InternalEvent] = ()
-    """What the log is to say of the opening beside that: settings that have changed."""
+    """Internal events of the opening beside that: settings that have changed."""
     topics_since_ms: Mapping[str, int] = field(default_factory=dict[str, int])
     """Topics that were added to the state, and the time from which each is read."""
     publishing: Publishing | SharedPublishing | None = None
@@ -400,7 +400,7 @@ class OffsetMetadata:
     Parameters
     ----------
     is_shared
-        Whether replicas with states of their own use the group in turn: then it says nothing of any.
+        Whether replicas with states of their own use the group in turn: then it is empty.
     """
 
     def __init__(self, *, is_shared: bool = False) -> None:

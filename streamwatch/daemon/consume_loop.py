@@ -215,7 +215,7 @@ class Polls:
 
 
 class Backlog:
-    """Tells when what there was at the start has been evaluated.
+    """Finds out when the records that were there at the start have been evaluated.
 
     Parameters
     ----------
@@ -235,14 +235,14 @@ class Backlog:
         self._read_ms: int | None = None
         """When every partition was read to its end; None before."""
         self.passed = False
-        """Whether that of the start is over."""
+        """Whether the backlog of the start is over."""
 
     def begin(self) -> None:
         """Count seconds from now."""
         self._began = self._monotonic()
 
     def lasts(self, processor: Processor | None) -> bool:
-        """Return whether a backlog is being read, or what was read of one waits for its turn."""
+        """Return whether a backlog is being read, or records of one are still to be evaluated."""
         if not self._status.caught_up:
             self._read_ms = None
             return True
@@ -433,7 +433,7 @@ class ConsumeLoop:
         self._status.data_loss = durable.counts
         self._spec.offset_metadata.durable(durable.commit)
         publishing = self.holder.opened.publishing
-        if publishing is None or publishing.leads:  # of several replicas one tells how far it is
+        if publishing is None or publishing.leads:  # of several replicas only the holder commits offsets
             self._source.durable(durable.positions)
         self._show(durable)
         self._status.shown = self._status.shown or durable.report is not None
@@ -449,7 +449,7 @@ class ConsumeLoop:
             await self._evaluate(commits, stop)
             if processor.has_ready:
                 return
-        if poll.moved:  # what was read of a log that is gone comes first, and goes with the positions before
+        if poll.moved:  # records of a replaced log come first, with the old positions
             processor.forget_records(poll.moved)
             processor.flush(poll.moved)
             await self._evaluate(commits, stop)

@@ -1,4 +1,4 @@
-"""The running monitor: serve, read, evaluate, commit, show, until a signal says stop."""
+"""The running monitor: serve, read, evaluate, commit, show, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Attachments:
     sinks: Sequence[Sink] = ()
     """Shown every report."""
     deliveries: Deliveries | None = None
-    """Tells people of alarms."""
+    """Delivers notifications of alarms to receivers."""
     publisher: Publisher | StandbyPublisher | None = None
     """Writes outcomes and events to their topics."""
     supervisor: Supervisor = field(default_factory=Supervisor)
@@ -125,7 +125,7 @@ class Daemon:
     server
         Started before anything else, so that health is answered from the first moment.
     status
-        Kept up to date with what polls tell.
+        Kept up to date with the results of polls.
     telemetry
         Receives internal events.
     warm_up
@@ -210,7 +210,7 @@ class Daemon:
             gc.unfreeze()
 
     async def _compile(self) -> None:
-        """Have the estimators compiled, or loaded, telling every ten seconds for how long that goes on."""
+        """Have the estimators compiled, or loaded; report every ten seconds how long that has taken."""
         self._status.stage = COMPILING
         self._telemetry.emit(KernelCompiling())
         began = time.monotonic()

@@ -80,7 +80,7 @@ class DeliveryAccounts:
         self._failed[name, reason] += 1
 
     def drop(self, name: str, notification: Notification, reason: str, attempts: int) -> None:
-        """Give a notification up for one receiver, and say so."""
+        """Drop a notification for one receiver, and report that."""
         self._outbox.settle(name, notification)
         self._dropped[name, reason] += 1
         self._emit(
@@ -184,7 +184,7 @@ class Deliveries:
     Parameters
     ----------
     receivers
-        Whom to tell; names are unique.
+        Receivers of notifications; names are unique.
     spec
         How long and how often.
     emit
@@ -259,7 +259,7 @@ class Deliveries:
         open_incidents: Sequence[Notification],
         orphans: Sequence[tuple[str, Notification]] = (),
     ) -> None:
-        """Owe exactly what the last durable commit says is owed, at a start or when state was opened anew.
+        """Take the outbox of the last durable commit, at a start or when state was opened anew.
 
         `orphans` waited to be issued to receivers that are no longer configured.
         """
@@ -351,7 +351,7 @@ class Deliveries:
         return notification, None if notification is None else queue.resume - now
 
     async def _remind(self, queue: ReceiverQueue) -> None:
-        """Repeat open incidents, but those of models about which there is something newer to tell first."""
+        """Repeat open incidents, except those of models with a newer notification that waits."""
         name, wait = queue.receiver.name, queue.receiver.repeat_interval_seconds or 0.0
         queue.reminded = True
         queue.remind = asyncio.get_running_loop().time() + wait
@@ -398,7 +398,7 @@ class Deliveries:
                     )
 
     def _close(self, queue: ReceiverQueue, answer: Gone) -> None:
-        """Tell a receiver nothing more until the next start."""
+        """Deliver nothing more to a receiver until the next start."""
         queue.gone = True
         self._emit(ReceiverGone(queue.receiver.name, queue.receiver.host, answer.reason))
         self._bound(queue)

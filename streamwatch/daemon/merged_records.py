@@ -252,7 +252,7 @@ class MergedRecords:
         self._begin(self.merge.flush(sorted(moved), self._clocks.host_ms()))
 
     def forget_records(self, partitions: frozenset[Partition]) -> None:
-        """Recognise these logs no longer by what was read of them: they are others now."""
+        """Forget the records by which these logs were recognised, as the logs were replaced."""
         for partition in partitions:
             self._recent.forget(partition)
 
@@ -302,14 +302,14 @@ class MergedRecords:
         self.next_turn()
 
     def _advance_positions(self) -> None:
-        """Go on where reading stands in partitions of which nothing is held: past control records, too."""
+        """Set the position of partitions without held records to that of reading, past control records."""
         for partition, position in self._read.items():
             if self.merge.is_empty(partition):
                 self._progress.positions[partition] = position
 
     def _meet(self, poll: Poll) -> None:
         """Take up partitions seen for the first time, and forget those that are no longer there."""
-        for partition in poll.moved:  # an offset of the log before says nothing of this one
+        for partition in poll.moved:  # an offset of the old log means nothing in the new one
             self._progress.newest.pop(partition, None)
         for partition, state in poll.partitions.items():
             if partition not in self._progress.positions or partition in poll.moved:
@@ -331,7 +331,7 @@ class MergedRecords:
         return arrivals_of(records, batch)
 
     def _report(self) -> None:
-        """Say who is not waited for any more, and whether the host's clock is believed."""
+        """Emit events for partitions no longer waited for, full name tables and the host's clock."""
         for partition in self.merge.left_behind:
             self._progress.left_behind += 1
             self._telemetry.emit(PartitionLeftBehind(partition.topic, partition.partition))
@@ -355,7 +355,7 @@ class MismatchReporter:
         self._reported: set[tuple[str, str]] = set()
 
     def report(self, found: Sequence[Mismatch]) -> None:
-        """Emit what is new among everything that is wrong now."""
+        """Emit events for new ones among all mismatches of now."""
         now: set[tuple[str, str]] = set()
         for each in found:
             if each.disjoint is not None:

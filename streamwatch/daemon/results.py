@@ -1,8 +1,8 @@
 """The results of a distributed run, taken in as a daemon takes in records: whole batches, each once.
 
-What the topic says is read from its beginning at every start, as it is compacted; the state keeps which
-batch was told of last, and who has yet to be told of what. Nothing is shown before the topic was read to
-the end that it had: of what was compacted only the whole is of one moment.
+The topic is compacted and read from its beginning at every start; the state keeps which batch was reported
+last, and which notifications are still to be delivered. Nothing is shown before the topic was read to its end
+as of the start: after compaction only the whole of it belongs to one moment.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from streamwatch.daemon.merged_records import MismatchReporter, RejectedRecords,
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.telemetry import Telemetry
 
-# What a commit says of results: which batch was reported last.
+# Section of a commit about results: which batch was reported last.
 
 
 RESULTS: Final = "results"
-"""The section of a commit that says which batch was reported last."""
+"""Section of a commit with the batch that was reported last."""
 
 
 class LastReportedBatch(msgspec.Struct, frozen=True, array_like=True):
@@ -92,7 +92,7 @@ class ResultsCheckpoint:
         return CommitBatch({**own, **sections}, outbox=outbox or {})
 
 
-# How far a distributed run has come, as its results topic tells.
+# Progress of a distributed run, from its results topic.
 
 
 STALE_INTERVALS: Final = 10
@@ -165,7 +165,7 @@ class RunProgress:
         return MergeProgress(clock_ms=clock_ms, running_ms=self.running_ms, **counts)
 
 
-# Results as they are read, held until the mark of their batch says that it is whole.
+# Results as they are read, held until the mark of their batch: then it is whole.
 
 
 @dataclass(slots=True)
@@ -325,7 +325,7 @@ class ResultsProcessor:
         ResultsFormatError
             If a record is none of results.
         StateRefused
-            If the topic ends before a batch that was told of.
+            If the topic ends before a batch that was reported.
         """
         del connected
         for records in poll.records.values():

@@ -14,7 +14,7 @@ has what the others need: the last numbers, digests up to them, and the holder's
 - Invalid records are part of publications, too. The holder writes them to their topic just before the
   transaction whose ledger has their position: those between the two are written again by the next holder.
 
-`Candidacy` says whether it may speak; brokers say whether it may write.
+`Candidacy` decides whether it may notify; brokers decide whether it may write.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Election(Protocol):
         ...
 
     async def run(self) -> None:
-        """Be a member until cancelled, and tell the candidacy."""
+        """Be a member until cancelled, and update the candidacy."""
         ...
 
 
@@ -231,7 +231,7 @@ class StandbyPublisher:
         self._tenures = 0
         """Times that it has read the ledger as the holder: what was decided before one is void."""
         self._deliver_after: dict[int, Callable[[], None]] = {}
-        """Tells of the notifications of a commit, once it is written."""
+        """Called for a commit once it is written, to deliver its notifications."""
         self._outcomes_compared = Comparison("outcomes", Publication.outcome_digest)
         self._events_compared = Comparison("alarms and verdicts", Publication.event_digest)
         self._attempts = Attempts(names, emit, RETRY_SECONDS)
@@ -267,16 +267,16 @@ class StandbyPublisher:
         self._queue.wake()
 
     def add(self, publication: Publication, tenure: int | None, deliver: Callable[[], None]) -> None:
-        """Write a publication that is durable now, or keep it until the holder has written its like.
+        """Write a publication that is durable now, or keep it until the holder has written its own.
 
         Parameters
         ----------
         publication
-            With what was decided in a tenure.
+            Contains what was decided in a tenure.
         tenure
             The tenure; None where nothing was decided.
         deliver
-            Tells of its notifications.
+            Called once it is written, to deliver its notifications.
         """
         if tenure is None or tenure != self.tenure:
             publication = publication.numbered()
@@ -536,7 +536,7 @@ class StandbyPublisher:
                 deliver()
 
     async def _write_invalid(self, chosen: Sequence[Publication]) -> None:
-        """Write invalid records to their topic; what brokers do not take is counted, and holds up nothing."""
+        """Write invalid records to their topic; those that brokers do not take are counted and skipped."""
         if self._dead_letters is None:
             return
         for record in (record for each in chosen for record in each.invalid):
@@ -624,7 +624,7 @@ class SharedPublishing:
 
     @property
     def due(self) -> bool:
-        """Return whether it has taken over, and is to decide on what has happened before."""
+        """Return whether it has taken over, and has yet to decide on what happened before."""
         return self._is_new and self._may_decide
 
     @property
@@ -669,6 +669,6 @@ class SharedPublishing:
         return ClosedPublication(publication, values, {SECTION: self.log.section()})
 
     def durable(self, closed: ClosedPublication, deliver: Callable[[], None]) -> None:
-        """Have the publication of a commit written, which is durable now, and then its notifications sent."""
+        """Have the publication of a durable commit written, and its notifications delivered afterwards."""
         if closed.publication is not None:
             self.publisher.add(closed.publication, self._tenure, deliver)

@@ -122,7 +122,7 @@ def hold(line: socket.socket) -> None:
 
 
 def _serve(worker: Connection, key: Key, objects: dict[Key, CachedObject]) -> None:
-    """Do what a worker asks of one bucket; it is kept only if the worker comes to say so."""
+    """Do what a worker asks of one bucket; it is kept only if the worker asks for that at the end."""
     kept = objects.pop(key, None)
     worker.send(None if kept is None else (kept.entry, kept.token))
     bucket: Any = None if kept is None else kept.bucket

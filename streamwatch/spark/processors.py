@@ -28,7 +28,7 @@ from streamwatch.spark.holders import freeze_once
 
 # Rows that go between the stages of the job, and their order.
 #
-# Spark delivers the rows of a key in any order. Pieces say where they are from, so that a bucket is fed the
+# Spark delivers the rows of a key in any order. Pieces have their origin, so that a bucket is fed the
 # same sequence at every attempt.
 
 

@@ -139,7 +139,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._asked(ask).document()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """So many records a batch as the settings say."""
+        """Return the limit of records per batch that is set."""
         return ReadMaxRows(self._spec.most_records)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name

@@ -56,7 +56,7 @@ class ResultRecord:
 def result_of(key: bytes, value: bytes | None) -> ResultRecord:
     """Read a record of the topic; raises ResultsFormatError.
 
-    One without a value takes away what stood under its key; of which job and batch it is, it does not say.
+    One without a value deletes that of its key; it does not have its job and batch.
     """
     try:
         kind, _, name = key.decode().partition(SEPARATOR)

@@ -1,4 +1,4 @@
-"""Caveats of what is joined: silent mistakes, repeated predictions, and labels that say too little yet."""
+"""Caveats of joined outcomes: silent mistakes, repeated predictions, and too few labels so far."""
 
 from __future__ import annotations
 
@@ -359,7 +359,7 @@ COHORT_FAMILIES: Final = frozenset(
 def families_without_verdicts(
     families: Sequence[Family], found: Sequence[Mismatch], unrepresentative: Collection[str] = ()
 ) -> list[Family]:
-    """Withhold the verdicts on models of which outcomes say nothing about the model.
+    """Withhold the verdicts on models whose outcomes do not represent the model.
 
     A model whose predicted and true classes have nothing in common is wrong every time because of its
     mapping. Where labels are `unrepresentative`, as some predictions are more likely to be labelled than

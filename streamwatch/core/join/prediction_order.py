@@ -157,7 +157,7 @@ class Held(NamedTuple):
     windows: NDArray[np.int64]
     """Ring, shape (slots, 3), a power of two: prediction time, sequence and end, all ascending."""
     pairs: NDArray[np.int32]
-    """Pool, shape (room, 4): what `Pairs` say of the partner, and the next pair of the outcome."""
+    """Pool, shape (room, 4): columns of `Pairs` about the partner, and the next pair of the outcome."""
     totals: Records
     """Dtype `TOTALS`, (1,)."""
 

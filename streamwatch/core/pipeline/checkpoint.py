@@ -136,7 +136,7 @@ class Checkpoint:
         else:
             due = self._with_folds(self._journal.overdue(), gone)
         if gone and COMPARISONS not in due:
-            due.append(COMPARISONS)  # the journal does not say where a comparison ended
+            due.append(COMPARISONS)  # the journal does not have the end of a comparison
         self._all_new = False
         own: dict[str, bytes] = {}
         self._journal.forget(due)

@@ -126,7 +126,7 @@ class DurableEntries:
     names
         Names and scores that the join numbers.
     spec
-        Rules of the join, which say what side columns there are.
+        Rules of the join, which determine the side columns.
     """
 
     __slots__ = ("_columns", "_dedup", "_names", "_outside", "_spec", "_waiting")

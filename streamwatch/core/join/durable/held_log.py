@@ -217,7 +217,7 @@ def _unpacked_pairs(value: bytes, outcomes: int) -> Pairs:
 
 
 def _is_held(rows: HeldRows, totals: OrderTotals) -> NDArray[np.bool_]:
-    """Tell which outcomes of a run have not been released."""
+    """Return which outcomes of a run have not been released."""
     at, sequence = rows.prediction_ms, rows.sequence
 
     def is_after(ms: int, other: int) -> NDArray[np.bool_]:

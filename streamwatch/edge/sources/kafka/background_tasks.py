@@ -84,7 +84,7 @@ class BackgroundTasks:
         return fresh
 
     def listen(self, connection: Connection) -> None:
-        """List topics if brokers have been silent for long, to tell silence from brokers that are away.
+        """List topics if brokers have been silent for long: brokers that are away do not answer.
 
         They are silent, too, while all partitions are paused.
         """

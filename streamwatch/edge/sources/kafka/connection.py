@@ -211,7 +211,7 @@ class Connection:
         return offsets
 
     async def commit(self, positions: Mapping[Partition, int], text: str) -> None:
-        """Tell the group's lag tools how far reading has come, and leave a text with it."""
+        """Commit positions to the group for lag tools, with a text as metadata."""
         offsets = {TopicPartition(*p): (position, text) for p, position in positions.items()}
         assigned = self._consumer.assignment()
         if offsets := {tp: committed for tp, committed in offsets.items() if tp in assigned}:
@@ -249,10 +249,10 @@ MOST_PULSE_SECONDS: Final = 0.25
 
 
 class BrokerHealth:
-    """Remembers when brokers last answered, and tells when they are lost and when they are back.
+    """Remembers when brokers last answered, and reports when they are lost and when they are back.
 
     Silence is time in which the event loop turned and no answer came in. An answer that waits while the loop
-    is busy, or the process stopped, is no silence of a broker's: a turn counts as two pulses at most.
+    is busy, or the process stopped, is no silence of a broker: a turn counts as two pulses at most.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ class BrokerHealth:
         return self._lost_at is not None
 
     def begin(self) -> None:
-        """Begin anew with a new connection, of which the last one's fetches say nothing."""
+        """Begin anew with a new connection, so that fetches of the last one do not count."""
         self._fetches.clear()
         self.answered()
 

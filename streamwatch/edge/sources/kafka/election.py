@@ -1,11 +1,11 @@
-"""One of several replicas elected by a consumer group, as far as aiokafka tells.
+"""One of several replicas elected by a consumer group, as far as aiokafka reports it.
 
 The group subscribes to a topic of one partition: who is assigned it is elected. Of aiokafka's consumer, as
 far as it matters here:
 
 - It only logs that its session is lost, and keeps its assignment until it has joined again, which a cut
   network puts off for as long as it lasts. So the one elected asks for a commit each second, which brokers
-  refuse to any generation but the newest; `Candidacy` tells for how long an answer is good.
+  refuse to any generation but the newest; `Candidacy` computes for how long an answer is good.
 - `commit` tries again by itself, without end. The time of its first attempt counts.
 - It leaves the group, too, if nobody polls it for `max_poll_interval_ms`.
 - Its sticky assignor keeps what it remembers with the class, so each election has a class of its own.

@@ -119,7 +119,7 @@ class Unreadable:
     client
         aiokafka's.
     arrived
-        Set when there is damage to tell of.
+        Set when there is damage to report.
     wake
         Set when there is something to be fetched again.
     """
@@ -130,9 +130,9 @@ class Unreadable:
         self._wake = wake
 
     def broken(self, slot: Slot, damage: Damage) -> None:
-        """The answer cannot be read from here on; what follows is void: a marker of an abort may be missing.
+        """Handle an answer that cannot be read from here on; the rest is void, as an abort may be missing.
 
-        Unless the checksum says that it was written so, it is fetched once more first.
+        Unless the checksum shows that it was written so, it is fetched once more first.
         """
         slot.reader = None
         if not damage.certain and slot.suspected != slot.position:
@@ -194,18 +194,18 @@ class Unreadable:
 WAIT_MS: Final = 500
 """How long a broker waits for records when there are none."""
 SOON_MS: Final = 100
-"""How long it waits while records of others are held back, which may wait to hear that there are none."""
+"""How long it waits while records of other partitions are held back, which may wait for this answer."""
 TAKING_SECONDS: Final = 0.1
 """How long others on a node wait until what came from it is taken: an answer may take `WAIT_MS`."""
 TRIES: Final = 3
-"""Errors of a broker at one offset after which what stands there is taken to be unreadable."""
+"""Errors of a broker at one offset after which the batch there counts as unreadable."""
 EMPTY_TRIES: Final = 10
-"""Empty answers, each after `WAIT_MS`, though the log goes on: so a broker says that it finds no batch.
+"""Empty answers, each after `WAIT_MS`, though the log goes on: so a broker answers when it finds no batch.
 Where answers come sooner, more of them in the same time."""
 REPORT_AFTER: Final = 3
 """Failures in a row before one is reported: a leader that changed is found at the next attempt."""
 REPORT_EVERY: Final = 10
-"""Requests in a row that brought no answer: nodes come and go, and that none answers is found elsewhere."""
+"""Unanswered requests to one node in a row before it is reported: nodes come and go."""
 MOST_BYTES: Final = 52_428_800
 """Of one answer, over all partitions."""
 HELD_BYTES: Final = 32 * 1_048_576
@@ -253,7 +253,7 @@ class Fetching:
         """Answers without an error so far, over all partitions."""
         self.slots: dict[Partition, Slot] = {}
         self.arrived = asyncio.Event()
-        """Set when there is something to take or to tell."""
+        """Set when there is something to take or to report."""
         self.unreadable = Unreadable(client, self.arrived, self._wake)
 
     def assign(self, positions: Mapping[Partition, int]) -> None:

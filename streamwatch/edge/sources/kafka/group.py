@@ -4,7 +4,7 @@ The offsets committed to the group carry the name of the state that committed th
 it commits: if another state's name has come after its own, another daemon commits to the same group.
 Consumers that subscribe are members of the group, and brokers then refuse commits of one that is none.
 
-Without a group, nothing outside the state directory tells that the directory was lost or restored.
+Without a group, nothing outside the state directory shows that the directory was lost or restored.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def shared(group: str, own: str, theirs: Iterable[str]) -> Foreign | None:
 
 
 def of_members(group: str, members: Sequence[str] = ()) -> Foreign:
-    """Say that consumers subscribe with the group, so that no position can be committed to it."""
+    """Describe a group with which consumers subscribe, so that no position can be committed to it."""
     named = f" ({', '.join(members[:_SHOWN])})" if members else ""
     return Foreign(
         "group_shared",
@@ -180,7 +180,7 @@ class Group:
             self._losses.foreign(*found)
 
     async def ask(self, connection: Connection, partitions: Iterable[Partition], *, begun: bool) -> None:
-        """Read what was committed for these; under `on_data_loss: fail` an answer is waited for."""
+        """Compare the state with the commits of the group; `on_data_loss: fail` lets errors be raised."""
         group, own = self._spec.group_id, self._offset_metadata()
         if group is None or not own or self._asked:
             return

@@ -79,14 +79,14 @@ class PartitionPositions:
     def replace(
         self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
     ) -> None:
-        """Stand where a store says; partitions unknown to it stand where they began."""
+        """Set the positions of a store; partitions unknown to it have those at which they began."""
         given = {p: position for p, position in positions.items() if p.topic in self._topics}
         self.positions = self._origins | given
         self._moved.clear()
         self.fingerprints.replace({p: fingerprints[p] for p in given if p in fingerprints})
 
     def pass_over(self, partition: Partition, resumed: int) -> None:
-        """Stand behind what cannot be read."""
+        """Set the position behind what cannot be read."""
         self.positions[partition] = resumed
         self._moved.add(partition)
 
@@ -97,7 +97,7 @@ class PartitionPositions:
         return moved
 
     def release_findings(self) -> None:
-        """A poll tells where reading stands: what was found of the logs until now may be told with it."""
+        """Release findings about the logs, as the positions of a poll now include them."""
         self.fingerprints.polled()
         self._losses.release()
 
@@ -252,11 +252,11 @@ class PartitionPositions:
         return bool(added)
 
 
-# What a poll tells of every partition: where reading stands, where the log ends, whether it is caught up.
+# State of every partition in a poll: position, end of the log, and whether it is caught up.
 
 
 LOOK_SECONDS = 0.1
-"""How old what a poll tells of a partition that did not deliver may be, while others deliver."""
+"""How old the reported state of a partition that did not deliver may be, while others deliver."""
 
 
 class PartitionStatus:
@@ -334,7 +334,7 @@ class Assignment:
     topics
         Those that have to exist.
     positions
-        Where reading stands; it tells a log from another.
+        Positions of reading, and fingerprints of the logs.
     status
         What is known of partitions as they are read.
     background
@@ -425,7 +425,7 @@ class Assignment:
         self.missing = frozenset(dict(self._spec.required_topics)) - there
 
 
-# Parts of logs that could not be read, told of and passed over.
+# Parts of logs that could not be read: reported and skipped.
 
 
 class Damages:
@@ -436,7 +436,7 @@ class Damages:
     spec
         How long a topic may be denied.
     positions
-        Where reading stands.
+        Positions of reading.
     losses
         Counts what is passed over.
     emit
@@ -457,10 +457,10 @@ class Damages:
         self._found: Mapping[Partition, Damage] = {}
 
     def heed(self, taken: TurnRecords, connection: Connection) -> None:
-        """Tell of what could not be read; what is damaged is passed over with the next poll.
+        """Report what could not be read; damage is skipped with the next poll.
 
-        What came before the damage is delivered now and evaluated first: a commit in between must not count
-        the damage beside a position before it.
+        Records before the damage are delivered now and evaluated first: a commit in between must not store
+        the damage with a position before it.
 
         Raises
         ------

@@ -112,7 +112,7 @@ class Session:
             self._connecting.result()
 
     def heed_silence(self) -> None:
-        """Tell of brokers that answer nothing; a connection silent for too long raises `TimeoutError`."""
+        """Report brokers that do not answer; a connection silent for too long raises `TimeoutError`."""
         silent_seconds = self._health.silent_ms / 1_000
         if silent_seconds * 1_000 > self._spec.stall_ms:
             raise TimeoutError(f"no answer for {silent_seconds:.0f} s")
@@ -156,7 +156,7 @@ class Session:
                 delay_seconds = self._failed(error)
 
     def _failed(self, error: BaseException) -> float:
-        """Tell that brokers are away; the seconds until the next attempt."""
+        """Report that brokers are away; return the seconds until the next attempt."""
         delay = self._backoff.next_seconds()
         self._health.failed(worded(error) + self._client_error(), delay)
         return delay

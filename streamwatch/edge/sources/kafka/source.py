@@ -144,7 +144,7 @@ class KafkaSource:
 
     @property
     def position_unverified(self) -> int:
-        """Times the record that would tell a log from another was gone from it."""
+        """Times the record that identifies a log was gone from it."""
         return self._losses.released.unverified_positions
 
     def count_from(
@@ -163,7 +163,7 @@ class KafkaSource:
             self._partition_positions.fingerprints.delivered(partition, record)
 
     def release_findings(self) -> None:
-        """Let what polls found of the logs be committed with the positions they led to."""
+        """Let findings of polls about the logs be committed, together with the positions after them."""
         self._partition_positions.release_findings()
 
     def durable(self, positions: Mapping[Partition, int]) -> None:

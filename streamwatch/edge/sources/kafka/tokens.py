@@ -46,7 +46,7 @@ class TokenUnavailable(KafkaError):  # noqa: N818 - it names what is the case
 
 
 class TokenDenied(KafkaError):  # noqa: N818 - it names what is the case
-    """No token is granted to this client, whatever it waits for; the text says what to change."""
+    """No token is granted to this client, and waiting does not help; the text has what to change."""
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -155,7 +155,7 @@ _FAULTS: Final = {
     "invalid_target": f"does not know what the token is for: check {_KEY}.scope",
     "access_denied": f"denies this client a token: check {_KEY}.client_id and {_KEY}.scope",
 }
-"""What an endpoint says (RFC 6749, section 5.2; RFC 8707), and what to look at."""
+"""Meaning of an endpoint's error codes (RFC 6749, section 5.2; RFC 8707), and what to check."""
 _BUSY: Final = frozenset({408, 425, 429})
 
 
@@ -326,9 +326,9 @@ def _credential_provider(session: Any, errors: Any) -> Any:
 class AnsweringAuthenticator(OAuthAuthenticator):
     """Ends a refused authentication as RFC 7628, section 3.2.3 has it.
 
-    A broker that refuses a token says why in an answer without an error code, and waits for one more message
-    before it ends with an error. The library takes the first for a success and sends its next request, which
-    the broker answers by closing the connection: nobody would learn that the token was the reason.
+    A broker that refuses a token explains why in an answer without an error code, and expects one more
+    message before it ends with an error. The library takes the first for a success and sends its next
+    request, which the broker answers by closing the connection: the reason would be lost.
     """
 
     async def step(self, payload: bytes | None) -> tuple[bytes, Literal[True]] | None:

@@ -80,7 +80,7 @@ class Receiving(asyncio.BufferedProtocol):
     connection
         The client's.
     before
-        Its protocol until now: told of all but data.
+        Its protocol until now: it is called for everything but data.
     """
 
     def __init__(self, connection: Any, before: asyncio.Protocol) -> None:

@@ -34,7 +34,7 @@ def convert(database: Database, schema: int, to: int) -> None:
     Raises
     ------
     StateDamaged
-        If something of the state is not what its schema says.
+        If something of the state contradicts its schema.
     StateFailed
         If the disk fails.
     """

@@ -221,7 +221,7 @@ class AbortedTransactions:
                 self._producers.discard(batch.producer_id)
 
 
-# Where a log can be read again, after bytes that do not even tell how long they are.
+# Where a log can be read again, after damaged bytes of unknown length.
 #
 # Brokers find a batch by an index with an entry every few kilobytes, then batch by batch: beyond the next
 # entry they find what follows the damage. Where that begins is searched by doubling, then by halving. A

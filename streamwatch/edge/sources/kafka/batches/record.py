@@ -301,7 +301,7 @@ def message_of(partition: Partition, batch: Batch, data: memoryview) -> KafkaRec
 def messages_within(
     partition: Partition, outer: Batch, data: memoryview, outer_ms: int
 ) -> Sequence[KafkaRecord]:
-    """The records that a compressed message holds, as far as they can be told apart.
+    """Return the records that a compressed message holds, as far as their lengths can be read.
 
     Parameters
     ----------

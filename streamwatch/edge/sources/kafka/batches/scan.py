@@ -74,7 +74,7 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: scalars,
     rows
         int64, shape (≥ room, COLUMNS); written to.
     """
-    # The loop of a varint stands here once; `step` says which field it reads.
+    # The loop of a varint is here once; `step` is the field that it reads.
     found = 0
     end = len(data)
     while found < room and at < end:
