@@ -308,8 +308,8 @@ def invalid_offsets(reached: int) -> list[int]:
 @asynccontextmanager
 async def replicas(broker: SharedBroker, seed: int = 0, number: int = 2) -> AsyncIterator[list[Replica]]:
     made = [Replica(broker, random.Random(seed + n)) for n in range(number)]
-    for place, each in enumerate(made):
-        each.number = place
+    for index, each in enumerate(made):
+        each.number = index
         each.begin()
     try:
         yield made
@@ -337,7 +337,7 @@ def events(broker: Broker, kind: str) -> list[Mapping[str, object]]:
     return [each for value in broker.events if (each := json.loads(value))["type"] == kind]
 
 
-async def test_the_next_holder_writes_what_is_missing_and_tells_what_was_not_told() -> None:
+async def test_the_next_holder_writes_what_is_missing_and_delivers_what_was_not_delivered() -> None:
     broker = SharedBroker()
     async with replicas(broker) as (first, second):
         first.win()
@@ -403,7 +403,7 @@ async def test_a_holder_that_fails_after_the_topic_has_invalid_records_writes_th
         await until(lambda: second.publisher._queue.records == 0)
 
 
-async def test_a_follower_keeps_nothing_where_the_holder_writes_down_no_place() -> None:
+async def test_a_follower_keeps_nothing_where_the_holder_writes_down_no_position() -> None:
     broker = SharedBroker()
     async with replicas(broker) as (old, new):
         old.publisher._dead_letters = None  # as of a version that writes them before its commits
@@ -424,7 +424,7 @@ async def test_a_follower_keeps_nothing_where_the_holder_writes_down_no_place() 
         old.begin()
 
 
-async def test_nothing_is_told_before_the_ledger_has_it() -> None:
+async def test_nothing_is_delivered_before_the_ledger_has_it() -> None:
     broker = SharedBroker()
     async with replicas(broker) as (holder, _):
         holder.win()

@@ -102,7 +102,7 @@ def test_a_record_that_was_too_large_leaves_no_mark_which_another_limit_would_ma
     assert prints.of(Partition("t", 0)).marks == (mark_of(sound),)
 
 
-def test_a_log_found_to_be_another_one_is_not_told_of_before_its_position_is() -> None:
+def test_a_log_found_to_be_another_one_is_not_released_before_its_position_is() -> None:
     prints = Fingerprints()
     prints.belong(EVENTS, "old")
     prints.delivered(EVENTS, record(7))
@@ -143,7 +143,7 @@ async def test_a_commit_between_two_polls_holds_a_position_with_the_log_it_is_in
     assert source.fingerprints() == {EVENTS: Fingerprint("new", ())}
 
 
-async def test_a_loss_found_between_two_polls_is_told_with_the_position_that_comes_of_it() -> None:
+async def test_a_loss_found_between_two_polls_is_reported_with_the_position_that_comes_of_it() -> None:
     source = KafkaSource(KafkaSpec(), ["events"], lambda _: None)
     source.count_from({"recreated": 2, "retention": 1}, {"retention": 7}, 3)
     partition_positions = source._partition_positions
@@ -214,11 +214,11 @@ class Reborn:
         ("state=b commit=0", ["x", ""], False, None),
         ("state=b commit=0", [], False, None),
         ("", ["state=a commit=3"], False, None),
-        # A partition this state has yet to commit still tells of the state before.
+        # A partition this state has yet to commit still has the mark of the state before.
         ("state=b commit=4", ["state=a commit=9", "state=b commit=4"], True, None),
     ],
 )
-def test_the_group_tells_states_apart(own: str, theirs: list[str], begun: bool, cause: str | None) -> None:  # noqa: FBT001 - a case of the table
+def test_the_group_distinguishes_states(own: str, theirs: list[str], begun: bool, cause: str | None) -> None:  # noqa: FBT001 - a case of the table
     found = foreign("g", own, theirs, begun=begun)
     assert (found and found.cause) == cause
 
