@@ -190,7 +190,7 @@ class StoreMaintenance:
             raise
 
     async def stop(self, seconds: float | None) -> bool:
-        """Cancel what is running, and wait at most so long for its end; whether it has ended."""
+        """Cancel what is running, and wait at most so long for its end; return whether it has ended."""
         if self._merge is not None:
             self._merge.cancelled = True
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -353,7 +353,7 @@ class BatchProcessor:
         await self._evaluating.make_room()
 
     def evaluate(self) -> int:
-        """Evaluate the next of the released records, so many as fit a turn; the number of alarms raised.
+        """Evaluate the next of the released records, so many as fit a turn; return the number of alarms.
 
         Work that was not taken since the last call is done first.
         """

@@ -160,7 +160,7 @@ class Commits:
         self._evaluated_at: float | None = None
         """When the oldest record was evaluated that is in no commit; None where there is none."""
         self._committing: float | None = None
-        """The same of the commit that is on its way to the disk."""
+        """Likewise for the commit that is being flushed."""
         self._total = state.checkpoint.commits
 
     @property
@@ -186,7 +186,7 @@ class Commits:
         )
 
     def evaluated(self) -> None:
-        """Take note that records may have been evaluated: from now on they wait to be committed."""
+        """Note that records may have been evaluated: from now on they wait to be committed."""
         if self._evaluated_at is None and self._state.processor.uncommitted > 0:
             self._evaluated_at = self._clock()
 
@@ -216,7 +216,7 @@ class Commits:
             A commit of before, or this one, has failed.
         """
         self.evaluated()
-        # Whoever was behind before a poll reads a backlog by it, though it be the last of it.
+        # A poll is part of a backlog if reading was behind before it, even if it is the last part.
         behind = self._behind()
         self._in_backlog = self._in_backlog or self._was_behind or behind
         self._was_behind = behind
@@ -242,7 +242,7 @@ class Commits:
         await self._flushed()
 
     async def abandon(self, seconds: float | None = None) -> bool:
-        """Wait, at most so long, until no thread uses the store any more; whether that came to pass.
+        """Wait, at most so long, until no thread uses the store any more; return whether that is so.
 
         A flush that succeeds meanwhile is reported; one that fails is not.
         """
@@ -411,7 +411,7 @@ class OffsetMetadata:
         """Topics that were added to the state, and the time from which each is read."""
 
     def opened(self, identity: str, commit: int) -> None:
-        """A state is open, and durable up to this commit."""
+        """Note that a state was opened, which is durable up to this commit."""
         self._identity, self._commit = identity, commit
 
     def durable(self, commit: int) -> None:
@@ -419,7 +419,7 @@ class OffsetMetadata:
         self._commit = commit
 
     def __call__(self) -> str:
-        """The text."""
+        """Return the text."""
         if self._is_shared or not self._identity:
             return ""
         return f"state={self._identity} commit={self._commit}"

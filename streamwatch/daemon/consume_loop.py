@@ -177,7 +177,7 @@ class Polls:
         return polls[0] if polls else None
 
     def _given_back(self, partitions: Collection[Partition]) -> Sequence[Poll]:
-        """Records set aside of these, as it was delivered."""
+        """Return the records set aside of these partitions, as they were delivered."""
         pieces = {partition: self._aside.pop(partition).pieces for partition in sorted(partitions)}
         polls: list[Poll] = []
         for number in range(max(map(len, pieces.values()), default=0)):
@@ -195,7 +195,7 @@ class Polls:
         }
 
     def _as_left(self, records: Mapping[Partition, Sequence[Record]], moved: frozenset[Partition]) -> Poll:
-        """A poll as of which partitions that were left behind stand where what is set aside begins."""
+        """Return a poll in which partitions left behind have the position of their first record set aside."""
         states = self._standing({p: aside.pieces[0][0].offset for p, aside in self._aside.items()})
         return Poll(records, {**self._states, **states}, moved, frozenset(states))
 

@@ -37,7 +37,7 @@ from streamwatch.telemetry import (
 
 
 async def in_background(work: Callable[[], None]) -> None:
-    """Await `work` in a thread of its own; whoever stops waiting leaves it to itself.
+    """Await `work` in a thread of its own, which goes on if the caller is cancelled.
 
     The event loop's own pool is waited for at the end of a run, be it for minutes.
     """

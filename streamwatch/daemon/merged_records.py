@@ -54,7 +54,8 @@ class RecentRecords:
     def let_go(self, offsets: Mapping[Partition, int]) -> None:
         """Drop what lies before these offsets; of what ends at one, only that record is kept.
 
-        Values are most of what a backlog brings: kept from one commit to the next they take its memory.
+        Most of a backlog are values: if they were kept from one commit to the next, they would take as much
+        memory.
         """
         for partition, offset in offsets.items():
             delivered = self._delivered.get(partition)
@@ -122,7 +123,7 @@ class RejectedRecords:
                     self._records[event.topic, event.partition, event.offset] = records[index]
 
     def release(self, event: Invalid) -> None:
-        """Hand over the record of an event whose turn has come; once, whatever number of them is invalid."""
+        """Hand over the record of a released event; once, however many of its events are invalid."""
         record = self._records.pop((event.topic, event.partition, event.offset), None)
         if record is None:
             return
@@ -286,7 +287,7 @@ class MergedRecords:
         self._begin(self.merge.in_turns(clocks.monotonic_ms(), clocks.host_ms(), connected=connected))
 
     def next_turn(self) -> None:
-        """Have the next of what is released ready, if there is more."""
+        """Make the next released records ready, if there are more."""
         self.ready = next(self._turns, None)
         self._report()
         if self.ready is None:

@@ -37,7 +37,7 @@ from streamwatch.core.specs import ComparisonSpec
 # twice.
 #
 # Models that predict in folds have no partners: several answers of one model on one id are no pair, and
-# folds are compared by themselves (`estimators.folds.comparison`).
+# folds are compared on their own.
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,7 @@ NUMBERS = 2**31 - 1
 
 @hot
 def deadline(record_ms, horizon_ms):
-    """Time in whole seconds, rounded up, at which an entry falls due (`expiry.deadline`)."""
+    """Time in whole seconds, rounded up, at which an entry falls due (as `counters.deadline`)."""
     return -(-(record_ms + horizon_ms) // 1000)
 
 

@@ -19,7 +19,7 @@ from streamwatch.core.events import Partition
 from streamwatch.core.merge.queues import lower_medians
 
 EVER: Final = -(2**62)
-"""As a time of arrival: before anything arrived."""
+"""Time of arrival before that of any record."""
 
 
 class _Look(NamedTuple):

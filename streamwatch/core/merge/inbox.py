@@ -385,7 +385,7 @@ class KeptBatches:
             self._texts, self._used = texts, len(texts)
 
     def _settle(self, batches: Sequence[RecordBatch]) -> None:
-        """Go by the vocabulary of the first batch that has rows; let the last of all go with its records."""
+        """Use the vocabulary of these batches; raises ValueError if it is not that of the rows kept."""
         if not batches:
             return
         first, has_texts = batches[0], self._texts is not None
@@ -468,7 +468,7 @@ class _KeptElements:
 
 
 def _with_room(column: NDArray[Any], used: int, wanted: int) -> NDArray[Any]:
-    """Give the column, or a longer one with the same beginning."""
+    """Return the column, or a longer one that begins with it."""
     if wanted <= len(column):
         return column
     longer = np.empty((max(2 * wanted, _FEWEST), *column.shape[1:]), column.dtype)

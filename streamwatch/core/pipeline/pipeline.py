@@ -135,7 +135,7 @@ class Evaluation(Protocol):
         ...
 
 
-# Predicted and true classes of models (`join.mismatch`), observed in columns.
+# Predicted and true classes of models (`join.caveats`), observed in columns.
 
 
 class ColumnAgreement:
@@ -326,7 +326,7 @@ class Pipeline:
         return identities(self.join)
 
     def mismatches(self) -> list[Mismatch]:
-        """Models whose predictions and labels seem not to belong together, by name (`join.mismatch`)."""
+        """Models whose predictions and labels seem not to belong together, by name (`join.caveats`)."""
         models = self.join.holdings().models
         return mismatches(self._agreement.classes, models, self.clock_ms - self._spec.early_horizon_ms)
 

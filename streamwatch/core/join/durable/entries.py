@@ -1,10 +1,10 @@
 """Entries of a compiled join in a store: changes for commits, and the restore.
 
 Besides totals, counters and models (`JoinTotals`), a commit writes what changed of the entries, in values of
-thousands of them (`packed`): entries that began or ceased to wait (`waiting_log`), dedup entries
-(`dedup_log`), and names that were numbered or released. Values are read only at a start.
+thousands of them (`packed`): entries that began or ceased to wait, and dedup entries (`entry_logs`), and
+names that were numbered or released. Values are read only at a start.
 
-Entries outside the table (`outside`) are stored in runs, not in these values. Their number of dedup entries
+Entries outside the table (`join.cold`) are stored in runs, not in these values. Their number of dedup entries
 by generation, and of labels without a match, is a separate value (`OutsideCounts`).
 """
 

@@ -109,7 +109,7 @@ class Connection:
         self._fetching: Fetching | None = None
 
     async def open(self) -> None:
-        """Reach a broker and be let in."""
+        """Connect to a broker and authenticate."""
         async with asyncio.timeout(self._spec.request_timeout_ms / 1_000):
             await self._usage.start(self._consumer.start())
 
@@ -305,7 +305,7 @@ class BrokerHealth:
             self._lost_at = None
 
     def turned(self) -> None:
-        """Take note that the event loop has turned, after answers that came in were noted."""
+        """Note that the event loop has turned, after answers that came in were noted."""
         now = self._monotonic()
         self._silent_seconds += min(now - self._turned_at, 2 * self.pulse_seconds)
         self._turned_at = now

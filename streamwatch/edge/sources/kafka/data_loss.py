@@ -50,7 +50,7 @@ Found: TypeAlias = Literal["same", "other", "absent", "beyond", "hidden"]
 Verdict: TypeAlias = Literal["intact", "unverified", "truncation", "recreated"]
 
 Kinship: TypeAlias = Literal["same", "other", "unknown"]
-"""Of the topic ids then and now."""
+"""Relation of the topic ids then and now."""
 
 
 class ReadingEnded(Exception):  # noqa: N818 - it names what is the case
@@ -226,7 +226,7 @@ def with_newest(newest: Mark, marks: Iterable[Mark]) -> tuple[Mark, ...]:
 
 
 class Fingerprints:
-    """Those of all partitions that are read.
+    """Fingerprints of all partitions that are read.
 
     The fingerprint of a log that was found to be another one between two polls, or in one that is given up,
     changes together with its position: a commit in between would store the old position for the new log.
@@ -238,7 +238,7 @@ class Fingerprints:
         self._polled: dict[Partition, Fingerprint] = {}  # as of the last poll, of those that are others since
 
     def replace(self, fingerprints: Mapping[Partition, Fingerprint]) -> None:
-        """Begin from what a store kept."""
+        """Continue from the fingerprints of a store."""
         self._newest.clear()
         self._polled.clear()
         self._taken = dict(fingerprints)
@@ -246,30 +246,30 @@ class Fingerprints:
     def delivered(self, partition: Partition, record: Record) -> None:
         """Remember the last record that was evaluated.
 
-        Not one that was too large: where the limit is another, the same record would have another hash.
+        Records that were too large are skipped: with another limit, the same record would have another hash.
         """
         if record.fault == TOO_LARGE:
             return
         self._newest[partition] = record
 
     def polled(self) -> None:
-        """Note that a poll reported where reading stands in every log, as it is known now."""
+        """Note that a poll reported the positions in all logs as they are known now."""
         self._polled.clear()
 
     def belong(self, partition: Partition, topic_id: str | None) -> Fingerprint:
-        """Fingerprint of a partition, which is one of this topic; as it was until now."""
+        """Return the fingerprint of a partition so far; from now on it has this topic id."""
         fingerprint = self.of(partition)
         if topic_id is not None and fingerprint.topic_id != topic_id:
             self._taken[partition] = Fingerprint(topic_id, fingerprint.marks)
         return fingerprint
 
     def renew(self, partition: Partition, topic_id: str | None, marks: tuple[Mark, ...] = ()) -> None:
-        """The log is another one, or ends before: only these marks, if any, are of it."""
+        """Keep only these marks of a log that is another one now, or that ends earlier."""
         self._polled.setdefault(partition, self.of(partition))
         self._taken[partition] = Fingerprint(topic_id, marks)
 
     def forget(self, partition: Partition) -> None:
-        """The partition is not read any more."""
+        """Forget a partition that is not read any more."""
         self._polled.setdefault(partition, self.of(partition))
         self._taken.pop(partition, None)
 

@@ -322,7 +322,7 @@ class DeadLetterTopic:
                 self._drop(entries, _reason_of(code), error_name(code))
 
     def _batches(self, partitions: list[int], led: list[int]) -> list[tuple[int, list[_DeadLetter]]]:
-        """What is sent together, the last first: by partition, and alone what a connection ended with."""
+        """Return batches by partition, the last first; records that ended a connection are sent alone."""
         if not led:
             for entry in self._waiting:
                 entry.waits_for = "unreachable", "no partition has a leader"
@@ -369,7 +369,7 @@ class DeadLetterTopic:
                 self._stubs[entry.stub] += 1
 
     def _give_up(self) -> None:
-        """Drop what waits, each for what it waited for."""
+        """Drop records, each for the reason for which it waited."""
         self._failing = True
         by_cause: defaultdict[tuple[str, str], list[_DeadLetter]] = defaultdict(list)
         for entry in self._waiting:

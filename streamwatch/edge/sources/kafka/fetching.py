@@ -54,19 +54,19 @@ class Backoff:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """Replaced when partitions are assigned anew: an answer to an earlier request finds nobody."""
+    """State of one partition; a new assignment replaces it, so that earlier answers are dropped."""
 
     partition: Partition
     position: int
     """Offset of the next record to be taken."""
     backoff: Backoff
-    """After errors that concern this partition alone."""
+    """Back-off after errors of this partition alone."""
     reader: PartitionReader | None = None
-    """An answer that is being taken."""
+    """Answer that is being taken."""
     since: float = 0.0
-    """When that came."""
+    """When that answer came."""
     retry_at: float = 0.0
-    """Nothing is asked before this."""
+    """Time before which nothing is requested."""
     high_watermark: int = -1
     """As of the last answer; -1 before the first."""
     answer: int = 0
@@ -74,9 +74,9 @@ class Slot:
     sent_at: float = 0.0
     """When the request of the last answer was sent."""
     out_of_range: bool = False
-    """The log does not hold the position."""
+    """Whether the log does not hold the position."""
     damage: Damage | None = None
-    """What stands at the position cannot be read, be it tried again."""
+    """Damage at the position, which further attempts would not cure."""
     asked: int = -1
     """Later offset by which brokers find the position, after damage in the log; -1 for itself."""
     suspected: int = -1
@@ -86,17 +86,17 @@ class Slot:
     failures: int = 0
     """Errors of a broker at `suspected`."""
     salvage: asyncio.Task[None] | None = None
-    """Searches where reading can go on."""
+    """Search for the offset at which reading can go on."""
     denied_since: float | None = None
-    """Nothing but denials came since then."""
+    """Time since which there were only denials."""
 
     @property
     def idle(self) -> bool:
-        """Nothing of it is left to be taken or to be reported."""
+        """Return whether nothing of it is left to be taken or to be reported."""
         return self.reader is None and self.damage is None and self.salvage is None and not self.out_of_range
 
     def seek(self, position: int) -> None:
-        """Go on from another offset; what came of this one is void."""
+        """Go on from another offset; what came before is void."""
         self.position = position
         self.reader = self.damage = self.denied_since = None
         self.asked = -1
@@ -108,7 +108,7 @@ class Slot:
         self.backoff.reset()
 
 
-# What of a log cannot be read: when that is believed, and where reading goes on behind it.
+# Unreadable parts of a log: when they count as such, and where reading goes on behind them.
 
 
 class Unreadable:
@@ -283,7 +283,7 @@ class Fetching:
             self._loop.result()
 
     async def close(self) -> None:
-        """Leave off."""
+        """Stop fetching."""
         tasks = [self._loop, *self._busy.values(), *(slot.salvage for slot in self.slots.values())]
         running = [task for task in tasks if task is not None]
         for task in running:

@@ -1,4 +1,4 @@
-"""Where reading stands in every partition, and whether the logs are still those in which it stands there."""
+"""Positions of reading in all partitions, and whether each log is still the one that was read."""
 
 from __future__ import annotations
 
@@ -118,14 +118,14 @@ class PartitionPositions:
         self._match(listing)
 
     async def revise(self, connection: Connection, listing: Listing) -> bool:
-        """Compare a listing with what is being read; whether there is something else to read now."""
+        """Compare a listing with what is being read; return whether there is something else to read."""
         self._heed(listing)
         unsure = [p for p in self.positions if self._there(p, listing) and self._kin(p, listing) != "same"]
         moved = await self._verify(connection, listing, unsure)
         return self._match(listing) or moved
 
     async def nearby(self, connection: Connection, listing: Listing, refused: Collection[Partition]) -> None:
-        """Brokers do not have these positions: stand at the nearest offsets they have, or begin a new log."""
+        """Replace positions that brokers do not have by the nearest ones they have, or begin a new log."""
         self._heed(listing)
         for partition in refused:
             wanted = self.positions[partition]
@@ -280,13 +280,13 @@ class PartitionStatus:
         self._look_at_all = 0.0
 
     def clear(self) -> None:
-        """Partitions or their positions changed at once."""
+        """Drop what is known, as partitions or positions have changed."""
         self._latest, self._look_at_all = {}, 0.0
 
     def worth_a_look(
         self, delivered: Collection[Partition], positions: Mapping[Partition, int]
     ) -> Collection[Partition]:
-        """Partitions of which a poll may bring news: those that delivered, and now and then all of them."""
+        """Return partitions that may have changed: those that delivered, and now and then all of them."""
         now = self._monotonic()
         if delivered and now < self._look_at_all:
             return delivered
@@ -296,7 +296,7 @@ class PartitionStatus:
     def after(
         self, looked_at: Collection[Partition], positions: Mapping[Partition, int], connection: Connection
     ) -> Mapping[Partition, PartitionState]:
-        """Every partition after a poll that looked at these."""
+        """Return the state of every partition after a poll that looked at these."""
         self._health.look(connection, looked_at)
         states = self.states(looked_at, positions, connection)
         self._latest = states if len(states) == len(positions) else self._latest | states
@@ -308,7 +308,7 @@ class PartitionStatus:
         positions: Mapping[Partition, int],
         connection: Connection | None,
     ) -> dict[Partition, PartitionState]:
-        """These partitions now."""
+        """Return the state of these partitions now."""
         states: dict[Partition, PartitionState] = {}
         for partition in partitions:
             position = positions[partition]
@@ -360,7 +360,7 @@ class Assignment:
         before that."""
 
     async def settle(self, connection: Connection, listing: Listing) -> None:
-        """Read over this connection from where reading stands.
+        """Read over this connection from the current positions.
 
         Raises
         ------
@@ -394,7 +394,7 @@ class Assignment:
         return self._suspect_partitions(connection)
 
     async def go_on_nearby(self, connection: Connection, refused: Sequence[Partition]) -> None:
-        """Logs do not hold the next offset: go on at the nearest that they hold, or in new ones.
+        """Go on at the nearest offsets, or in new logs, where logs do not hold the next offset.
 
         Raises
         ------

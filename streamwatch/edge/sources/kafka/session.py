@@ -88,11 +88,11 @@ class Session:
         self._connecting = asyncio.create_task(self._replace(self._failed(error)))
 
     def proven(self) -> None:
-        """Forget failures: the connection brings what is asked of it."""
+        """Forget failures, as the connection works."""
         self._backoff.reset()
 
     async def halt(self) -> bool:
-        """Leave off connecting; whether that was under way."""
+        """Stop connecting; return whether that was under way."""
         if self._connecting is None or self._connecting.done():
             return False
         self._connecting.cancel()
@@ -120,7 +120,7 @@ class Session:
             self._health.failed(f"no answer for {silent_seconds:.0f} s{self._client_error()}")
 
     async def end(self, timeout_seconds: float) -> None:
-        """Leave off connecting, in bounded time; a connection that is open is the caller's to close."""
+        """Stop connecting, in bounded time; a connection that is open is the caller's to close."""
         self.connection = None
         if self._connecting is not None:
             self._connecting.cancel()

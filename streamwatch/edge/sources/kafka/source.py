@@ -167,7 +167,7 @@ class KafkaSource:
         self._partition_positions.release_findings()
 
     def durable(self, positions: Mapping[Partition, int]) -> None:
-        """State with these positions survives anything now: commit them, with the mark, when it is time."""
+        """Commit these positions, which are durable now, with the mark, when it is time."""
         if self._spec.group_id is not None:
             self._background.durable(dict(positions), self._offset_metadata())
 
@@ -254,7 +254,7 @@ class KafkaSource:
         return Poll(taken.records, states, moved)
 
     def pause(self, partitions: frozenset[Partition]) -> None:
-        """Hold exactly these back. What the client has already fetched of them is kept, not fetched again."""
+        """Pause exactly these partitions. What was already fetched of them is kept, not fetched again."""
         self._held = partitions
 
     def families(self, counts: DataLossCounters | None) -> Sequence[Family]:

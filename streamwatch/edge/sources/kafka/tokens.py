@@ -127,7 +127,7 @@ class TokenProvider(AbstractTokenProvider):
         return self._extensions
 
     def forget(self) -> None:
-        """Use the token no more: brokers have refused it."""
+        """Drop the token, as brokers have refused it."""
         _kept.pop(self._source, None)
 
 

@@ -16,7 +16,7 @@ from rocksdict import WriteBatch
 from streamwatch.edge.stores.rocksdb.database import Database
 
 Conversion: TypeAlias = Callable[[Database, WriteBatch], None]
-"""Reads the state as it is, and writes to the batch what it is to be; raises StateDamaged where it cannot."""
+"""Reads the state, and writes its converted values to the batch; raises StateDamaged if that fails."""
 CONVERSIONS: Final[Mapping[int, Conversion]] = MappingProxyType({})
 """By the schema that each converts to the one after it. None yet: nothing has been released."""
 REACHED_KEY: Final = b"schema"

@@ -286,7 +286,7 @@ class Database:
             return values
 
     def items(self, family: str, since: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """In the order of keys; raises where the end is not the end."""
+        """Iterate over the items of a family in the order of keys; raises if an error ended that early."""
         with failures(self.directory):
             found = self._families[family].iter()
             try:
@@ -357,9 +357,9 @@ class Database:
         return self._families[family].property_int_value(f"rocksdb.{name}") or 0
 
     def close(self) -> None:
-        """Free the directory for others; what fails now takes nothing that was promised.
+        """Free the directory for others; a failure now loses nothing that is durable.
 
-        After a failure of the disk each of these raises once more, and is closed all the same.
+        After a failure of the disk, closing raises once more for each part, which is closed nevertheless.
         """
         self._handles.clear()
         opened = [*self._families.values(), self._database] if self._families else []
@@ -420,24 +420,24 @@ _decode = msgspec.msgpack.Decoder(StoreManifest).decode
 
 
 def encoded(manifest: StoreManifest) -> bytes:
-    """As it is written."""
+    """Encode the manifest for the store."""
     return _encode(manifest)
 
 
 def manifest_of(database: Database) -> StoreManifest | None:
-    """As the last commit left it; None before the first."""
+    """Read the manifest of the last commit; None before the first."""
     value = database.get("meta", STATE_KEY)
     return None if value is None else _decode(value)
 
 
 def identity_of(database: Database) -> str | None:
-    """Of this state, since it began."""
+    """Read the identity that the state got when it began."""
     value = database.get("meta", IDENTITY_KEY)
     return None if value is None else value.decode()
 
 
 def sections_of(database: Database) -> dict[str, bytes]:
-    """Sections of a commit, by name."""
+    """Read the sections of the last commit, by name."""
     return {key.decode(): value for key, value in prefixed(database, SECTION_PREFIX)}
 
 

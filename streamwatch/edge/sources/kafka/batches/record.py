@@ -116,7 +116,7 @@ Piece: TypeAlias = tuple[NDArray[np.int64], NDArray[np.uint8], int]
 
 
 def gathered(partition: Partition, pieces: Sequence[Piece]) -> KafkaRecords:
-    """Put rows together, over a copy of the bytes that are theirs; their positions change in place."""
+    """Join rows over a copy of their bytes; their positions are updated in place."""
     if not pieces:
         return KafkaRecords(partition, _PADDING, _NO_ROWS)
     start = 0

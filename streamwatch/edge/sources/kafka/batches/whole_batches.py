@@ -1,4 +1,4 @@
-"""The compiled pass over batches of format v2 (`plain_batches`); imports numba, by way of `checksum`."""
+"""Compiled pass over plain batches of format v2; imports numba, by way of `checksum`."""
 
 # pyright: reportMissingParameterType=false, reportPrivateImportUsage=false, reportUnknownParameterType=false
 from __future__ import annotations
