@@ -180,7 +180,7 @@ def comparison_sentences(pair: NotifiedComparison) -> str:
         )
     return (
         f"On ids that both have predicted, {pair.challenger} is {_side(pair)} than {pair.champion} since "
-        f"{iso(pair.since_ms)}, as of {iso(pair.said_ms)}. {rests}"
+        f"{iso(pair.since_ms)}, as of {iso(pair.as_of_ms)}. {rests}"
     )
 
 
