@@ -17,7 +17,7 @@ from streamwatch.core.alerting.notification import (
     RivalPair,
 )
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
-from streamwatch.core.estimators.notifying.false_alarms import said
+from streamwatch.core.estimators.notifying.false_alarms import in_words
 from streamwatch.core.estimators.registers.fleet import RIVALS, RULE, WorsePair
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm, Judgement
@@ -563,7 +563,7 @@ def _false_ones(part: IncidentAlarm) -> str:
         return ""
     return (
         f" At this model's rate of outcomes and dependence of errors, {part.alarm.detector} is expected to "
-        f"raise a false alarm {said(part.false_monthly)}."
+        f"raise a false alarm {in_words(part.false_monthly)}."
     )
 
 

@@ -18,9 +18,9 @@ from streamwatch.core.estimators.notifying.false_alarms import (
     MONTH_MS,
     RATES,
     SHORTEST_MS,
+    in_words,
     monthly,
     rate,
-    said,
 )
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
@@ -95,7 +95,7 @@ def test_a_month_of_outcomes_at_the_models_rate() -> None:
     ],
 )
 def test_words(expected: float, words: str) -> None:
-    assert said(expected) == words
+    assert in_words(expected) == words
 
 
 @pytest.mark.slow
