@@ -252,7 +252,7 @@ class ModelIndex:
             return -1, Classes(self._spec.max_classes)
 
     def _join_folds(self, model: str) -> None:
-        """Tell the table which rows are folds of a model, ordered by fold number."""
+        """Pass to the table the rows that are folds of a model, ordered by fold number."""
         names = self.folds[model]
         if not names:
             del self.folds[model]

@@ -135,7 +135,7 @@ def _joined(parts: Sequence[Stretches]) -> Stretches:
 
 
 def differ(values: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Tell which values differ from the one before; shape (n - 1,)."""
+    """Mark the values that differ from the one before; shape (n - 1,)."""
     return values[1:] != values[:-1]
 
 

@@ -221,7 +221,7 @@ class PairCohorts:
             self._numbers[row, number] = own.index(kind) if kind in own else CLASSES - 1
 
     def are_judged(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which rows have verdicts by cohorts."""
+        """Mark the rows that have verdicts by cohorts."""
         return self._judged[rows]
 
     def read(self, rows: NDArray[np.int64]) -> CohortVerdicts:

@@ -24,7 +24,7 @@ and both are reset.
 Guarantee, for one model and one opponent: while E[d | past] ≥ 0 and for any predictable φ ≥ 1, a false
 "worse" within N steps has probability at most N/A = δ/2, and likewise "better". Where losses depend on
 earlier ones, E[d | past] is below 0 at times though its mean is not, and there is no guarantee. φ is meant
-for that case; `docs/verdicts.md` says how often it fails.
+for that case; `docs/verdicts.md` has how often it fails.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false

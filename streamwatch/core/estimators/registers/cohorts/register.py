@@ -81,7 +81,7 @@ def _words_of(state: State, row: int, classes: int) -> list[NDArray[np.uint64]]:
 
 
 def _are_by_costs(state: State, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which rows are judged by costs."""
+    """Mark the rows that are judged by costs."""
     if len(state.by_costs) < len(state.models):  # none may be
         return np.zeros(len(rows), np.bool_)
     return state.by_costs["table"][rows] > 0
