@@ -89,7 +89,7 @@ def test_every_kind_begins_within_the_papers_region():
         assert 500 <= min(onsets) < max(onsets) <= 800
 
 
-def test_data_sets_are_read_and_what_is_absent_is_told(tmp_path):
+def test_data_sets_are_read_and_what_is_absent_is_reported(tmp_path):
     (tmp_path / "NOAA.csv").write_text("1.5,2,0\n3,4,1\n5,6,7\n")
     (found,), absent = induced.read(tmp_path)
     assert found.x.tolist() == [[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]]
@@ -148,11 +148,11 @@ def test_the_papers_functions_are_those_of_its_seed():
 
 
 def test_a_stream_changes_where_the_paper_says():
-    said = generated.command(generated.GENERATORS[1], [1, 4, 2], 2_000, 7)
-    assert said.startswith(
+    command = generated.command(generated.GENERATORS[1], [1, 4, 2], 2_000, 7)
+    assert command.startswith(
         "ConceptDriftStream -s (ConceptDriftStream -s (generators.SEAGenerator -f 1 -i 7) -d ("
     )
-    assert said.endswith(") -d (generators.SEAGenerator -f 2 -i 7) -p 22000 -w 2000 -r 7")
+    assert command.endswith(") -d (generators.SEAGenerator -f 2 -i 7) -p 22000 -w 2000 -r 7")
     assert generated.drifts_of(2, 2_000) == ((10_000, 12_000), (22_000, 24_000))
 
 
