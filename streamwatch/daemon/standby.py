@@ -540,7 +540,7 @@ class StandbyPublisher:
         if self._dead_letters is None:
             return
         for record in (record for each in chosen for record in each.invalid):
-            if record.place > self._sent:
+            if record.position > self._sent:
                 self._dead_letters.put(record, record.reason)
                 if self._dead_letters.is_full:
                     await self._dead_letters.flush()

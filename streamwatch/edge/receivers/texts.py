@@ -18,7 +18,7 @@ from streamwatch.core.alerting.notification import (
     RivalPair,
 )
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
-from streamwatch.core.estimators.notifying.false_alarms import said
+from streamwatch.core.estimators.notifying.false_alarms import in_words
 from streamwatch.core.estimators.registers.fleet import RIVALS, RULE, WorsePair
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm, Judgement
@@ -190,7 +190,7 @@ def comparison_sentences(pair: NotifiedComparison) -> str:
         )
     return (
         f"On ids that both have predicted, {pair.challenger} is {_side(pair)} than {pair.champion}"
-        f"{BY[pair.utility]} since {iso(pair.since_ms)}, as of {iso(pair.said_ms)}. {rests}"
+        f"{BY[pair.utility]} since {iso(pair.since_ms)}, as of {iso(pair.as_of_ms)}. {rests}"
     )
 
 
@@ -574,7 +574,7 @@ def _false_ones(part: IncidentAlarm) -> str:
         return ""
     return (
         f" At this model's rate of outcomes and dependence of errors, {part.alarm.detector} is expected to "
-        f"raise a false alarm {said(part.false_monthly)}."
+        f"raise a false alarm {in_words(part.false_monthly)}."
     )
 
 

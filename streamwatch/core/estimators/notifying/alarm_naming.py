@@ -39,7 +39,7 @@ class AlarmNaming:
     explaining
         Registers that can locate a change among the predictions.
     headlines
-        Which verdicts are those that people are told of.
+        Finds which verdicts are notified.
     delays
         Label delays of the models, those of the batch at hand included.
     """
@@ -87,7 +87,7 @@ class AlarmNaming:
         ordinals = self._ordinals(batch, found)
         headlines = self._headlines.changes(batch)
         for f, ordinal, change in zip(found, ordinals, changes, strict=True):
-            if f.detector >= len(detectors) and not self._headlines.is_told(batch, f, headlines):
+            if f.detector >= len(detectors) and not self._headlines.is_notified(batch, f, headlines):
                 continue
             cause = batch.outcomes[f.position]
             alarm = Alarm(

@@ -132,7 +132,7 @@ def classes_of(m):
 def add_bucket(m, kinds, row, slot):
     """Add the counts of a bucket to the settled ones, and empty it.
 
-    Counts are cumulated in their place first; those of all classes are then summed in that of one of them.
+    Counts are cumulated in place first; those of all classes are then summed in the slot of one of them.
     """
     for side in range(SIDES):
         first = -1

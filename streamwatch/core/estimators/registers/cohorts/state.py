@@ -99,7 +99,7 @@ SIDES: Final = 2
 HITS, MISSES = range(SIDES)
 """Sides of a class: first index of what is kept of its kinds."""
 SLOTS: Final = 18
-"""Number of cohorts with a place; at most 17 are alive, because a width is at least a 16th of every age."""
+"""Number of slots for cohorts; at most 17 are alive, because a width is at least a 16th of every age."""
 BOUNDS: Final = 64
 """Largest number of stretches of prediction time in which leads are summed to confirm a verdict."""
 HALVES: Final = 2
