@@ -155,8 +155,8 @@ def described(warmth: WarmUpResult, seconds: float) -> str:
     """Say what became of it, and where it is."""
     where, processor = warmth.cache_directory, os.environ.get("NUMBA_CPU_NAME", "this processor")
     if not warmth.compiled:
-        places = " or ".join(str(each) for each in (where, SHIPPED if SHIPPED.is_dir() else None) if each)
-        return f"nothing to compile: {warmth.loaded} functions for {processor} are in {places}"
+        folders = " or ".join(str(each) for each in (where, SHIPPED if SHIPPED.is_dir() else None) if each)
+        return f"nothing to compile: {warmth.loaded} functions for {processor} are in {folders}"
     done = (
         f"compiled {warmth.compiled} functions for {processor} in {seconds:.1f} s, {warmth.loaded} were there"
     )

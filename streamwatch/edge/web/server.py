@@ -278,7 +278,7 @@ class HttpServer:
         self._renderer.shutdown(wait=False, cancel_futures=True)
 
     def _application(self) -> web.Application:
-        app = web.Application(middlewares=[self._admission.take_place, errors_as_json, self._admission.check])
+        app = web.Application(middlewares=[self._admission.take_slot, errors_as_json, self._admission.check])
         app.on_response_prepare.append(add_headers)
         app.router.add_get(ALIVE.path, self._healthz)
         app.router.add_get(READY.path, self._readyz)

@@ -59,7 +59,7 @@ def html(page: Page) -> str:
 def _html(block: Block, number: str) -> str:
     match block:
         case Fold(title, blocks):
-            inner = "\n".join(_html(each, f"{number}-{place}") for place, each in enumerate(blocks))
+            inner = "\n".join(_html(each, f"{number}-{index}") for index, each in enumerate(blocks))
             return f"<details><summary>{escape(title)}</summary>\n{inner}\n</details>"
         case Heading(level, text):
             return f"<h{level}>{escape(text)}</h{level}>"
