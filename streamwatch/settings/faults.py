@@ -23,7 +23,7 @@ from streamwatch.settings.monitors import (
 )
 from streamwatch.settings.topics import WRITTEN_AS
 
-# Keys that settings no longer have, and what is said of them now: errors tell it, nothing is an alias.
+# Keys that settings no longer have. An error names what replaced the key; no old key works.
 
 
 RENAMED: Final[Mapping[str, str]] = {
@@ -46,8 +46,8 @@ REMOVED: Final[Mapping[str, str]] = {
 """Old key → what there is instead."""
 
 
-def said_of(path: str) -> str | None:
-    """Say what has become of a key; None for one that never was.
+def replacement_of(path: str) -> str | None:
+    """Return what replaced a key of earlier versions; None for a key that never existed.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | i
 
 
 def _unknown_key(root: type[BaseModel], path: Sequence[str | int]) -> str:
-    if (said := said_of(".".join(step for step in path if isinstance(step, str)))) is not None:
-        return said
+    if (replacement := replacement_of(".".join(step for step in path if isinstance(step, str)))) is not None:
+        return replacement
     expected = sorted(_keys(root, path[:-1]))
     near = difflib.get_close_matches(str(path[-1]), expected, n=1, cutoff=0.5)
     return f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known: {', '.join(expected)}"

@@ -141,8 +141,8 @@ def _log_lost(facts: Facts) -> Iterator[Finding]:
         what, remedy = _OF_STATE[cause]
         times = losses.pop(cause)
         counted = f"{cause}, {'once' if times == 1 else f'{times:,.0f} times'}"
-        cause_said = "the offsets committed to the group name another state, or are refused"
-        yield Finding(Weight.AT_RISK, "kafka.group_id", f"{what} ({counted})", cause_said, remedy)
+        cause_of_loss = "the offsets committed to the group name another state, or are refused"
+        yield Finding(Weight.AT_RISK, "kafka.group_id", f"{what} ({counted})", cause_of_loss, remedy)
     if not losses:
         return
     lost = facts.now.total("kafka_records_lost_total")

@@ -27,7 +27,7 @@ def document_of(record: Any, found: SampledEstimate) -> dict[str, object]:
             "labels_asked": found.asked,
             "labels_arrived": found.arrived,
             "labels_missing": max(0.0, found.asked - found.arrived),
-            "asked_is_told": found.told,
+            "asked_is_known": found.told,
         },
         "labels_missing": found.missing,
         "probabilities_differ": found.too_many,
