@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["Evaluator", "__version__", "replay"]
-_PLACES = {"Evaluator": "streamwatch.history.evaluator", "replay": "streamwatch.history.frames"}
+_MODULES = {"Evaluator": "streamwatch.history.evaluator", "replay": "streamwatch.history.frames"}
 
 
 def __getattr__(name: str) -> Any:
     """Import what notebooks use when it is asked for: commands start without it."""
-    if name in _PLACES:
-        return getattr(import_module(_PLACES[name]), name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'streamwatch' has no attribute {name!r}")

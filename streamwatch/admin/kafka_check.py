@@ -290,8 +290,8 @@ def check_ids(events: Iterable[Event]) -> CheckResult | None:
     if min(len(predicted), len(labelled)) < FEWEST_IDS:
         return None
     if met := len(predicted.keys() & labelled.keys()):
-        said = f"ids: {met} of {len(labelled)} labels in the samples meet a prediction"
-        return CheckResult(said, good=True)
+        text = f"ids: {met} of {len(labelled)} labels in the samples meet a prediction"
+        return CheckResult(text, good=True)
     what = f"ids: none of {len(labelled)} labels in the samples meets one of {len(predicted)} predictions"
     affix = affix_of(Column("predictions", list(predicted)), Column("labels", list(labelled)))
     shown = f"a prediction's id is {next(iter(predicted))!r}, a label's {next(iter(labelled))!r}"

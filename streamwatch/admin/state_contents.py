@@ -157,7 +157,7 @@ def gauge(pipeline: Pipeline, name: str) -> float:
     )
 
 
-def places_of(state: Inspection) -> SourcePositions:
+def positions_of(state: Inspection) -> SourcePositions:
     """Read the positions at which reading goes on; raises DecodeError and KeyError."""
     return decode_positions(state.sections[POSITIONS])
 

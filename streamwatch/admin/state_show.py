@@ -18,7 +18,7 @@ from streamwatch.admin.state_contents import (
     outcomes_of,
     pending_by_model,
     pipeline_state_of,
-    places_of,
+    positions_of,
     publications_of,
 )
 from streamwatch.core.alerting.notification import Notification
@@ -197,8 +197,8 @@ def _ages(state: Inspection, now_ms: int) -> dict[str, _Waits]:
     bounds_ms = 1000 * np.array(AGES_SECONDS)
     found: dict[str, _Waits] = {}
     for name, record_ms in pending_by_model(state).items():
-        places = np.searchsorted(bounds_ms, now_ms - record_ms, side="right")
-        shares = np.bincount(places, minlength=len(bounds_ms) + 1)
+        bins = np.searchsorted(bounds_ms, now_ms - record_ms, side="right")
+        shares = np.bincount(bins, minlength=len(bounds_ms) + 1)
         waits = found.setdefault(model_of(name), _Waits([0] * len(shares), int(record_ms.min())))
         waits.shares = [before + more for before, more in zip(waits.shares, shares.tolist(), strict=True)]
         waits.oldest_ms = min(waits.oldest_ms, int(record_ms.min()))
@@ -223,5 +223,6 @@ def _model(
 
 def _positions(state: Inspection) -> tuple[Position, ...]:
     return tuple(
-        Position(*partition, position) for partition, position in sorted(places_of(state).positions.items())
+        Position(*partition, position)
+        for partition, position in sorted(positions_of(state).positions.items())
     )

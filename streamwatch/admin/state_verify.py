@@ -19,7 +19,7 @@ from streamwatch.admin.state_contents import (
     monitors_of,
     outbox_of,
     outcomes_of,
-    places_of,
+    positions_of,
     progress_of,
     publications_of,
 )
@@ -157,7 +157,7 @@ def _positions(state: Inspection) -> Check:
     faults = Faults()
     partition_count = 0
     with decoding("positions", faults):
-        positions = places_of(state).positions
+        positions = positions_of(state).positions
         partition_count = len(positions)
         for partition, position in progress_of(state).positions.items():
             if positions.get(partition) != position:

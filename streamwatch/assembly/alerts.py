@@ -145,12 +145,12 @@ def alarms_spec(settings: Settings) -> AlarmsSpec:
                 f"alerts.rules[{index}].detector: expected a pattern of {', '.join(detectors)}, "
                 f"got {rule.detector!r}"
             )
-        said = {
+        named = {
             "severity": rule.severity,
             "cooldown_ms": rule.cooldown,
             "min_outcomes": rule.min_outcomes,
         }
-        given = {key: value for key, value in said.items() if value is not None}
+        given = {key: value for key, value in named.items() if value is not None}
         chosen = rule.severity is not None
         rules.append(
             replace(otherwise, detector=rule.detector, model=rule.model, severity_given=chosen, **given)
@@ -371,7 +371,7 @@ def test_digest(now_ms: int) -> Notification:
     pair = WorsePair(
         _TEST_MODEL, "majority", 1e5, "worse", at_ms - 9 * day_ms, at_ms - 10 * day_ms, at_ms - 8 * day_ms
     )
-    told = NotifiedFleet(
+    fleet = NotifiedFleet(
         at_ms=at_ms,
         before_ms=at_ms - day_ms,
         share=SHARE,
@@ -386,7 +386,7 @@ def test_digest(now_ms: int) -> Notification:
     )
     name = identify("digest", "test", now_ms)
     return Notification(
-        id=name, kind="digest", severity="info", issued_ms=now_ms, incident=name, test=True, fleet=told
+        id=name, kind="digest", severity="info", issued_ms=now_ms, incident=name, test=True, fleet=fleet
     )
 
 

@@ -97,12 +97,12 @@ class TopicFiles:
         """Read the next records; none only at the end."""
         records = list(islice(self._lines, CHUNK))
         found = self._decoder.decode_all(records, [0] * len(records))
-        for place, (record, event) in enumerate(zip(records, found, strict=True)):
+        for index, (record, event) in enumerate(zip(records, found, strict=True)):
             if record.timestamp < 0:
                 own_ms = own_time_ms(event)
                 record.timestamp = self.last_ms + 1 if own_ms is None else max(1, own_ms)
             if self._until_ms is not None and record.timestamp >= self._until_ms:
-                self._lines, records = iter(()), records[:place]
+                self._lines, records = iter(()), records[:index]
                 break
             self.last_ms = max(self.last_ms, record.timestamp)
             record.topic, record.partition = self.partition

@@ -111,8 +111,8 @@ def _line(found: dict[str, Any], verdict: Verdict, least_pairs: int) -> str:
     if verdict == "open":
         few = f" (fewer than {least_pairs:,})" if pairs < least_pairs else ""
         not_yet = f", {found['verdict']} but {_certainty(found)}" if found["verdict"] != "open" else ""
-        said = f"{pairs:,} ids compared{few}{not_yet}{lead}"
-        return f"open: {both}, {said}; evidence of 1 is a verdict: {shown}"
+        compared = f"{pairs:,} ids compared{few}{not_yet}{lead}"
+        return f"open: {both}, {compared}; evidence of 1 is a verdict: {shown}"
     since = f" since {iso(round(1000 * found['verdict_since_timestamp_seconds']))}"
     certainty = f" ({basis})" if (basis := _certainty(found)) else ""
     return f"{verdict}{certainty}: {both}{since}, {pairs:,} ids compared{lead}"

@@ -67,7 +67,7 @@ def build_server(
     for weakness in access.weaknesses(section.host):
         telemetry.emit(HttpExposed(section.listen, weakness))
 
-    def tell(cut: Cut) -> None:
+    def report(cut: Cut) -> None:
         dropped = ", ".join(f"{count} {part}" for part, count in cut.dropped.items()) or "none"
         telemetry.emit(SeriesDropped(sum(cut.dropped.values()), dropped, cut.models, budget.max_series))
 
@@ -75,7 +75,7 @@ def build_server(
     return HttpServer(
         health,
         (
-            PrometheusExporter(budget, tell, standard),
+            PrometheusExporter(budget, report, standard),
             history,  # before the models, whose route would take its path for a name
             PastExporter(),
             JsonExporter(),

@@ -141,10 +141,10 @@ def perform(directory: Path, reset: Reset) -> None:
             f"the state in {directory} was made under settings that this version cannot read: only the whole "
             "of it can begin anew (--all)"
         )
-    _commit(_placed(contents.settings, directory), reset, contents)
+    _commit(_in_directory(contents.settings, directory), reset, contents)
 
 
-def _placed(settings: Settings | None, directory: Path) -> Settings:
+def _in_directory(settings: Settings | None, directory: Path) -> Settings:
     assert settings is not None  # noqa: S101 - asked before
     return settings.model_copy(update={"state": StateSection(directory=directory)})
 

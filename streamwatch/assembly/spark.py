@@ -209,12 +209,12 @@ def reached(begin: Callable[[], _Made], sleep: Callable[[float], None]) -> _Made
         raise JobFailed(f"{error} (tried {len(RETRY_SECONDS) + 1} times)") from error
 
 
-def explained(said: str) -> JobRefused | JobFailed:
-    """Say in a line why a query ended, of the pages that Spark says of it."""
-    if (refusal := _REFUSALS.search(said)) is not None:
+def explained(report: str) -> JobRefused | JobFailed:
+    """Summarize in one line why a query ended, from the pages of text that Spark reports."""
+    if (refusal := _REFUSALS.search(report)) is not None:
         return JobRefused(refusal["why"].strip())
-    errors = [f"{found['name']}: {found['why'].strip()}" for found in _ERROR.finditer(said)]
-    first = next((line.strip() for line in said.splitlines() if line.strip()), "no reason was given")
+    errors = [f"{found['name']}: {found['why'].strip()}" for found in _ERROR.finditer(report)]
+    first = next((line.strip() for line in report.splitlines() if line.strip()), "no reason was given")
     return JobFailed(f"a batch failed: {errors[-1] if errors else first}; Spark's log has the rest")
 
 

@@ -95,7 +95,7 @@ def labels_sampled(settings: Settings) -> bool:
 
 
 def maps_field(settings: Settings, field: str) -> bool:
-    """Tell whether the mapping of any topic of predictions names a place for a field that is optional."""
+    """Tell whether the mapping of any topic of predictions has a path for an optional field."""
     mappings = (mapping for topic in settings.topics.predictions for mapping in topic.all_mappings)
     return any(getattr(mapping, field) is not None for mapping in mappings)
 

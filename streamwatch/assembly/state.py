@@ -145,7 +145,7 @@ def state_opening(  # noqa: PLR0913  # parts that tests bring of their own
     under which the state cannot be gone on from, or if state in memory would leave one on disk behind, unless
     `discard` says so. A test gives `clocks` of its own.
     """
-    told = deliveries or build_deliveries(settings, telemetry)
+    outgoing = deliveries or build_deliveries(settings, telemetry)
     estimators = specs.monitors_spec(settings)
     join, merge = specs.join_spec(settings), specs.merge_spec(settings)
     start_ms = specs.start_ms(settings.kafka, _now_ms())
@@ -220,7 +220,7 @@ def state_opening(  # noqa: PLR0913  # parts that tests bring of their own
         compared = monitors.comparisons
         alerting = Alerting(
             book,
-            told,
+            outgoing,
             lambda: monitors.facts,
             _now_ms,
             saved.outbox,

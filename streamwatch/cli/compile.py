@@ -23,43 +23,43 @@ if TYPE_CHECKING:
 # Progress of the compiler on standard error, for commands that may be the first to need some estimators.
 
 
-TELL_SECONDS = 10.0
+REPORT_SECONDS = 10.0
 _FIRST = (
     "compiling the estimators for these settings, once on this machine; later starts load them from a cache"
 )
 
 
 @contextmanager
-def telling_of_compiling(
-    tell: Callable[[str], None] | None = None, every_seconds: float = TELL_SECONDS
+def reporting_compilation(
+    report: Callable[[str], None] | None = None, every_seconds: float = REPORT_SECONDS
 ) -> Generator[Callable[[], int]]:
-    """Say what is compiled and for how long, from the first function that no cache has.
+    """Report what is being compiled and for how long, from the first function that no cache has.
 
-    Gives a function that tells how many were compiled so far.
+    Yields a function that returns how many were compiled so far.
 
     Parameters
     ----------
-    tell
+    report
         Takes a line; standard error if absent.
     every_seconds
         Time from one line to the next while a function is being compiled.
     """
     from streamwatch.core.jit.observers import observers
 
-    teller = _Teller(tell or _to_stderr, every_seconds)
-    observers.append(teller.hear)
+    reporter = _Reporter(report or _to_stderr, every_seconds)
+    observers.append(reporter.hear)
     try:
-        yield teller.compiled
+        yield reporter.compiled
     finally:
-        observers.remove(teller.hear)
-        teller.leave()
+        observers.remove(reporter.hear)
+        reporter.leave()
 
 
-class _Teller:
+class _Reporter:
     """Counts functions and seconds; a thread speaks while the compiler holds the command."""
 
-    def __init__(self, tell: Callable[[str], None], every_seconds: float) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[str], None], every_seconds: float) -> None:
+        self._report = report
         self._every_seconds = every_seconds
         self._function = ""
         self._functions = 0
@@ -76,7 +76,7 @@ class _Teller:
         self._function = function
         if self._thread is None:
             self._began = time.monotonic()
-            self._tell(_FIRST)
+            self._report(_FIRST)
             self._thread = threading.Thread(target=self._speak, name="compiling", daemon=True)
             self._thread.start()
 
@@ -90,12 +90,12 @@ class _Teller:
         if self._thread is not None:
             self._thread.join()
             what = "function" if self._functions == 1 else "functions"
-            self._tell(f"compiled {self._functions} {what} in {self._seconds():.0f} s")
+            self._report(f"compiled {self._functions} {what} in {self._seconds():.0f} s")
 
     def _speak(self) -> None:
         while not self._over.wait(self._every_seconds):
             if self._function:
-                self._tell(f"compiling {self._function}: {self._seconds():.0f} s since the first function")
+                self._report(f"compiling {self._function}: {self._seconds():.0f} s since the first function")
 
     def _seconds(self) -> float:
         return time.monotonic() - self._began
@@ -135,7 +135,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     began = time.monotonic()
     fresh = nothing_is_compiled()  # what is loaded then was compiled by the second process
     try:
-        with telling_of_compiling() as compiled:
+        with reporting_compilation() as compiled:
             warmth = warm_up_run(settings, everything=True)
     except SettingsError as error:
         refuse(str(error))
@@ -155,8 +155,8 @@ def described(warmth: WarmUpResult, seconds: float) -> str:
     """Say what became of it, and where it is."""
     where, processor = warmth.cache_directory, os.environ.get("NUMBA_CPU_NAME", "this processor")
     if not warmth.compiled:
-        places = " or ".join(str(each) for each in (where, SHIPPED if SHIPPED.is_dir() else None) if each)
-        return f"nothing to compile: {warmth.loaded} functions for {processor} are in {places}"
+        folders = " or ".join(str(each) for each in (where, SHIPPED if SHIPPED.is_dir() else None) if each)
+        return f"nothing to compile: {warmth.loaded} functions for {processor} are in {folders}"
     done = (
         f"compiled {warmth.compiled} functions for {processor} in {seconds:.1f} s, {warmth.loaded} were there"
     )

@@ -125,6 +125,6 @@ def _show(findings: Sequence[Finding]) -> None:
         typer.secho("✓ no problem was found", fg=typer.colors.GREEN)
     for number, found in enumerate(findings, 1):
         subject = typer.style(found.subject, bold=True)
-        typer.echo(f"{number}. {subject} {found.said}")
+        typer.echo(f"{number}. {subject} {found.observation}")
         typer.echo(f"   cause:  {found.cause}")
         typer.echo(f"   change: {found.change}")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamwatch.cli.compile import telling_of_compiling
+from streamwatch.cli.compile import reporting_compilation
 from streamwatch.cli.options import refuse
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def recorded(read: Callable[[], ReplaySpec]) -> dict[str, History]:
     histories = Histories()
     try:
         spec = read()
-        with telling_of_compiling():
+        with reporting_compilation():
             made = replace(spec, monitors=outcomes_only(spec.monitors), seen=histories.add)
             replay(made, Console(stderr=True))
     except (RecordingError, SettingsError) as error:

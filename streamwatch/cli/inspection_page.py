@@ -48,8 +48,8 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
         console.print(f"{kind} classes: {escape(_shares(counts))}")
     for (topic, reason), count in sample.invalid.most_common():
         words = f": a record {REASONS[reason]}" if reason in REASONS else ""
-        said = f"{count:,} {'record' if count == 1 else 'records'} of {escape(topic)} would be invalid"
-        console.print(f"[red]{said}: {reason}{words}[/red]")
+        invalid = f"{count:,} {'record' if count == 1 else 'records'} of {escape(topic)} would be invalid"
+        console.print(f"[red]{invalid}: {reason}{words}[/red]")
     for each in sample.repeats.many():
         console.print(f"[red]model {escape(each.model)} {each.summary}; {CAUSE}[/red]")
     if sample.lone_predictions or sample.lone_labels:
@@ -60,21 +60,21 @@ def unmatched(sample: JoinedSample) -> list[str]:
     """Say why predictions and labels of the sample may have met nothing, as far as their times tell."""
     found: list[str] = []
     if lone := sample.predictions - sample.joined:
-        said = f"of {lone:,} predictions without a label"
+        cause = f"of {lone:,} predictions without a label"
         if sample.not_due:
-            said += f", {sample.not_due:,} are younger than every one that has its label: it may be to come"
+            cause += f", {sample.not_due:,} are younger than every one that has its label: it may be to come"
         else:
-            said += ", none is younger than every one that has its label: theirs are not in the sample, or "
-            said += "never come"
-        found.append(said)
+            cause += ", none is younger than every one that has its label: theirs are not in the sample, or "
+            cause += "never come"
+        found.append(cause)
     if alone := sample.labels - sample.labels_met:
-        said = f"of {alone:,} labels without a prediction"
+        cause = f"of {alone:,} labels without a prediction"
         if sample.before:
-            said += f", {sample.before:,} are older than the first prediction of the sample"
+            cause += f", {sample.before:,} are older than the first prediction of the sample"
         else:
-            said += ", none is older than the first prediction of the sample: labels of other systems, or "
-            said += "ids that differ"
-        found.append(said)
+            cause += ", none is older than the first prediction of the sample: labels of other systems, or "
+            cause += "ids that differ"
+        found.append(cause)
     return found if sample.dated else []
 
 

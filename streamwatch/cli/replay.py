@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from streamwatch.cli.compile import telling_of_compiling
+from streamwatch.cli.compile import reporting_compilation
 from streamwatch.cli.options import ConfigFile, Overrides, read_used_settings, refuse
 from streamwatch.cli.recordings import (
     NO_KAFKA,
@@ -118,7 +118,7 @@ def replay(  # noqa: PLR0913  # one parameter per option
         curves = Curves()
         if report:
             spec = replace(spec, look=curves.look)
-        with telling_of_compiling():
+        with reporting_compilation():
             result = evaluate(spec, Console(stderr=True))
     except (RecordingError, SettingsError) as error:
         refuse(str(error))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamwatch.cli.compile import telling_of_compiling
+from streamwatch.cli.compile import reporting_compilation
 from streamwatch.cli.options import ConfigFile, Overrides, read_used_settings, refuse
 from streamwatch.cli.recordings import (
     NO_KAFKA,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from streamwatch.history.reporting.sources import Source
     from streamwatch.settings import Settings
 
-_TOLD = ("topics", "join", "time", "monitors")
+_REPORTED_SECTIONS = ("topics", "join", "time", "monitors")
 """Sections of the settings that decide what is evaluated; none of them holds a secret."""
 
 
@@ -140,7 +140,7 @@ def _of_replay(read: ReplaySpec, settings: Settings) -> Source:
 
     from streamwatch.history.reporting.sources import from_replay
 
-    with telling_of_compiling():
+    with reporting_compilation():
         return from_replay(read, versions(), settings_text(settings), Console(stderr=True))
 
 
@@ -148,7 +148,7 @@ def settings_text(settings: Settings) -> str:
     """Write the sections that decide what is evaluated, as YAML."""
     from streamwatch.edge.yaml_text import block
 
-    return block(settings.model_dump(mode="json", include=set(_TOLD)))
+    return block(settings.model_dump(mode="json", include=set(_REPORTED_SECTIONS)))
 
 
 def versions() -> dict[str, str]:

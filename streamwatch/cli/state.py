@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from streamwatch.cli.compile import telling_of_compiling
+from streamwatch.cli.compile import reporting_compilation
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
 from streamwatch.cli.recordings import LayoutName
 
@@ -102,7 +102,7 @@ def verify(config: ConfigFile = None, overrides: Overrides = None, directory: Di
 
     state_directory = _directory(directory, config, overrides)
     good = True
-    with _refusing(), telling_of_compiling(), _progress("reading entries"):
+    with _refusing(), reporting_compilation(), _progress("reading entries"):
         for check in verified(state_directory):
             _print_check(check)
             good = good and check.good
@@ -262,7 +262,7 @@ def reset(
         for line in lost(state_directory, asked):
             typer.echo(f"{'lost' if yes else 'would be lost'}: {line}")
         if yes:
-            with telling_of_compiling():
+            with reporting_compilation():
                 perform(state_directory, asked)
             typer.echo(f"the state in {state_directory} goes on without it")
         else:
@@ -319,7 +319,7 @@ def backfill(
 
     until_ms = None if until is None else _moment(until)
     try:
-        with _refusing(), telling_of_compiling(), _progress("reading records") as report:
+        with _refusing(), reporting_compilation(), _progress("reading records") as report:
             done = fill(
                 settings,
                 _files_by_topic(files),

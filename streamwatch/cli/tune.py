@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamwatch.cli.compile import telling_of_compiling
+from streamwatch.cli.compile import reporting_compilation
 from streamwatch.cli.histories import kept, recorded
 from streamwatch.cli.options import ConfigFile, Overrides, read_used_settings, refuse
 from streamwatch.cli.recordings import (
@@ -156,7 +156,7 @@ def tune(  # noqa: PLR0913  # one parameter per option
     if not found:
         why = "; streamwatch replay says why" if files else ""
         refuse(f"no outcome could be read{why}", EXIT_NO_PROMISE)
-    with telling_of_compiling():
+    with reporting_compilation():
         tuned = tuned_models(found, Wanted(kinds, every_ms, traffic, seed))
     console = Console(stderr=output is None)
     if not console.is_terminal:  # a table in a file must not lose digits to an assumed width of 80

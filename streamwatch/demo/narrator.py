@@ -127,9 +127,9 @@ class Narrator:
             case KafkaRecovered(after_seconds):
                 self.say(f"Kafka is back after {after_seconds:.1f} s")
             case AlarmRaised():
-                self._tell_alarm(event)
+                self._narrate_alarm(event)
             case VerdictChanged():
-                self._tell_verdict(event)
+                self._narrate_verdict(event)
             case InternalEvent():
                 pass  # all others are for the log
 
@@ -142,7 +142,7 @@ class Narrator:
             self._status_due = self._clock() + _STATUS_SECONDS
             self.say(" · ".join(f"{s.model} {_short(s.accuracy)}" for s in self._summaries) + self._guess())
 
-    def _tell_alarm(self, alarm: AlarmRaised) -> None:
+    def _narrate_alarm(self, alarm: AlarmRaised) -> None:
         self.alarms += 1
         if self.first_alarm_seconds is None:
             self.first_alarm_seconds = self._clock() - self._began
@@ -151,20 +151,22 @@ class Narrator:
             f"error {_short(alarm.before)} → {_short(alarm.after)}"
         )
 
-    def _tell_verdict(self, change: VerdictChanged) -> None:
+    def _narrate_verdict(self, change: VerdictChanged) -> None:
         """Tell a verdict when the daemon gives it, not whenever two numbers cross."""
         by_cohorts = change.basis == "cohorts"
         if change.verdict == "open":
-            said = "is no longer shown to be better or worse than no change"
+            verdict = "is no longer shown to be better or worse than no change"
         elif not by_cohorts or (change.verdict == "worse" and change.opponent != "majority"):
-            said = f"is now {change.verdict} than no change, the previous label"
+            verdict = f"is now {change.verdict} than no change, the previous label"
         elif change.verdict == "worse":
-            said = "is now worse than the majority, the most frequent class"
+            verdict = "is now worse than the majority, the most frequent class"
         else:
-            said = "is now better than no change and the majority"
+            verdict = "is now better than no change and the majority"
         if by_cohorts and change.status:
-            said += f" ({change.status})"
-        self.say(f"{change.model} {said}: since outcome {change.since_outcome:,}, said at {change.outcome:,}")
+            verdict += f" ({change.status})"
+        self.say(
+            f"{change.model} {verdict}: since outcome {change.since_outcome:,}, decided at {change.outcome:,}"
+        )
 
     def _guess(self) -> str:
         shares = [s.persistent for s in self._summaries if s.persistent == s.persistent]

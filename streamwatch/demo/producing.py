@@ -65,7 +65,7 @@ _STOP_SECONDS: Final = 10.0
 
 
 @contextmanager
-def retries_unsaid() -> Generator[None, None, None]:
+def without_retry_warnings() -> Generator[None, None, None]:
     """Keep aiokafka from logging a line per batch it sends again: a topic just made has no leaders yet."""
 
     def worth_saying(record: logging.LogRecord) -> bool:

@@ -18,7 +18,7 @@ from aiokafka.errors import KafkaError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from streamwatch.demo.producing import SimulationError, producer_of, retries_unsaid
+from streamwatch.demo.producing import SimulationError, producer_of, without_retry_warnings
 from streamwatch.demo.simulated import Drift, StreamSpec, blocks
 
 # When each record of a synthetic stream is due: predictions at a steady rate, labels after a delay.
@@ -250,7 +250,7 @@ async def run_simulation(
         began = time.monotonic()
         try:
             with (
-                retries_unsaid(),
+                without_retry_warnings(),
                 Meter(f"{spec.predictions_topic}, {spec.labels_topic}", spec.outcomes, console) as meter,
             ):
                 await _send(spec, producer, summary, wanted, meter)

@@ -63,10 +63,10 @@ def _ask(
     except UnicodeError:
         found = socket.gaierror(socket.EAI_NONAME, "not a host name")
     with suppress(RuntimeError):  # the loop is closed
-        loop.call_soon_threadsafe(_tell, answer, found)
+        loop.call_soon_threadsafe(_settle, answer, found)
 
 
-def _tell(answer: asyncio.Future[list[ResolveResult]], found: list[ResolveResult] | OSError) -> None:
+def _settle(answer: asyncio.Future[list[ResolveResult]], found: list[ResolveResult] | OSError) -> None:
     if answer.done():
         return
     if isinstance(found, OSError):

@@ -35,7 +35,7 @@ class Supervisor:
     def __init__(self, address: str | None = None, watchdog_seconds: float | None = None) -> None:
         self.address = address
         self.watchdog_seconds = watchdog_seconds
-        self._said = ""
+        self._status = ""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], pid: int | None = None) -> Supervisor:
@@ -48,28 +48,28 @@ class Supervisor:
 
     def ready(self) -> None:
         """HTTP answers and the state is open: what waited for this service may start."""
-        self._tell("READY=1")
+        self._notify("READY=1")
 
     def stopping(self) -> None:
         """The daemon was asked to stop, or stops by itself."""
-        self._tell("STOPPING=1")
+        self._notify("STOPPING=1")
 
     def status(self, text: str) -> None:
         """One line for people, shown by `systemctl status`; said again only when it changed."""
         line = " ".join(text.split())
-        if line != self._said:
-            self._said = line
-            self._tell(f"STATUS={line}")
+        if line != self._status:
+            self._status = line
+            self._notify(f"STATUS={line}")
 
     async def watch(self) -> None:
         """Ping from the event loop, three times as often as asked; returns at once when nobody watches."""
         if self.address is None or self.watchdog_seconds is None:
             return
         while True:
-            self._tell("WATCHDOG=1")
+            self._notify("WATCHDOG=1")
             await asyncio.sleep(self.watchdog_seconds / 3)
 
-    def _tell(self, message: str) -> None:
+    def _notify(self, message: str) -> None:
         if self.address is None:
             return
         address = "\0" + self.address[1:] if self.address.startswith("@") else self.address

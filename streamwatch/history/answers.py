@@ -67,9 +67,9 @@ def headline_of(document: Mapping[str, Any]) -> str:
     if word == "open":
         return word
     whom = {"majority": "than the majority", "persistent_at_prediction": "than no change"}
-    said = f"{word} {whom.get(headline.get('opponent', ''), 'than no change and the majority')}"
+    verdict = f"{word} {whom.get(headline.get('opponent', ''), 'than no change and the majority')}"
     marks = ", ".join(filter(None, (interval_of(headline), headline["status"])))
-    return f"{said} since {moment(headline['since_timestamp_seconds'])} ({marks})"
+    return f"{verdict} since {moment(headline['since_timestamp_seconds'])} ({marks})"
 
 
 def counted_verdicts(models: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -128,13 +128,13 @@ def _sentence(headline: str, document: Mapping[str, Any]) -> str:
 def _shares(right: Mapping[str, float], opponent: Mapping[str, float], whom: str) -> str:
     """Say how many were right lately, which is what a verdict is about, and over everything."""
     lately = next((name for name in right if name != _OVERALL and name in opponent), None)
-    said: list[str] = []
+    parts: list[str] = []
     if lately is not None:
-        said.append(f"lately {_percent(right[lately])} right, {whom} {_percent(opponent[lately])}")
+        parts.append(f"lately {_percent(right[lately])} right, {whom} {_percent(opponent[lately])}")
     if _OVERALL in right and _OVERALL in opponent:
-        words = "overall {} and {}" if said else f"{{}} right, {whom} {{}}"
-        said.append(words.format(_percent(right[_OVERALL]), _percent(opponent[_OVERALL])))
-    return "; ".join(said)
+        words = "overall {} and {}" if parts else f"{{}} right, {whom} {{}}"
+        parts.append(words.format(_percent(right[_OVERALL]), _percent(opponent[_OVERALL])))
+    return "; ".join(parts)
 
 
 def _percent(share: float) -> str:

@@ -38,23 +38,23 @@ class Numbers:
             low, high = int(column.min()), int(column.max())
             if high - low < _FEW:
                 wide = column.astype(np.int64) if column.dtype.kind == "i" else column
-                places = wide - wide.dtype.type(low)  # an int8 could not hold the difference
-                return self._of_few(places.astype(np.intp), low, high - low + 1, what)
+                offsets = wide - wide.dtype.type(low)  # an int8 could not hold the difference
+                return self._of_few(offsets.astype(np.intp), low, high - low + 1, what)
         listed: list[Any] = column.tolist()
         if len(set(map(type, listed))) > 1:  # 1, 1.0 and True are equal as keys
             return np.fromiter((self._number(value, what) for value in listed), np.int32, len(listed))
         numbers = {value: self._number(value, what) for value in dict.fromkeys(listed)}
         return np.fromiter(map(numbers.__getitem__, listed), np.int32, len(listed))
 
-    def _of_few(self, places: NDArray[np.intp], low: int, width: int, what: str) -> NDArray[np.int32]:
-        """Number of each whole number `low + place`, by a table."""
+    def _of_few(self, offsets: NDArray[np.intp], low: int, width: int, what: str) -> NDArray[np.int32]:
+        """Number of each whole number `low + offset`, by a table."""
         first = np.full(width, -1, np.int64)
-        first[places[::-1]] = np.arange(len(places) - 1, -1, -1)  # the earliest is written last, and stays
+        first[offsets[::-1]] = np.arange(len(offsets) - 1, -1, -1)  # the earliest is written last, and stays
         seen = np.flatnonzero(first >= 0)
         table = np.zeros(width, np.int32)
-        for place in seen[np.argsort(first[seen])].tolist():
-            table[place] = self._number(low + place, what)
-        return table[places]
+        for offset in seen[np.argsort(first[seen])].tolist():
+            table[offset] = self._number(low + offset, what)
+        return table[offsets]
 
     def _number(self, value: Any, what: str) -> int:
         key = (type(value), value)
@@ -150,7 +150,7 @@ def scores_of(
     """
     columns = columns_of(given, "scores")
     table = np.empty((count, len(columns)), np.float64)
-    for place, (name, values) in enumerate(columns.items()):
+    for index, (name, values) in enumerate(columns.items()):
         try:
             column = values.astype(np.float64)
         except (TypeError, ValueError) as error:
@@ -161,7 +161,7 @@ def scores_of(
             raise ValueError(
                 f"scores[{name!r}] must be in [0, 1] or NaN, got {column[wrong[0]]} at position {wrong[0]}"
             )
-        table[:, place] = column
+        table[:, index] = column
     there = ~np.isnan(table)
     sizes = np.count_nonzero(there, axis=1)
     scored = np.flatnonzero(sizes)

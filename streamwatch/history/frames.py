@@ -58,10 +58,10 @@ class Replayed:
 
     def _repr_html_(self) -> str:
         """The answers as notebooks show them: a line for each model, and how many alarms there were."""
-        said = list(self.verdicts().values())
+        verdicts = list(self.verdicts().values())
         lines = [
-            *said[:_SHOWN],
-            *([f"… and {len(said) - _SHOWN:,} more models"] if len(said) > _SHOWN else []),
+            *verdicts[:_SHOWN],
+            *([f"… and {len(verdicts) - _SHOWN:,} more models"] if len(verdicts) > _SHOWN else []),
         ]
         alarms = counted(len(self.alarms), "alarm")
         items = "".join(f"<li>{escape(line)}</li>" for line in lines)

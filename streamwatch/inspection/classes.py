@@ -18,7 +18,7 @@ MAX_CLASSES: Final = 200
 MIN_PAIRS: Final = 5
 CLEAR: Final = 0.3
 """Association from which classes that are written otherwise on both sides are matched by it."""
-TELLING: Final = 0.1
+INFORMATIVE: Final = 0.1
 """Association from which fields are taken for classes whatever they are called."""
 FEW: Final = 20
 """Values beyond which fields that tell nothing of each other are no classes, whatever they have in common."""
@@ -102,7 +102,7 @@ def _of_largest(vector: Vector, b: Column, joined: Sequence[tuple[int, int]]) ->
     aliases = matched(classes, b.counts) if vector.names else {}
     meant = [(i, aliases.get(text, text)) for i, text in texts]
     known = sum(text in classes for _, text in meant) / len(meant)
-    speaks = max(vector.telling(classes, meant), _association(vector.column(classes), meant))
+    speaks = max(vector.separation(classes, meant), _association(vector.column(classes), meant))
     if len(meant) < MIN_PAIRS or known < KNOWN or speaks < CLEAR:
         return None
     named = weight(b.location, LABEL) - 0.8 * describes(b.location) - 0.5 * (1 - b.filled)
@@ -142,7 +142,7 @@ def _judged(a: Column, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPai
         rank -= 1.0 if names >= NAMED else 1.5
     if len(b.counts) == 1:
         rank -= 0.7
-    if association < TELLING and max(len(a.counts), len(b.counts)) > FEW:  # counts of this and of that
+    if association < INFORMATIVE and max(len(a.counts), len(b.counts)) > FEW:  # counts of this and of that
         rank -= 1.0
     return ClassPair(a.location, b.location, rank, agreement, association, aliases, unmatched)
 
@@ -224,7 +224,7 @@ def cramers_v(both: Counter[tuple[str, str]]) -> float:
 
 
 MIN_EACH: Final = 5
-TELLING_SCORE: Final = 0.6
+INFORMATIVE_SCORE: Final = 0.6
 """Area under the ROC curve from which a score speaks for a class."""
 
 
@@ -271,4 +271,6 @@ def _judged_score(score: Column, label: Column, joined: Sequence[tuple[int, int]
     area = area_under_roc(of[other], of[one])
     above, below = (other, one) if area >= 0.5 else (one, other)
     area = max(area, 1 - area)
-    return ScorePair(score.location, label.location, above, below, area) if area >= TELLING_SCORE else None
+    return (
+        ScorePair(score.location, label.location, above, below, area) if area >= INFORMATIVE_SCORE else None
+    )

@@ -19,8 +19,8 @@ from streamwatch.edge.decoders.mapping import (
     parse_field_location,
 )
 from streamwatch.inspection.classes import (
+    INFORMATIVE_SCORE,
     MIN_PAIRS,
-    TELLING_SCORE,
     ClassPair,
     ScorePair,
     class_pairs,
@@ -28,7 +28,7 @@ from streamwatch.inspection.classes import (
     score_pair,
 )
 from streamwatch.inspection.columns import FlatRecord, walk
-from streamwatch.inspection.ids import TELLING, Pairing, joined_rows
+from streamwatch.inspection.ids import INFORMATIVE, Pairing, joined_rows
 from streamwatch.inspection.mappings import IN_COMMON, ROLES
 from streamwatch.inspection.models import ENOUGH, MAX_MODELS
 from streamwatch.inspection.streams import KEY, Stream
@@ -183,8 +183,8 @@ def _are_models(  # noqa: PLR0911 - a reason each
         if column.location.startswith(f"{fields.location}.") and not column.is_continuous
     ):
         return False  # each names its model itself
-    said = set(words(f"{fields.location}{tail}"))
-    if said & (NAMED | SCORES) or any(PREDICTION.get(word, 0.0) >= NAMED_SO for word in said):
+    named = set(words(f"{fields.location}{tail}"))
+    if named & (NAMED | SCORES) or any(PREDICTION.get(word, 0.0) >= NAMED_SO for word in named):
         return True
     return all(set(words(name)) <= ROLES for name in names)
 
@@ -214,7 +214,7 @@ def _are_alike(
     Fields with a name in common, and not of an object of their own, may be of several tasks: each has to tell
     half of what the best one does.
     """
-    least = TELLING if stream.fields.endswith(".*") else max(TELLING, best.association / 2)
+    least = INFORMATIVE if stream.fields.endswith(".*") else max(INFORMATIVE, best.association / 2)
     true = labels.columns[best.label].texts
     if best.largest is None:
         shown = stream.columns[location].texts
@@ -256,7 +256,7 @@ def _of_scores(
     column, true = stream.columns[location], pairing.labels.columns[scored.label].texts
     if not column.is_score:
         return None
-    telling = 0
+    informative = 0
     for joined in by_model.values():
         of: dict[str, list[float]] = {scored.above: [], scored.below: []}
         for i, j in joined:
@@ -265,12 +265,12 @@ def _of_scores(
                 of[text].append(float(number))
         if min(map(len, of.values())) < MIN_PAIRS:
             continue
-        if area_under_roc(of[scored.above], of[scored.below]) < TELLING_SCORE:
+        if area_under_roc(of[scored.above], of[scored.below]) < INFORMATIVE_SCORE:
             return None
-        telling += 1
+        informative += 1
     joined = [each for own in by_model.values() for each in own]
     found = score_pair(stream, pairing.labels, joined, taken)
-    if telling < 2 or found is None or found.score != location:
+    if informative < 2 or found is None or found.score != location:
         return None
     return Pairing(stream, pairing.labels, pairing.ids, [], pairing.rank, found)
 

@@ -1,4 +1,4 @@
-"""From samples of topics to a mapping: the parts put together, with what could not be told."""
+"""From samples of topics to a mapping: the parts put together, and notes on what could not be found."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
     of_predictions = {pairing.predictions.topic: pairing.predictions for pairing in pairings}
     notes += [note for stream in of_predictions.values() if (note := sampling_note(stream)) is not None]
     guessed, found = _topics(pairings)
-    topics = [ways[topic.topic].told(topic) for topic in guessed]
+    topics = [ways[topic.topic].with_reading(topic) for topic in guessed]
     return Guess(tuple(topics), (*problems, *found), tuple(notes))
 
 
@@ -178,7 +178,7 @@ class _Read:
     rules: tuple[TextRule, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def told(self, guess: TopicGuess) -> TopicGuess:
+    def with_reading(self, guess: TopicGuess) -> TopicGuess:
         """The guess with how records are read; of texts that hold more, those that it looks into."""
         used = guess.value_locations
         rules = tuple(

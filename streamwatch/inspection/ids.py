@@ -10,7 +10,7 @@ from statistics import mean
 from typing import Final
 
 from streamwatch.edge.decoders.mapping import Affixes
-from streamwatch.inspection.classes import TELLING, ClassPair, ScorePair, class_pairs, score_pair, scores
+from streamwatch.inspection.classes import INFORMATIVE, ClassPair, ScorePair, class_pairs, score_pair, scores
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.models import model_locations
 from streamwatch.inspection.streams import EACH, Stream
@@ -359,7 +359,7 @@ class Pairing:
             return False
         best = self.classes[0]
         named = weight(best.prediction, PREDICTION) > NAMED and weight(best.label, LABEL) > NAMED
-        return best.association > TELLING or named
+        return best.association > INFORMATIVE or named
 
 
 def paired(left: Stream, right: Stream) -> Pairing | None:

@@ -58,8 +58,8 @@ class TopicCounts:
             "invalid": self.invalid,
             "null or of no mapping": self.others,
         }
-        said = ", ".join(f"{count:,} {name}" for name, count in parts.items() if count)
-        return f"{self.records:,} records: {said or 'nothing'}"
+        counts = ", ".join(f"{count:,} {name}" for name, count in parts.items() if count)
+        return f"{self.records:,} records: {counts or 'nothing'}"
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from typing import Final
 from streamwatch.inspection.classes import ClassPair
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.guessed import Choice, TopicGuess
-from streamwatch.inspection.ids import TELLING, Pairing
+from streamwatch.inspection.ids import INFORMATIVE, Pairing
 from streamwatch.inspection.models import ENOUGH, MAX_MODELS
 from streamwatch.inspection.streams import KIND_FILLED, MAX_KINDS, Stream
 from streamwatch.inspection.words import MODEL, weight, words
@@ -23,7 +23,7 @@ SURE: Final = 0.98
 """Share of the records with one text that have the class, or have none, from which the text tells."""
 FEWEST: Final = 3
 """Records with a text below which it tells nothing."""
-TELLING_CONDITION: Final = frozenset({"type", "kind", "event", "action", "operation"})
+CONDITION_WORDS: Final = frozenset({"type", "kind", "event", "action", "operation"})
 """Words of a field that says what a record is; a status tells what became of it, and changes."""
 
 
@@ -38,7 +38,7 @@ def condition(stream: Stream, location: str) -> Mapping[str, tuple[str, ...]]:
     found = [
         (column, texts)
         for column in stream.columns.values()
-        if TELLING_CONDITION & set(words(column.leaf))
+        if CONDITION_WORDS & set(words(column.leaf))
         and column.location != location
         and "[" not in column.location
         and (texts := _texts(column, present))
@@ -139,7 +139,12 @@ def _mapping(guess: TopicGuess, stream: Stream, pair: ClassPair, way: _Parallel,
 
 def _way(stream: Stream, best: ClassPair, pair: ClassPair) -> _Parallel | None:
     """How a field is beside the best one what another model would be; None where it is not."""
-    if pair.label != best.label or pair.largest is not None or pair.unmatched or pair.association <= TELLING:
+    if (
+        pair.label != best.label
+        or pair.largest is not None
+        or pair.unmatched
+        or pair.association <= INFORMATIVE
+    ):
         return None
     if dict(pair.aliases) != dict(best.aliases):
         return None

@@ -31,7 +31,7 @@ def sampling_note(stream: Stream) -> str | None:
     unit = 10.0 ** floor(log10(least))
     rounded = float(f"{floor(least / unit * (1 + 1e-9)) * unit:.1g}")
     fields = {"label_probability": found.location, "min_label_probability": f"{rounded:g}"}
-    asked = next((column for _, column in sorted(stream.columns.items()) if _tells_request(column)), None)
+    asked = next((column for _, column in sorted(stream.columns.items()) if _is_request(column)), None)
     if asked is not None:
         fields["label_requested"] = asked.location
     written = ", ".join(f"{name}: {value}" for name, value in fields.items())
@@ -49,7 +49,7 @@ def _is_probability(column: Column) -> bool:
     return speaks and len(numbers) == column.counts.total() > 0 and all(0.0 < each <= 1.0 for each in numbers)
 
 
-def _tells_request(column: Column) -> bool:
+def _is_request(column: Column) -> bool:
     """Tell whether a column has the name of whether a label was asked for, and booleans alone."""
     named = set(words(column.leaf))
     return column.is_boolean and bool(named & ASKED) and bool(named & SAMPLED)

@@ -25,22 +25,24 @@ def text_rules(records: Sequence[FlatRecord]) -> tuple[TextRule, ...]:
     """Find the locations of texts that hold more, and how they are written."""
     readable = [record for record in records if not record.fault]
     texts: defaultdict[str, list[str]] = defaultdict(list)
-    said: defaultdict[str, bool] = defaultdict(bool)
+    is_csv_beside: defaultdict[str, bool] = defaultdict(bool)
     for record in readable:
         for location, content in record.scalars.items():
             if isinstance(content, str) and location.startswith("value") and "[1]" not in location:
                 texts[location].append(content)
-                said[location] |= _says_csv(record, location)
+                is_csv_beside[location] |= _has_csv_beside(record, location)
     rules: list[TextRule] = []
     for location, found in texts.items():
         if len(found) > USUAL * len(readable) and len(rules) < MAX_RULES:
-            written = _written(found[:LOOKED_AT], is_csv=said[location], is_whole=location == "value")
+            written = _written(
+                found[:LOOKED_AT], is_csv=is_csv_beside[location], is_whole=location == "value"
+            )
             if written:
                 rules.append(TextRule(location, written))
     return tuple(rules)
 
 
-def _says_csv(record: FlatRecord, location: str) -> bool:
+def _has_csv_beside(record: FlatRecord, location: str) -> bool:
     """Tell whether a field beside a text says that it is CSV."""
     head = location.rpartition(".")[0]
     return any(
@@ -57,7 +59,7 @@ def _written(texts: Sequence[str], *, is_csv: bool, is_whole: bool) -> tuple[Wri
     if _most(len(text) % 4 == 0 and _BASE64.fullmatch(text) is not None for text in texts):
         if _most(_is_tree(text, ("base64", "json")) for text in texts):
             return ("base64", "json")
-        inner = [_said(text, ("base64",)) for text in texts]
+        inner = [_content(text, ("base64",)) for text in texts]
         if all(isinstance(each, str) and _is_row(each) for each in inner):
             return ("base64", "csv")
     if (is_csv and _most(map(_is_row, texts))) or (is_whole and _are_rows(texts, ",")):
@@ -70,7 +72,7 @@ def _most(found: Any) -> bool:
     return sum(flags) >= SURE * len(flags)
 
 
-def _said(text: str, written: tuple[Written, ...]) -> Any:
+def _content(text: str, written: tuple[Written, ...]) -> Any:
     try:
         return Texts([TextRule("value", written)]).read(text)
     except ValueError:
@@ -78,7 +80,7 @@ def _said(text: str, written: tuple[Written, ...]) -> Any:
 
 
 def _is_tree(text: str, written: tuple[Written, ...]) -> bool:
-    return isinstance(_said(text, written), dict | list)
+    return isinstance(_content(text, written), dict | list)
 
 
 def _is_row(text: str) -> bool:

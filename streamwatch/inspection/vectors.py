@@ -97,7 +97,7 @@ class Vector:
         named = dict(zip(positions.tolist(), (classes[c] for c in chosen), strict=True))
         return tuple(named.get(at, f"class {at}") for at in range(width))
 
-    def telling(self, classes: Sequence[str], texts: Sequence[tuple[int, str]]) -> float:
+    def separation(self, classes: Sequence[str], texts: Sequence[tuple[int, str]]) -> float:
         """Mean of 2 AUC - 1 over the classes: how well each number tells its own class from all others."""
         areas: list[float] = []
         for at, name in enumerate(classes):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from streamwatch.cli.compile import telling_of_compiling
+from streamwatch.cli.compile import reporting_compilation
 from streamwatch.cli.options import refuse
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def show(  # one parameter per option
         except OSError as error:
             refuse(f"--figures: {figures} cannot be written: {error.strerror or error}")
     console = Console(stderr=True)
-    with telling_of_compiling(), console.status(experiment.title) as status:
+    with reporting_compilation(), console.status(experiment.title) as status:
 
         def progress(what: str) -> None:
             status.update(what)
@@ -189,7 +189,7 @@ def benchmark(  # noqa: PLR0913  # one parameter per option
         except (OSError, page.PageError) as error:
             refuse(f"--write: {write}: {error}")
     console = Console(stderr=True)
-    with telling_of_compiling(), console.status("benchmark") as status:
+    with reporting_compilation(), console.status("benchmark") as status:
 
         def progress(what: str) -> None:
             status.update(what)

@@ -23,7 +23,7 @@ from streamwatch.settings.monitors import (
 )
 from streamwatch.settings.topics import WRITTEN_AS
 
-# Keys that settings no longer have, and what is said of them now: errors tell it, nothing is an alias.
+# Keys that settings no longer have. An error names what replaced the key; no old key works.
 
 
 RENAMED: Final[Mapping[str, str]] = {
@@ -46,8 +46,8 @@ REMOVED: Final[Mapping[str, str]] = {
 """Old key → what there is instead."""
 
 
-def said_of(path: str) -> str | None:
-    """Say what has become of a key; None for one that never was.
+def replacement_of(path: str) -> str | None:
+    """Return what replaced a key of earlier versions; None for a key that never existed.
 
     Parameters
     ----------
@@ -79,13 +79,13 @@ class SettingsError(Exception):
 
 
 class Layer(typing.NamedTuple):
-    """Settings from one origin, and how an error names the place of a key in it."""
+    """Settings from one origin: a file, the environment or the command line."""
 
     origin: str
     values: dict[str, Any]
 
-    def place(self, path: Sequence[str | int]) -> str | None:
-        """`in streamwatch.yaml`, or None where this layer says nothing about the key."""
+    def origin_of(self, path: Sequence[str | int]) -> str | None:
+        """Return the origin if this layer sets the key, else None."""
         node: Any = self.values
         for step in path:
             if isinstance(node, dict) and step == 0:
@@ -122,8 +122,8 @@ def _line(detail: ErrorDetails, root: type[BaseModel], layers: Sequence[Layer]) 
     if detail["type"] == "missing":
         looked = ", ".join(layer.origin for layer in layers)
         return f"{path}: required, but set nowhere ({looked or 'no settings were given'})"
-    place = next((found for layer in layers if (found := layer.place(raw)) is not None), None)
-    where = f"{path} in {place}" if place else path
+    origin = next((found for layer in layers if (found := layer.origin_of(raw)) is not None), None)
+    where = f"{path} in {origin}" if origin else path
     return f"{where}: {_message(detail, root, raw)}"
 
 
@@ -153,8 +153,8 @@ def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | i
 
 
 def _unknown_key(root: type[BaseModel], path: Sequence[str | int]) -> str:
-    if (said := said_of(".".join(step for step in path if isinstance(step, str)))) is not None:
-        return said
+    if (replacement := replacement_of(".".join(step for step in path if isinstance(step, str)))) is not None:
+        return replacement
     expected = sorted(_keys(root, path[:-1]))
     near = difflib.get_close_matches(str(path[-1]), expected, n=1, cutoff=0.5)
     return f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known: {', '.join(expected)}"
@@ -179,14 +179,14 @@ def _shown(value: object, root: type[BaseModel], path: Sequence[str | int]) -> s
 
 
 def _secret_below(root: type[BaseModel], keys: Sequence[str]) -> bool:
-    """Whether the settings have a secret at this place or below it; so a misplaced value may be one."""
+    """Tell whether the settings have a secret under this path, so that a value there may be one."""
     if not keys:
         return True
     return any(
-        _mentions_secret(place)
+        _mentions_secret(annotation)
         for model in _models_at(root, keys[:-1])
         if keys[-1] in model.model_fields
-        for place in _places(model, keys[-1])
+        for annotation in _annotations(model, keys[-1])
     )
 
 
@@ -194,15 +194,15 @@ def _mentions_secret(annotation: Any) -> bool:
     if annotation is SecretStr:
         return True
     return any(
-        _mentions_secret(place)
+        _mentions_secret(each)
         for model in _models(annotation)
         for name in model.model_fields
-        for place in _places(model, name)
+        for each in _annotations(model, name)
     ) or any(_mentions_secret(part) for part in typing.get_args(annotation))
 
 
 def _secret_inside(value: object) -> bool:
-    """Whether a key or a text in a value looks like a secret that was put in the wrong place."""
+    """Tell whether a key or a text in a value looks like a secret that was written under the wrong key."""
     if isinstance(value, dict):
         entries: dict[object, object] = value
         return any(is_secret(str(key)) or _secret_inside(key) for key in entries) or any(
@@ -246,9 +246,7 @@ def _without_tags(loc: Sequence[str | int], *, keep_field: bool) -> tuple[str | 
         if step in (BY_NAME, BY_COSTS):
             continue
         path.append(step)
-        field = (
-            path[-2] if isinstance(step, int) and len(path) > 1 else step
-        )  # or one of several places of it
+        field = path[-2] if isinstance(step, int) and len(path) > 1 else step  # or one of a list of paths
         if field in _FIELDS_OF_FORMS and steps and steps[0] in WRITTEN_AS:
             steps.pop(0)
         if isinstance(step, int) and steps and _is_tag(str(steps[0])):
@@ -276,14 +274,14 @@ def _models_at(root: type[BaseModel], keys: Sequence[str]) -> list[type[BaseMode
             model
             for parent in here
             if key in parent.model_fields
-            for place in _places(parent, key)
-            for model in _models(place)
+            for annotation in _annotations(parent, key)
+            for model in _models(annotation)
         ]
     return here
 
 
-def _places(model: type[BaseModel], key: str) -> tuple[Any, ...]:
-    """What a key's annotation says."""
+def _annotations(model: type[BaseModel], key: str) -> tuple[Any, ...]:
+    """Return the annotation of a key, and its metadata."""
     return (model.model_fields[key].annotation, *model.model_fields[key].metadata)
 
 

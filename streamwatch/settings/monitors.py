@@ -284,8 +284,8 @@ def _changed(pattern: str, detector: DetectorSpec, given: Mapping[str, Mapping[s
         values = parameters_of(entry).model_validate(parameters).model_dump()
     except ValidationError as error:
         first = error.errors()[0]
-        said = first.get("ctx", {}).get("error") or f"{first['msg']}, got {first['input']!r}"
-        raise ValueError(f"{pattern}: {detector.name}: {first['loc'][0]}: {said}") from None
+        reason = first.get("ctx", {}).get("error") or f"{first['msg']}, got {first['input']!r}"
+        raise ValueError(f"{pattern}: {detector.name}: {first['loc'][0]}: {reason}") from None
     return replace(detector, **{name: values[name] for name in parameters})
 
 
@@ -533,7 +533,7 @@ class MonitorsSection(Section):
     (Kaplan-Meier)."""
     cohort_verdicts: bool = True
     """Judge every model by cohorts of prediction time, too. These verdicts hold when labels are late in a
-    biased way, and are what is said of a model first of all."""
+    biased way, and are shown first of a model."""
     shadow_max_classes: Annotated[int, Bounded("shadow_max_classes", least=0, most=64)] = (
         _DEFAULT.shadow_max_classes
     )

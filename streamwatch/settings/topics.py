@@ -599,8 +599,8 @@ class TopicsSection(Section):
         predictions = {topic.name: topic.all_mappings for topic in self.predictions}
         for name in predictions.keys() & labels.keys():
             kinds = [each.kind for each in (*predictions[name], *labels[name])]
-            is_told = kinds[0] is not None or predictions[name] != labels[name]
-            if not is_told or any(kind != kinds[0] for kind in kinds):
+            is_distinguishable = kinds[0] is not None or predictions[name] != labels[name]
+            if not is_distinguishable or any(kind != kinds[0] for kind in kinds):
                 raise ValueError(
                     f"topic {name!r} carries predictions and labels: give it the same mapping under both, "
                     "with `kind` to tell them apart; or, if every record holds both, under each side "

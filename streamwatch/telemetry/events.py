@@ -570,7 +570,7 @@ class SettingChanged(InternalEvent):
 
     level: ClassVar[Level] = "warning"
     setting: str
-    told: str
+    effect: str
     change: str
 
 

@@ -38,7 +38,7 @@ def reading(text: str) -> MetricSamples:
 def said(text: str = "", **rest: Any) -> list[str]:
     """What is found, in words: subject, figure, cause and change in one line."""
     found = examine(Facts(reading(text) if text else MetricSamples({}), **rest))
-    return [f"{one.rule}: {one.subject} {one.said} | {one.cause} | {one.change}" for one in found]
+    return [f"{one.rule}: {one.subject} {one.observation} | {one.cause} | {one.change}" for one in found]
 
 
 def baselines(persistent: float, majority: float) -> str:
@@ -464,7 +464,7 @@ def test_what_is_found_of_many_models_is_said_once_with_the_first_one_s_figure()
     assert len(findings) == 500
     (one,) = grouped(findings)
     assert one.subject == "model m000"
-    assert one.said == (
+    assert one.observation == (
         "has not predicted for 3 h; the same of 499 others: "
         "m001, m002, m003, m004, m005, m006, m007, m008 and 491 more"
     )

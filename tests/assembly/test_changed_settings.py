@@ -277,7 +277,7 @@ def _says_what_was_told(life: Life, key: str, told: Sequence[str]) -> None:
     """Compare what a daemon logged at its start with what `check` said before."""
     events = life.events("setting_changed")
     assert {rule_key(event["setting"]) for event in events} >= {key}
-    said = [f"{event['setting']}: {event['told']}" for event in events]
+    said = [f"{event['setting']}: {event['effect']}" for event in events]
     assert [line for line in told if line in said] == said
     anew = [line for line in told if line.startswith("begin anew, with no outcomes")]
     restarted = life.state.resumed.restarted

@@ -26,7 +26,7 @@ async def test_what_is_said_of_one_model_alone_is_fetched_whatever_its_name(name
     async with serving(FakeHealth()) as server:
         server.publish(Report(families, BEGAN_MS, {name: {**HINT, **DELAYS}, "calm": {}}))
         found = await consult(Address(server.url), 0.0)
-    of_model = [(one.rule, one.said) for one in found if one.subject == f"model {name}"]
+    of_model = [(one.rule, one.observation) for one in found if one.subject == f"model {name}"]
     assert [rule for rule, _ in of_model] == ["labels_cut_off", "early_hint_stands"]
     assert "'fraud' is predicted more often" in of_model[1][1]
 

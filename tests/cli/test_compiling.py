@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from streamwatch.cli.compile import telling_of_compiling
+from streamwatch.cli.compile import reporting_compilation
 from streamwatch.core.jit.cache import KernelCache
 from streamwatch.core.jit.observers import observers
 
@@ -31,7 +31,7 @@ class Target:
 def test_the_first_function_that_no_cache_has_is_said_at_once_and_the_end_with_its_time(tmp_path) -> None:
     told: list[str] = []
     cache = KernelCache(fold, str(tmp_path))
-    with telling_of_compiling(told.append):
+    with reporting_compilation(told.append):
         assert cache.load_overload((), Target()) is None
         assert told[0].startswith("compiling the estimators for these settings, once on this machine")
         for observer in observers:
@@ -49,7 +49,7 @@ def test_while_a_function_is_being_compiled_its_name_and_the_seconds_are_told_ag
         if line.startswith("compiling fold: "):
             again.set()
 
-    with telling_of_compiling(tell, every_seconds=0.01):
+    with reporting_compilation(tell, every_seconds=0.01):
         for observer in observers:
             observer("fold", False)
         assert again.wait(60)
@@ -57,14 +57,14 @@ def test_while_a_function_is_being_compiled_its_name_and_the_seconds_are_told_ag
 
 def test_where_nothing_is_compiled_nothing_is_said() -> None:
     told: list[str] = []
-    with telling_of_compiling(told.append):
+    with reporting_compilation(told.append):
         pass
     assert told == []
 
 
 def test_an_error_ends_the_telling() -> None:
     def failing() -> None:
-        with telling_of_compiling([].append):
+        with reporting_compilation([].append):
             observers[0]("fold", False)
             raise ValueError("no recording")
 

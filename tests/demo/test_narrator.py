@@ -78,7 +78,9 @@ def test_a_verdict_is_told_when_the_daemon_says_it_and_since_when(told):
     narrator.hear(VerdictChanged("m", "persistent", "worse", 1_204, 7, 1_530, 9))
     narrator.hear(VerdictChanged("m", "persistent", "better", 4_010, 8, 4_600, 9))
     narrator.hear(VerdictChanged("m", "persistent", "open", 9_000, 8, 9_000, 9))
-    assert "m is now worse than no change, the previous label: since outcome 1,204, said at 1,530" in said()
+    assert "m is now worse than no change, the previous label: since outcome 1,204, decided at 1,530" in (
+        said()
+    )
     assert "m is now better than no change, the previous label: since outcome 4,010" in said()
     assert "m is no longer shown to be better or worse than no change: since outcome 9,000" in said()
     assert narrator.alarms == 0

@@ -54,7 +54,7 @@ def test_how_well_numbers_tell_is_by_the_area_under_the_curve_of_scikit_learn() 
         for at, name in enumerate(("c0", "c1", "c2"))
     ]
     expected = np.mean([2 * area - 1 for area in areas])
-    assert vector.telling(("c0", "c1", "c2"), list(enumerate(texts))) == pytest.approx(expected)
+    assert vector.separation(("c0", "c1", "c2"), list(enumerate(texts))) == pytest.approx(expected)
 
 
 def test_numbers_that_say_nothing_of_the_classes_have_no_order() -> None:

@@ -142,7 +142,7 @@ class Finding:
 
     weight: Weight
     subject: str
-    said: str
+    observation: str
     cause: str
     change: str
     rule: str = ""
@@ -159,7 +159,7 @@ class Rule:
 # How the ids of a model and those of labels are written, where a sample shows both.
 
 
-def told_apart(facts: Facts, model: str) -> str | None:
+def id_mismatch(facts: Facts, model: str) -> str | None:
     """Say what keeps ids of a model from meeting those of labels; None where a sample does not show it."""
     predicted = [id_ for topic in facts.topics.values() for id_ in topic.ids.get(model, ())]
     labelled = [id_ for topic in facts.topics.values() for id_ in topic.ids.get("", ())]

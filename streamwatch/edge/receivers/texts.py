@@ -242,8 +242,8 @@ def judged(judgement: Judgement) -> str:
     since = f"{sentences[judgement.verdict]}{BY[judgement.utility]} since {iso(judgement.since_ms)}"
     if judgement.basis == "labels":
         return f"{since}, outcome {judgement.since:,}"
-    said = [each for each in (judgement.status, between(judgement)) if each]
-    return f"{since} ({', '.join(said)})" if said else since
+    parts = [each for each in (judgement.status, between(judgement)) if each]
+    return f"{since} ({', '.join(parts)})" if parts else since
 
 
 def between(judgement: Judgement) -> str:
@@ -271,7 +271,7 @@ def _opponent(judgement: Judgement) -> str:
 
 def _standing(judgement: Judgement) -> str:
     """Say what a verdict by cohorts rests on, and how sure it is."""
-    said = {
+    meanings = {
         "early": "It is early: it counts on labels being as late as they were so far, and is confirmed or "
         "retracted once all labels of these predictions are in.",
         "confirmed": "It is confirmed: the labels of these predictions are in.",
@@ -279,7 +279,7 @@ def _standing(judgement: Judgement) -> str:
         "not confirm it.",
         "": "",
     }
-    return said[judgement.status]
+    return meanings[judgement.status]
 
 
 def _alternates(alternation: Alternation, judgement: Judgement) -> str:
@@ -537,7 +537,7 @@ def _sentence(part: IncidentAlarm) -> str:
     if alarm.judgement is not None:
         retired = f" The alarm ends: {REASONS['model_retired']}." if part.reason == "model_retired" else ""
         if alarm.judgement.basis == "cohorts":
-            standing = f"{f' {said}' if (said := _standing(alarm.judgement)) else ''}{_delays(part)}"
+            standing = f"{f' {status}' if (status := _standing(alarm.judgement)) else ''}{_delays(part)}"
             return (
                 f"{alarm.model} {judged(alarm.judgement)}, by cohorts of {alarm.n_eff:,.0f} predictions; "
                 f"said at {iso(alarm.event_ms)}.{standing}{_of_rare(part)}{retired}"

@@ -157,7 +157,7 @@ class Admission:
         self._public.add(route)
 
     @web.middleware
-    async def take_place(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def take_slot(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer on a place of its own; health also on the reserved ones."""
         connection = self._connections.of(request.protocol)
         if connection is None:

@@ -55,7 +55,7 @@ class Listener:
         self.has_overview = False
         """Whether it has been given the whole picture, so that changes mean something to it."""
 
-    def tell(self, events: bytes | None) -> None:
+    def notify(self, events: bytes | None) -> None:
         """Send soon, None for the end; a listener too far behind is cut off."""
         if events == b"":
             return
@@ -66,7 +66,7 @@ class Listener:
                 self._request.transport.abort()
 
     async def serve(self) -> web.StreamResponse:
-        """Send what there is to tell until either side leaves."""
+        """Send events as they come until either side leaves."""
         answer = web.StreamResponse(headers=HEADERS)
         await self._buffers.send(self._request, answer, PREAMBLE)
         while (events := await self._next()) is not None:
@@ -113,19 +113,19 @@ class Listeners:
         """Tell whether somebody waits for the whole picture."""
         return any(not listener.has_overview for listener in self._open)
 
-    def tell(self, whole: bytes, changes: bytes) -> None:
+    def notify(self, whole: bytes, changes: bytes) -> None:
         """Newcomers get the whole picture, the others what changed."""
         for listener in self:
             if listener.has_overview:
-                listener.tell(changes)
+                listener.notify(changes)
             elif whole:
                 listener.has_overview = True
-                listener.tell(whole)
+                listener.notify(whole)
 
     def dismiss(self) -> None:
         """The server stops."""
         for listener in self:
-            listener.tell(None)
+            listener.notify(None)
 
 
 ALIVE = Route(
@@ -223,7 +223,7 @@ class HttpServer:
         return f"{self._access.scheme}://" + (f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
 
     def publish(self, report: Report) -> None:
-        """Show this report from now on, and tell whoever listens."""
+        """Show this report from now on, and send it to listeners."""
         self._report = report
         self._news.set()
         if self._sending is not None and self._sending.done() and not self._sending.cancelled():
@@ -278,7 +278,7 @@ class HttpServer:
         self._renderer.shutdown(wait=False, cancel_futures=True)
 
     def _application(self) -> web.Application:
-        app = web.Application(middlewares=[self._admission.take_place, errors_as_json, self._admission.check])
+        app = web.Application(middlewares=[self._admission.take_slot, errors_as_json, self._admission.check])
         app.on_response_prepare.append(add_headers)
         app.router.add_get(ALIVE.path, self._healthz)
         app.router.add_get(READY.path, self._readyz)
@@ -363,7 +363,7 @@ class HttpServer:
                 for observer in self._observers:
                     await self._in_thread(partial(observer.observe, report))
             if self._stream is not None and anybody:
-                self._listeners.tell(
+                self._listeners.notify(
                     *await self._in_thread(partial(self._stream.events, report, whole=whole))
                 )
 

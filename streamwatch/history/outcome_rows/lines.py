@@ -80,7 +80,7 @@ class CsvLines:
     def __init__(self, recording: Recording, plan: RowPlan) -> None:
         self._recording = recording
         self._plan = plan
-        self._places = {int(role): place for place, role in enumerate(plan.roles.tolist())}
+        self._columns = {int(role): column for column, role in enumerate(plan.roles.tolist())}
 
     def scan(self, stretch: Stretch, known: Known, most_odd: int, rows: NDArray[np.void]) -> Scanned:
         """Write the rows of a stretch."""
@@ -94,7 +94,7 @@ class CsvLines:
     def tokens(self, line: bytes) -> Mapping[int, bytes]:
         """Cells of a line, by role."""
         cells = line.split(b",")
-        return {role: cells[place] for role, place in self._places.items()}
+        return {role: cells[column] for role, column in self._columns.items()}
 
     def resume(self, first: bytes, number: int) -> None:
         """Have the recording go on with these bytes, after so many lines."""
@@ -184,7 +184,7 @@ class LineBuffer:
         return Stretch(self._data, self._at, self.end, self.line, self.at_end)
 
     def bytes_of(self, start: int, stop: int) -> bytes:
-        """Copy what is between two places."""
+        """Copy the bytes between two positions."""
         return self._data[start:stop].tobytes()
 
     def left(self) -> bytes:
@@ -192,7 +192,7 @@ class LineBuffer:
         return self.bytes_of(self._at, self.end)
 
     def advance(self, at: int, line: int) -> None:
-        """Be done with what is before a place, behind so many lines of the file."""
+        """Drop the bytes before a position; `line` is the number of lines of the file that end before it."""
         self._at, self.line = at, line
 
     def fill(self) -> bool:

@@ -1,4 +1,4 @@
-"""Rows of one CSV file as outcomes in columns, with what is no outcome in its place."""
+"""Rows of one file as outcomes in columns; rows that are no outcome become events between them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from streamwatch.history.recordings.lines import (
     RecordedTopic,
     UnusableLines,
 )
-from streamwatch.history.recordings.partitions import PartitionReader, own_time_ms, placed
+from streamwatch.history.recordings.partitions import PartitionReader, own_time_ms, recorded_event
 from streamwatch.history.recordings.recording import Recording
 
 # Rows of a file that were read together: outcomes in columns, and the events of the other rows.
@@ -228,29 +228,30 @@ class OutcomeRows:
         Returns
         -------
         others, learned, scored
-            What is no outcome, by place; whether names are new; the place of the first outcome that says more
-            than columns hold, or behind all. Other outcomes are written to `rows`.
+            Rows that are no outcome, by index; whether names are new; the index of the first outcome with
+            scores or segments, for which there are no columns, or the number of rows. Other outcomes are
+            written to `rows`.
         """
         others: dict[int, Fitted | BadLine] = {}
         learned = False
-        places = np.flatnonzero(rows["status"] != ORDINARY).tolist()
-        lines = [self._buffer.bytes_of(*ends) for ends in rows[["start", "stop"]][places].tolist()]
-        numbers = rows["line"][places].tolist()
+        indices = np.flatnonzero(rows["status"] != ORDINARY).tolist()
+        lines = [self._buffer.bytes_of(*ends) for ends in rows[["start", "stop"]][indices].tolist()]
+        numbers = rows["line"][indices].tolist()
         records = [self._lines.record(line, number) for line, number in zip(lines, numbers, strict=True)]
         fitted = iter(self._reader.fitted([each for each in records if isinstance(each, LineRecord)]))
-        for place, line, record in zip(places, lines, records, strict=True):
+        for index, line, record in zip(indices, lines, records, strict=True):
             if isinstance(record, BadLine):
-                others[place] = record
+                others[index] = record
                 continue
-            found, row = next(fitted), rows[place]
+            found, row = next(fitted), rows[index]
             own_ms = own_time_ms(found)
             row["own_ms"] = -1 if own_ms is None else own_ms
             if isinstance(found, Both):
                 if found.prediction.scores is not None or found.prediction.segments is not None:
-                    return others, learned, place
+                    return others, learned, index
                 learned |= self._names.note(row, found, self._lines.tokens(line))
             else:
-                others[place] = found
+                others[index] = found
         return others, learned, len(rows)
 
     def _part(
@@ -258,34 +259,34 @@ class OutcomeRows:
     ) -> tuple[Part, int]:
         """The first `ready` rows as a part, or those before one whose time is not plainly believed."""
         is_record, timed = np.ones(len(rows), np.bool_), np.ones(len(rows), np.bool_)
-        for place, other in others.items():
+        for index, other in others.items():
             if isinstance(other, BadLine):
-                is_record[place] = False
+                is_record[index] = False
             else:
-                timed[place] = is_decodable(other) if not isinstance(other, Both) else True
-        places = np.flatnonzero(is_record)
-        own_ms = np.ascontiguousarray(rows["own_ms"][places])
-        dated = self.times.dated(own_ms, timed[places], host_ms)
-        taken = ready if dated.believed == len(places) else min(ready, int(places[dated.believed]))
-        count = int(np.searchsorted(places, taken))
-        places, own_ms, stamps_ms, times_ms = (
-            column[:count] for column in (places, own_ms, dated.stamps_ms, dated.times_ms)
+                timed[index] = is_decodable(other) if not isinstance(other, Both) else True
+        indices = np.flatnonzero(is_record)
+        own_ms = np.ascontiguousarray(rows["own_ms"][indices])
+        dated = self.times.dated(own_ms, timed[indices], host_ms)
+        taken = ready if dated.believed == len(indices) else min(ready, int(indices[dated.believed]))
+        count = int(np.searchsorted(indices, taken))
+        indices, own_ms, stamps_ms, times_ms = (
+            column[:count] for column in (indices, own_ms, dated.stamps_ms, dated.times_ms)
         )
         self.times.take(stamps_ms, times_ms)
         events: list[Event] = []
         is_outcome = np.ones(count, np.bool_)
-        for place, other in sorted(others.items()):
-            if place >= taken:
+        for index, other in sorted(others.items()):
+            if index >= taken:
                 break
             if isinstance(other, BadLine):
                 self._bad.add(other)
                 continue
-            at = int(np.searchsorted(places, place))
+            at = int(np.searchsorted(indices, index))
             is_outcome[at] = False
-            record = self._record(rows[place])
+            record = self._record(rows[index])
             self._reader.note(other, record, self._recording.name)
-            events.append(cast("Event", placed(other, record, self.partition, int(stamps_ms[at]))))
-        chosen = slice(0, count) if not others else places[is_outcome]
+            events.append(cast("Event", recorded_event(other, record, self.partition, int(stamps_ms[at]))))
+        chosen = slice(0, count) if not others else indices[is_outcome]
         outcomes = np.zeros(int(is_outcome.sum()), OUTCOME)
         for column in ("model", "true_class", "predicted_class"):
             outcomes[column] = rows[column][chosen]
@@ -294,7 +295,7 @@ class OutcomeRows:
         outcomes["resolved_ms"] = times_ms[is_outcome]
         outcomes["waited_ms"] = np.maximum(0, outcomes["resolved_ms"] - outcomes["event_ms"])
         batch = OutcomeBatch(outcomes, self._names.models, self._names.classes)
-        return Part(rows["line"][places], times_ms, is_outcome, batch, events), taken
+        return Part(rows["line"][indices], times_ms, is_outcome, batch, events), taken
 
     def _record(self, row: np.void) -> LineRecord:
         """The record of a row again."""
@@ -306,7 +307,7 @@ class OutcomeRows:
 
 def _followed(count: int, others: Mapping[int, Fitted | BadLine]) -> int:
     """Rows at the front behind which there are as many records as a time may have to be asked of."""
-    bad = [place for place, other in others.items() if isinstance(other, BadLine)]
+    bad = [index for index, other in others.items() if isinstance(other, BadLine)]
     records = np.delete(np.arange(count), bad)
     return int(records[-LOOK_AHEAD]) if len(records) >= LOOK_AHEAD else 0
 

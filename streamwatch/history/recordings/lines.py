@@ -329,13 +329,13 @@ class Fitting:
         """Say where a line was looked at that is of no use, and which fields it has, without a content."""
         topics = [*self._predictions, *self._labels] if topic is None else [self._topics[topic]]
         reasons = ("missing_prediction", "missing_label") if reason == NEITHER else (reason,)
-        said = [
+        explanations = [
             each.decoder.explain(record, one)
             for each in topics
             if isinstance(each.decoder, Explains)
             for one in reasons
         ]
-        return "; ".join(list(dict.fromkeys(filter(None, said)))[:_EXPLAINED])
+        return "; ".join(list(dict.fromkeys(filter(None, explanations)))[:_EXPLAINED])
 
     def _chosen(
         self,

@@ -75,7 +75,7 @@ def own_time_ms(event: Fitted) -> int | None:
     return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 
-def placed(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) -> RecordedEvent:
+def recorded_event(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) -> RecordedEvent:
     """The event as a record of its partition; a prediction with its label is an outcome."""
     if isinstance(event, Both):
         prediction, label = event
@@ -253,7 +253,7 @@ class PartitionReader:
                 if isinstance(event, Both) or is_decodable(event):
                     last_ms = last_ms + 1 if own_ms is None else max(1, own_ms)  # 0 is no time of a record
                 stamps.append(last_ms)
-                found.append(placed(event, record, partition, last_ms))
+                found.append(recorded_event(event, record, partition, last_ms))
             yield _chunk(found, [record.offset for _, record in fitted], stamps, appended=False)
             head = list(islice(lines, CHUNK))
             if not head:
@@ -267,7 +267,7 @@ class PartitionReader:
         for start in range(0, len(fitted), CHUNK):
             part = fitted[start : start + CHUNK]
             yield _chunk(
-                [placed(event, record, partition, record.timestamp) for event, record in part],
+                [recorded_event(event, record, partition, record.timestamp) for event, record in part],
                 [record.offset for _, record in part],
                 [record.timestamp for _, record in part],
                 appended=part[0][1].timestamp_type == 1,

@@ -84,13 +84,13 @@ class RecordedPairs:
         if join is None:
             return outcomes
         events: list[Prediction | Label] = []
-        for place, (outcome, at_ms) in enumerate(zip(outcomes, clock_ms, strict=True)):
+        for index, (outcome, at_ms) in enumerate(zip(outcomes, clock_ms, strict=True)):
             events.append(Prediction(outcome.id, outcome.model, outcome.predicted_class, at_ms))
-            events.append(Label(outcome.id, outcome.true_class, at_ms, outcome.model, place))
+            events.append(Label(outcome.id, outcome.true_class, at_ms, outcome.model, index))
         found: list[Outcome] = list(outcomes)
         for resolved in join.advance(events).outcomes:
-            place = resolved.event_ms  # the label's own time
-            found[place] = msgspec.structs.replace(outcomes[place], pairs=resolved.pairs)
+            index = resolved.event_ms  # given above as the label's own time
+            found[index] = msgspec.structs.replace(outcomes[index], pairs=resolved.pairs)
         return found
 
 
@@ -315,9 +315,9 @@ class Player:
         found = cast("Sequence[RecordedEvent]", released.records.given())
         topics = [partition.topic for partition in released.partitions]
         at = zip(found, released.clock_ms.tolist(), released.indices.tolist(), strict=True)
-        for event, clock_ms, place in at:
+        for event, clock_ms, index in at:
             if not isinstance(event, Outcome):
-                _meet(event, clock_ms, topics[place])
+                _meet(event, clock_ms, topics[index])
         start = 0
         for is_outcome, group in groupby(found, lambda event: isinstance(event, Outcome)):
             stop = start + sum(1 for _ in group)
@@ -336,7 +336,7 @@ class Player:
             start = stop
 
     def _resolved(self, outcome: RecordedOutcome, clock_ms: int) -> RecordedOutcome:
-        """The outcome with its place in the sequence: the prediction had the clock of its own time."""
+        """Add an outcome's position in the sequence; its prediction counts as made at its own time."""
         waited_ms = max(0, clock_ms - outcome.event_ms + outcome.delay_ms)
         made = self._counts.next(outcome.model)
         return replace(outcome, made=made, resolved_ms=clock_ms, waited_ms=waited_ms)
@@ -362,7 +362,7 @@ def _arrivals(chunk: Chunk) -> Arrivals:
 
 
 def _meet(event: Decoded, clock_ms: int, topic: str) -> None:
-    """Tell an event the clock at its place, and its topic, as the merge does of rows."""
+    """Set the time of the clock and the topic in an event, as the merge does in rows."""
     event.record_ms = clock_ms
     if isinstance(event, Prediction | Label):
         event.topic = topic

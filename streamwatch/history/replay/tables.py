@@ -23,7 +23,7 @@ from streamwatch.history.replay.replay import ReplayResult
 _SHOWN_ALARMS = 20
 _SHOWN_ANSWERS = 20
 _LARGE = 1e9  # evidence of a verdict is a product: digits beyond its order of magnitude say nothing
-_WORTH_TELLING_SECONDS = 2.0
+_WORTH_REPORTING_SECONDS = 2.0
 _YEAR_2000_MS = 946_684_800_000
 _COLUMNS = (
     ("accuracy", "accuracy_ratio", ()),
@@ -81,7 +81,7 @@ def leftovers(result: ReplayResult) -> list[str]:
     """Say how much was read, and what of it was not evaluated."""
     rate = result.lines / result.seconds if result.seconds > 0.0 else 0.0
     took = f"in {result.seconds:.1f} s ({rate:,.0f} lines/s)"
-    if result.compile_seconds >= _WORTH_TELLING_SECONDS:
+    if result.compile_seconds >= _WORTH_REPORTING_SECONDS:
         took += f", after {result.compile_seconds:.0f} s of preparing the estimators"
     parts = [f"{result.lines:,} lines, {result.outcomes:,} outcomes {took}."]
     if result.pending:
@@ -100,8 +100,8 @@ def leftovers(result: ReplayResult) -> list[str]:
 def _reason(bad: BadLine) -> str:
     """Say why a line is of no use, in words, and where was looked."""
     words = REASONS.get(bad.reason)
-    said = bad.reason if words is None else f"{bad.reason}: {words}"
-    return f"{said} ({bad.why})" if bad.why else said
+    reason = bad.reason if words is None else f"{bad.reason}: {words}"
+    return f"{reason} ({bad.why})" if bad.why else reason
 
 
 def unusable(result: ReplayResult) -> str | None:
@@ -115,8 +115,8 @@ def unusable(result: ReplayResult) -> str | None:
     text = f"none of {result.lines:,} lines could be used: {reasons}"
     if example is None:
         return text
-    told = f"{text}\n{_where(example, result)}: {example.sample}"
-    return f"{told}\n{example.why}" if example.why else told
+    text_and_example = f"{text}\n{_where(example, result)}: {example.sample}"
+    return f"{text_and_example}\n{example.why}" if example.why else text_and_example
 
 
 def to_json(result: ReplayResult) -> bytes:

@@ -38,9 +38,9 @@ class Picture:
     """A picture, PNG."""
 
     name: str
-    """Of its file, where it gets one; letters, digits and hyphens."""
-    says: str
-    """In words, for who does not see it."""
+    """Name of its file, if it is written to one; letters, digits and hyphens."""
+    alternative: str
+    """Text for readers who do not see the picture."""
     png: bytes
 
 

@@ -68,17 +68,17 @@ def chart_of(name: str, source: Source) -> Picture | None:
 def what_happened(name: str, source: Source) -> str:
     """Say how much was evaluated, and the last drift alarm, in a sentence or two."""
     metrics = source.models[name]["metrics"]
-    said = f"{count(leaf(metrics, 'outcomes_total'))} predictions were evaluated with their labels."
+    evaluated = f"{count(leaf(metrics, 'outcomes_total'))} predictions were evaluated with their labels."
     drifts = [a for a in source.alarms if a["model"] == name and a.get("judgement") is None]
     if not drifts:
-        return f"{said} No drift alarm was raised."
+        return f"{evaluated} No drift alarm was raised."
     last, when = drifts[0], moment(drifts[0].get("timestamp_seconds"))
     at = f"at its outcome {count(last['outcome'])}" + ("" if when == UNKNOWN else f", {when}")
     times = "one drift alarm was raised" if len(drifts) == 1 else f"{len(drifts):,} drift alarms were raised"
     errors = ""
     if isinstance(last.get("before"), int | float) and isinstance(last.get("after"), int | float):
         errors = f" Its error was {percent(last['before'])} before and {percent(last['after'])} after."
-    return f"{said} {times.capitalize()}, the last {at}.{errors}"
+    return f"{evaluated} {times.capitalize()}, the last {at}.{errors}"
 
 
 def percent(value: float) -> str:
@@ -165,9 +165,9 @@ def _described(alarm: Document) -> tuple[str, str]:
         return ratio(alarm.get("before")), ratio(alarm.get("after"))
     if judgement["basis"] == "cohorts":
         beside = judgement["opponent"] if judgement["verdict"] == "worse" else "no change and the majority"
-        said = f"{judgement['verdict']} since {moment(judgement['since_timestamp_seconds'])}"
+        verdict = f"{judgement['verdict']} since {moment(judgement['since_timestamp_seconds'])}"
         return f"by cohorts, beside {beside}", ", ".join(
-            filter(None, (said, interval_of(judgement), judgement["status"]))
+            filter(None, (verdict, interval_of(judgement), judgement["status"]))
         )
     return f"beside {judgement['opponent']}", f"{judgement['verdict']} since {judgement['since_outcome']:,}"
 
@@ -254,9 +254,9 @@ def _blocks(source: Source) -> Iterator[Block]:
 
 
 def _of_one(name: str, source: Source) -> Iterator[Block]:
-    [said] = answers(source.models)
+    [answer] = answers(source.models)
     yield Text(
-        f"{said}. {what_happened(name, source)} {_MEANING[no_change_of(source.models[name])]}", answers=True
+        f"{answer}. {what_happened(name, source)} {_MEANING[no_change_of(source.models[name])]}", answers=True
     )
     if (drawn := chart_of(name, source)) is not None:
         yield drawn
@@ -278,9 +278,9 @@ def _of_several(source: Source) -> Iterator[Block]:
     yield _overview(source)
     if source.worse is not None and source.worse["pairs"]:
         yield from _worse(source.worse)
-    for said, name in zip(answers(source.models), worst_first(source.models), strict=True):
+    for answer, name in zip(answers(source.models), worst_first(source.models), strict=True):
         yield Heading(2, f"Model {name}")
-        yield Text(f"{said}. {what_happened(name, source)}")
+        yield Text(f"{answer}. {what_happened(name, source)}")
         if (drawn := chart_of(name, source)) is not None:
             yield drawn
         yield from evidence_blocks(name, source)

@@ -59,17 +59,17 @@ def html(page: Page) -> str:
 def _html(block: Block, number: str) -> str:
     match block:
         case Fold(title, blocks):
-            inner = "\n".join(_html(each, f"{number}-{place}") for place, each in enumerate(blocks))
+            inner = "\n".join(_html(each, f"{number}-{index}") for index, each in enumerate(blocks))
             return f"<details><summary>{escape(title)}</summary>\n{inner}\n</details>"
         case Heading(level, text):
             return f"<h{level}>{escape(text)}</h{level}>"
         case Text(text, answers):
             return f"<p{' class=answer' if answers else ''}>{escape(text)}</p>"
-        case Picture(_, says, png):
+        case Picture(_, alternative, png):
             data = b64encode(png).decode("ascii")
-            return f'<p><img src="data:image/png;base64,{data}" alt="{escape(says)}"></p>'
+            return f'<p><img src="data:image/png;base64,{data}" alt="{escape(alternative)}"></p>'
         case Listing(title, text):
-            # What scrolls must be reached by the keyboard, and then says what it is.
+            # What scrolls must be reached by the keyboard, and needs a name.
             return f'<pre tabindex="0" role="group" aria-label="{escape(title)}">{escape(text)}</pre>'
         case Grid(title, headings, rows):
             head = "".join(f'<th scope="col">{escape(each)}</th>' for each in headings)
@@ -102,8 +102,8 @@ def _markdown(block: Block, folder: str) -> str:
             return f"{'#' * level} {_plain(text)}"
         case Text(text):
             return _plain(text)
-        case Picture(name, says, _):
-            return f"![{_plain(says)}]({folder}/{name}.png)"
+        case Picture(name, alternative, _):
+            return f"![{_plain(alternative)}]({folder}/{name}.png)"
         case Listing(_, text):
             fence = "```"
             while fence in text:
@@ -189,7 +189,7 @@ def curves(
 
 
 def reliability(model: str, probabilities: Document) -> Picture | None:
-    """Draw how often a model is right where it says so surely; None without outcomes."""
+    """Draw the share of right predictions by the score that the model gave them; None without outcomes."""
     bins = [
         each for each in probabilities["reliability"] if each["outcomes"] and each["hit_share"] is not None
     ]
@@ -242,10 +242,10 @@ def _canvas(height: float, width: float = 9.0) -> Any:
     return figure_class()(figsize=(width, height), layout="constrained")
 
 
-def _picture(canvas: Any, name: str, says: str) -> Picture:
+def _picture(canvas: Any, name: str, alternative: str) -> Picture:
     written = BytesIO()
     canvas.savefig(written, format="png", dpi=96, metadata={"Software": None})
-    return Picture(name, says, written.getvalue())
+    return Picture(name, alternative, written.getvalue())
 
 
 def _line(axes: Any, at: NDArray[np.float64], values: object, label: str, colour: str) -> None:

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from aiokafka.errors import KafkaError
 
-from streamwatch.demo.producing import SimulationError, producer_of, retries_unsaid
+from streamwatch.demo.producing import SimulationError, producer_of, without_retry_warnings
 from streamwatch.papers.streams.gaussians import Drawn, Mixture, blocks
 
 LineLayout: TypeAlias = Literal["csv", "jsonl"]
@@ -98,7 +98,7 @@ async def write_to_kafka(mixture: Mixture, instances: int, seed: int, to: Destin
     topics = (to.predictions_topic, to.labels_topic)
     async with producer_of(to.bootstrap_servers, topics, to.create, {}) as producer:
         try:
-            with retries_unsaid():
+            with without_retry_warnings():
                 written = lines(mixture, "jsonl", instances, seed, start_ms=start_ms)
                 for number, line in enumerate(written):
                     instance, side = divmod(number, 2)

@@ -69,7 +69,7 @@ def grouped(findings: Sequence[Finding]) -> Sequence[Finding]:
     alike: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
         key = (finding.rule, finding.cause, finding.change) if finding.subject.startswith(MODEL) else None
-        alike.setdefault(key or (finding.rule, finding.subject, finding.said), []).append(finding)
+        alike.setdefault(key or (finding.rule, finding.subject, finding.observation), []).append(finding)
     shown: list[Finding] = []
     for of_one_kind in alike.values():
         if len(of_one_kind) < ALIKE or not of_one_kind[0].subject.startswith(MODEL):
@@ -83,4 +83,6 @@ def _as_one(findings: Sequence[Finding]) -> Finding:
     first, *others = findings
     named = ", ".join(other.subject.removeprefix(MODEL) for other in others[:NAMED])
     more = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""
-    return replace(first, said=f"{first.said}; the same of {len(others):,} others: {named}{more}")
+    return replace(
+        first, observation=f"{first.observation}; the same of {len(others):,} others: {named}{more}"
+    )

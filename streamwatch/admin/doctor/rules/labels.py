@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from streamwatch.admin.doctor.facts import Facts, Finding, Rule, Weight, told_apart
+from streamwatch.admin.doctor.facts import Facts, Finding, Rule, Weight, id_mismatch
 from streamwatch.core.join.caveats import CAUSE, CHANGE
 from streamwatch.core.join.caveats import MANY as MANY_REPEATED
 from streamwatch.core.metrics.series import detail_at
@@ -192,7 +192,7 @@ def _nothing_joins(facts: Facts) -> Iterator[Finding]:
                 f"only {labels:,.0f} labels were read at all",
                 "check whether the label topics receive records, and whether kafka.start_from skips them",
             )
-        elif (seen := told_apart(facts, model)) is not None:
+        elif (seen := id_mismatch(facts, model)) is not None:
             cause, change = (
                 seen,
                 "let one side write ids as the other does, or map another field: topics … mapping: id",

@@ -141,8 +141,8 @@ def _log_lost(facts: Facts) -> Iterator[Finding]:
         what, remedy = _OF_STATE[cause]
         times = losses.pop(cause)
         counted = f"{cause}, {'once' if times == 1 else f'{times:,.0f} times'}"
-        cause_said = "the offsets committed to the group name another state, or are refused"
-        yield Finding(Weight.AT_RISK, "kafka.group_id", f"{what} ({counted})", cause_said, remedy)
+        cause_of_loss = "the offsets committed to the group name another state, or are refused"
+        yield Finding(Weight.AT_RISK, "kafka.group_id", f"{what} ({counted})", cause_of_loss, remedy)
     if not losses:
         return
     lost = facts.now.total("kafka_records_lost_total")
@@ -169,10 +169,10 @@ def _held_back(facts: Facts) -> Iterator[Finding]:
     held = facts.now.total("merge_held_records")
     for (name, labels), seconds in sorted(facts.now.samples.items(), key=lambda sample: -sample[1]):
         if name == "merge_hold_seconds" and seconds > PATIENCE_SECONDS:
-            place = dict(labels)
+            partition = dict(labels)
             yield Finding(
                 Weight.NOTHING_WORKS,
-                f"partition {place['partition']} of {place['topic']}",
+                f"partition {partition['partition']} of {partition['topic']}",
                 f"has held {held:,.0f} records back for {seconds:,.0f} s",
                 "records are evaluated in order of time, and the next record of this partition is unknown: "
                 "its broker does not answer, a transaction is open, or it is still being read",

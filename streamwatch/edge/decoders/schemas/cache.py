@@ -56,7 +56,7 @@ FORGOTTEN_SECONDS: Final = 10.0
 """Time after which a schema that no record has needed is no longer waited for."""
 AT_ONCE: Final = 8
 """Schemas that are fetched side by side."""
-_MOST_TOLD: Final = 300
+_MOST_CHARACTERS: Final = 300
 RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Pauses after which a registry is asked again; the last one repeats."""
 
@@ -243,7 +243,7 @@ class SchemaCache:
         except SchemaUnknown:
             self._refuse(wanted, UNKNOWN, f"{self._registry.host} does not know it")
         except Exception as error:  # noqa: BLE001 - whatever one answer is, others are read
-            self._refuse(wanted, UNUSABLE, _told(error))
+            self._refuse(wanted, UNUSABLE, _description(error))
         else:
             self._answered()
             self._recovered()
@@ -264,7 +264,7 @@ class SchemaCache:
         until = float("inf")
         if isinstance(made, OSError | MemoryError):  # perhaps the machine's fault
             until = self._monotonic() + BELIEVED_SECONDS
-        self._reject(wanted, _Refusal(UNUSABLE, until, _told(made)))
+        self._reject(wanted, _Refusal(UNUSABLE, until, _description(made)))
 
     def _has_room(self, size: int) -> bool:
         """Forget readers that no record at hand needs until another fits; False if it does not."""
@@ -326,10 +326,10 @@ def _made(wanted: SchemaRequest, schema: Schema) -> ValueReader | Exception:
         return error
 
 
-def _told(error: Exception) -> str:
+def _description(error: Exception) -> str:
     """Describe a fault; those of libraries with their type, as their messages may say little."""
     text = str(error) if isinstance(error, SchemaUnusable) else f"{type(error).__name__}: {error}"
-    return text[:_MOST_TOLD]
+    return text[:_MOST_CHARACTERS]
 
 
 # Schemas of all topics, as the daemon waits for them.

@@ -442,7 +442,7 @@ COMPILE_BYTES: Final = 1 << 30
 MAX_DESCRIPTORS: Final = 4 * 2**20
 """Bytes of descriptors that are read of it."""
 MAIN: Final = "streamwatch_main.proto"
-_TOLD: Final = 300
+_MOST_CHARACTERS: Final = 300
 _BAD_NAME: Final = frozenset(
     {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.EILSEQ}
 )
@@ -489,7 +489,7 @@ def _descriptors(schema: Schema, folder: Path) -> Any:
     for name, text in (*schema.references, (MAIN, schema.text)):
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
-            raise SchemaUnusable(f"imports {name[:_TOLD]!r}, which is no relative path")
+            raise SchemaUnusable(f"imports {name[:_MOST_CHARACTERS]!r}, which is no relative path")
         if (described := _described(text)) is not None:
             described.name = name
             given.file.append(described)
@@ -524,11 +524,11 @@ def _write(folder: Path, path: PurePosixPath, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     except UnicodeEncodeError:
-        raise SchemaUnusable(f"imports {str(path)[:_TOLD]!r}, which is no Unicode") from None
+        raise SchemaUnusable(f"imports {str(path)[:_MOST_CHARACTERS]!r}, which is no Unicode") from None
     except OSError as error:
         if error.errno not in _BAD_NAME:
             raise
-        raise SchemaUnusable(f"imports {str(path)[:_TOLD]!r}: {error.strerror}") from None
+        raise SchemaUnusable(f"imports {str(path)[:_MOST_CHARACTERS]!r}: {error.strerror}") from None
 
 
 def _described(text: str) -> Any:
@@ -564,4 +564,4 @@ def _run(command: list[str], folder: Path) -> None:
     complaint = complaint.replace(MAIN, "schema")
     if not complaint:
         raise ChildProcessError(f"protoc ended with {done.returncode}, and says nothing of the schema")
-    raise SchemaUnusable(f"does not compile: {complaint[:_TOLD]}")
+    raise SchemaUnusable(f"does not compile: {complaint[:_MOST_CHARACTERS]}")

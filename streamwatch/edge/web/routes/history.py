@@ -446,9 +446,9 @@ def seamless(kept: Stretches, days: int, until_s: int) -> Stretches:
     chosen: list[Stretches] = []
     until_s = end_s + HOUR_S
     lengths = tiers(days)
-    for place, (seconds, slots) in enumerate(lengths):
+    for index, (seconds, slots) in enumerate(lengths):
         # A tier begins where a stretch of the next one does, lest an hour be shown in part.
-        coarser = lengths[place + 1][0] if place + 1 < len(lengths) else seconds
+        coarser = lengths[index + 1][0] if index + 1 < len(lengths) else seconds
         first_s = (end_s // seconds - slots + 1) * seconds
         from_s = -(-first_s // coarser) * coarser
         own = kept[(kept["seconds"] == seconds) & (kept["start_s"] >= from_s) & (kept["start_s"] < until_s)]

@@ -189,33 +189,33 @@ def warnings_of(details: Mapping[str, object]) -> list[tuple[str, str]]:
     predicted = detail_at(details, "classes_disjoint", "predicted_class")
     true = detail_at(details, "classes_disjoint", "true")
     if isinstance(predicted, list | tuple) and isinstance(true, list | tuple):
-        said = (
+        warning = (
             f"predicted classes ({', '.join(map(str, predicted))}) and true classes "
             f"({', '.join(map(str, true))}) have nothing in common"
         )
-        warnings.append((said, f"{RUNBOOKS}ClassesDisjoint.md"))
+        warnings.append((warning, f"{RUNBOOKS}ClassesDisjoint.md"))
     scores = detail_at(details, "scores_as_classes", "predicted_class")
     if isinstance(scores, list | tuple):
-        said = (
+        warning = (
             f"predicted classes are scores ({', '.join(map(str, scores))}): map them as prediction: "
             "{score: …, threshold: …, above: …, below: …}"
         )
-        warnings.append((said, f"{RUNBOOKS}ScoresAsClasses.md"))
+        warnings.append((warning, f"{RUNBOOKS}ScoresAsClasses.md"))
     predictions = detail_at(details, "nothing_joins", "predictions")
     if isinstance(predictions, int):
-        said = f"no label has matched any of {predictions:,} predictions"
-        warnings.append((said, f"{RUNBOOKS}NothingJoins.md"))
+        warning = f"no label has matched any of {predictions:,} predictions"
+        warnings.append((warning, f"{RUNBOOKS}NothingJoins.md"))
     arrived = detail_at(details, "sampled_labels", "arrived_ratio")
     if isinstance(arrived, float):
         if detail_at(details, "sampled_labels", "labels_missing") is True:
-            said = (
+            warning = (
                 f"only {arrived:.0%} of the labels that were asked for have come, of predictions whose "
                 "labels should be there: estimates hold only if labels are lost regardless of the outcome"
             )
-            warnings.append((said, "docs/sampled-labels.md"))
+            warnings.append((warning, "docs/sampled-labels.md"))
         if detail_at(details, "sampled_labels", "probabilities_differ") is True:
-            said = "labels are not asked for as often as label_probability says: estimates are wrong"
-            warnings.append((said, "docs/sampled-labels.md"))
+            warning = "labels are not asked for as often as label_probability says: estimates are wrong"
+            warnings.append((warning, "docs/sampled-labels.md"))
     return warnings
 
 
@@ -439,7 +439,10 @@ def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Fami
         silence = [(stopped[model], f"{RUNBOOKS}LabelsStopped.md")] if model in stopped else []
         if warnings := [*warnings_of(details), *silence]:
             row = rows.setdefault(model, {})
-            row["warning"], row["warning_page"] = "; ".join(said for said, _ in warnings), warnings[0][1]
+            row["warning"], row["warning_page"] = (
+                "; ".join(warning for warning, _ in warnings),
+                warnings[0][1],
+            )
         if model in rows:
             rows[model] |= {**caveats_of(details), **incidents_of(details), **labels_of(details)}
     for model, change in verdict_changes(report.alarms).items():

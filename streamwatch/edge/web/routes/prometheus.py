@@ -218,12 +218,12 @@ def _class_lines(family: Family, prefixes: _Prefixes, samples: ClassSamples) -> 
     parts: list[NDArray[np.float64]] = []
     known, prefixes.columns = prefixes.columns, {}
     for model, names, values in samples.columns():
-        place = model, id(names)
-        found = known.get(place)
+        key = model, id(names)
+        found = known.get(key)
         if found is None:
             label = (_scalar_prefix(family, (name, samples.forgetting, model)) for name in names)
             found = names, list(label)
-        prefixes.columns[place] = found
+        prefixes.columns[key] = found
         number = min(len(names), len(values))
         texts += found[1] if number == len(names) else found[1][:number]
         parts.append(values[:number])
