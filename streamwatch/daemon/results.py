@@ -340,10 +340,10 @@ class ResultsProcessor:
             self.progress.positions[partition] = state.position
 
     async def make_room(self) -> None:
-        """Nothing to be done."""
+        """Do nothing: no room is needed."""
 
     def evaluate(self) -> int:
-        """Nothing is ever ready."""
+        """Return 0: nothing is ever ready."""
         return 0
 
     def take_work(self) -> None:

@@ -146,7 +146,7 @@ class Comparison:
         self._points.clear()
 
     def reach(self, number: int, digest: int) -> None:
-        """Take note of how far the state has come."""
+        """Note the newest number of the state, and the digest up to it."""
         self._reached = (number, digest)
 
     def add(self, number: int, digest: int) -> None:
@@ -222,7 +222,7 @@ class StandbyPublisher:
         self._election = election(self._queue.wake)
         self._writer = str(uuid.uuid4())
         self.caught_up: Callable[[], bool] = lambda: False
-        """Asked whether everything was read: who has not takes no part in elections."""
+        """Returns whether everything was read: before that, a replica takes no part in elections."""
         self._state: SharedPublishing | None = None
         self._ledger: Ledger | None = None
         """As it was last read or written; None where nothing was written yet."""
@@ -330,7 +330,7 @@ class StandbyPublisher:
 
     @property
     def role(self) -> Role:
-        """The part of this replica."""
+        """Role of this replica."""
         return self.candidacy.role(self._clock())
 
     def speaks(self) -> bool:
@@ -418,7 +418,7 @@ class StandbyPublisher:
                 await asyncio.sleep(self._attempts.failed_by(error, self._queue.records))
 
     async def _turn(self) -> None:
-        """Do the next thing that is to be done in this part."""
+        """Take the next step of the current role."""
         if self._state is None:
             await self._queue.change()
         elif not self._is_read:
@@ -436,7 +436,7 @@ class StandbyPublisher:
             self._learn(await self._transactions.follow(LOOK_SECONDS))
 
     def _learn(self, ledger: Ledger | None) -> None:
-        """Compare with a ledger that was read, be done with what it has, and show its decisions."""
+        """Compare with a ledger that was read, drop what it has, and show its decisions."""
         state = self._state
         if ledger is None or state is None or (ledger == self._ledger and self._is_read):
             return
@@ -456,7 +456,7 @@ class StandbyPublisher:
             self._with_decisions(decisions, state.alerting.follow)
 
     def _drop_written(self, ledger: Ledger) -> None:
-        """Be done with the first that wait, as far as topics have everything of them."""
+        """Drop the first publications that wait, as far as the topics have all of them."""
         self._queue.drop_while(lambda each: each.is_written(ledger) and not each.decides)
 
     def _with_decisions(self, decisions: Decisions, step: Callable[[Decisions], None]) -> None:
@@ -478,7 +478,7 @@ class StandbyPublisher:
             self._queue.wake()
 
     async def _take_over(self) -> None:
-        """Fence the holder before, and go on where the ledger ends."""
+        """Fence the previous holder, and go on where the ledger ends."""
         state, term = self._state, self.candidacy.terms
         assert state is not None  # noqa: S101 - `_turn` waits for it
         began = self._clock()

@@ -131,7 +131,7 @@ class DaemonStatus:
         self.commits: Committing | None = None
         """Commits; None while state is closed."""
         self.data_loss: DataLossTotals | None = None
-        """As of the last durable commit; None before state is open."""
+        """Data loss as of the last durable commit; None before state is open."""
         self._clock = clock
         self._started = clock()
         self.stage: str | None = "starting"
@@ -139,7 +139,7 @@ class DaemonStatus:
         self.shown = False
         """Whether the results of the state that is open were published, or it has none."""
         self.partitions: Mapping[Partition, PartitionState] = {}
-        """As of the last poll."""
+        """State of each partition as of the last poll."""
         self.progress: MergeProgress | None = None
         """How far records were evaluated; None while state is closed."""
         self.polls = Durations()

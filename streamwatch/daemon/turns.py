@@ -19,7 +19,7 @@ from streamwatch.core.ports import Record
 from streamwatch.core.records import FetchedRecords, RecordBatch
 
 RECORDS_PER_TURN: Final = 500
-"""Records that are no columns: of a partition as many are decoded, or of all evaluated, before others have a
+"""Records kept as objects that are decoded (of one partition) or evaluated (of all) before others have a
 turn."""
 ROWS_PER_TURN: Final = 4_096
 """Records in columns that are joined before others have a turn; no more than 500 of them are objects."""
@@ -40,8 +40,8 @@ class Room(NamedTuple):
 
 ROOM: Final = Room(2_000, 1 << 18)
 ROOM_OF_COLUMNS: Final = Room(8_000, 1 << 20)
-"""The same where few of the records decoded before had to be made objects: a compiled pass over so many takes
-about a millisecond."""
+"""Room where few of the records decoded before became objects: a compiled pass over so many takes about a
+millisecond."""
 
 
 def in_turns(

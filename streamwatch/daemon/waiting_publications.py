@@ -114,13 +114,13 @@ class WaitingPublications:
         return chosen
 
     def drop(self, publications: Iterable[Publication]) -> None:
-        """Be done with these, as far as they wait."""
+        """Remove these, as far as they wait."""
         for publication in publications:
             if self._waiting and self._waiting[0].commit == publication.commit:
                 self._done()
 
     def drop_while(self, written: Callable[[Publication], bool]) -> None:
-        """Be done with the first ones, for as long as they are written."""
+        """Remove the first ones, for as long as they are written."""
         while self._waiting and written(self._waiting[0]):
             self._done()
 

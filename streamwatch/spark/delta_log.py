@@ -18,14 +18,16 @@ from typing import Final, Protocol
 from streamwatch.core.buckets.contract import Bucket
 
 HEAD_SCHEMA: Final = "entry long, token binary, first long, base_bytes long, delta_bytes long"
-"""Of the value state: number and token of the last entry, the entry that is a base, bytes of it and since."""
+"""Schema of the value state: number and token of the last entry, number of the first entry of the base, bytes
+of the base and of the deltas since."""
 KEY_SCHEMA: Final = "entry long, part int"
 VALUE_SCHEMA: Final = "token binary, ends boolean, body binary"
-"""Of the map state: a part of an entry; `ends` where a delta does, of which a base has several."""
+"""Schema of the map state: part of an entry; `ends` is set in the last part of a delta; a base has several
+deltas."""
 PART_BYTES: Final = 2_000_000
 """Bytes of one value: each crosses a socket and stands in memory several times."""
 LEAST_REBASE_BYTES: Final = 4_000_000
-"""Bytes of deltas up to which a log is left as it is, however small its base."""
+"""Bytes of deltas up to which no new base is written, however small the base."""
 
 
 class Head(Protocol):

@@ -266,7 +266,7 @@ class RangeUnreadError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TopicLog:
-    """Implements `cuts.Log` over one connection."""
+    """Implements `Log` over one connection."""
 
     connection: Connection
     spec: KafkaSpec
@@ -282,14 +282,14 @@ class TopicLog:
         return found if self.until is None else [partition for partition in found if partition in self.until]
 
     async def ends(self) -> Mapping[Partition, tuple[int, int]]:
-        """See `cuts.Log`."""
+        """See `Log`."""
         ends = {partition: await self.connection.ends(partition) for partition in await self.partitions()}
         if self.until is None:
             return ends
         return {p: (min(first, self.until[p]), min(end, self.until[p])) for p, (first, end) in ends.items()}
 
     async def offsets_at(self, moment_ms: int) -> Mapping[Partition, int]:
-        """See `cuts.Log`."""
+        """See `Log`."""
         return await self.connection.resolve(await self.partitions(), At(moment_ms), moment_ms)
 
 

@@ -270,7 +270,7 @@ def evict_prediction(t, record_ms):
 
 @inner
 def expire(t, shift, limit_s, before_ms, room):
-    """Expire due predictions while there is room for outcomes; return why it stopped (`.pass_time`).
+    """Expire due predictions while there is room for outcomes; return why it stopped.
 
     `before_ms` is the clock before.
     """

@@ -80,7 +80,7 @@ def look_ahead(slots, entries, side, rows, shift, r):
 
 @inner
 def pass_time(t, shift, clock_ms, before_ms, room):
-    """Process what is due at `clock_ms`; return why it stopped (`Join.pass_time`).
+    """Process what is due at `clock_ms`; return why it stopped.
 
     `before_ms` is the clock before. Where an expired prediction becomes an outcome, its partners must be in
     the table: the ids of what falls due up to `partners_ms` were loaded as those of records are.

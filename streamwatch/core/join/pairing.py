@@ -27,8 +27,8 @@ from streamwatch.core.specs import ComparisonSpec
 
 # Pairs of outcomes: two models compared with each other, resolved on the same id with the same label.
 #
-# A dedup entry keeps a model's class and its label for `join.dedup_horizon`, so whichever model of an id is
-# resolved later finds the others there, and nothing else has to be remembered. The pair belongs to the
+# A dedup entry keeps a model's class and its label for `join.dedup_horizon`, so the model of an id that is
+# resolved later finds the others there, and nothing else has to be stored. The pair belongs to the
 # later outcome. Predictions that expired under `join.on_expiry: assume` count as resolved.
 #
 # A dedup entry waits for every partner that was known when its generation was opened and is not yet
@@ -45,7 +45,7 @@ class PairingState:
     """State of the pairing, from which expired pairs are counted."""
 
     rules: str = ""
-    """By which models were partners; under others the count of what waits begins anew."""
+    """Comparisons by which models were partners; under others the count of what waits begins anew."""
     generation: int = -1
     known_since: dict[Name, int] = field(default_factory=dict[str, int])
     waiting: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
@@ -80,7 +80,7 @@ def is_related(relations, model):
 
 @inner
 def open_generation(t):
-    """Let dedup entries from here on wait for the models that are admitted now (`Pairing._open`)."""
+    """Let dedup entries from here on wait for the models that are admitted now."""
     totals = t.totals[0]
     since = totals.generation + (0 if totals.pair_generation >= 0 else 1)
     totals.pair_generation = totals.generation
@@ -124,7 +124,7 @@ def wait_for(t, generation, count):
 
 @inner
 def meet(t, x, first, true_class):
-    """Write the pairs of the next outcome, of entry x in the chain from `first` on (`Pairing.meet`)."""
+    """Write the pairs of the next outcome, of entry x in the chain from `first` on."""
     totals, entries, counters = t.totals[0], t.entries, t.counters[0]
     generation = totals.generation
     if totals.pair_generation != generation:

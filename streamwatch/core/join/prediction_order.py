@@ -41,15 +41,15 @@ from streamwatch.core.scores import ScoreLists
 
 # Compiled half of `PredictionOrder`: outcomes held, and their release.
 #
-# Outcomes lie in slots. Their order is by (prediction time, sequence). A binary heap of all of them would
+# Outcomes are in slots. Their order is by (prediction time, sequence). A binary heap of all of them would
 # miss the cache at each of its levels, so only the oldest are in one: time is cut into buckets of equal
-# width, each a chain of slots in no order, and a bucket goes into the heap when what can leave reaches it.
-# A bit for each bucket is set if it has any, so that empty ones are skipped 64 at a time; the slots of the
-# next buckets are prefetched, as nearly all of them have left the cache. What is
-# too new for the ring of buckets waits in a heap of its own. A ring keeps the windows, which end in
-# the order in which they were opened. A window is left out if one that ends no later is of a newer
-# prediction, as it would change nothing. The pairs of an outcome are a chain in a pool. An outcome without a
-# model (-1) is held elsewhere: it only opens its window.
+# width, each a chain of slots in no order, and a bucket goes into the heap when what can leave reaches it. A
+# bit for each bucket is set if it has any, so that empty ones are skipped 64 at a time; the slots of the next
+# buckets are prefetched, as nearly all of them have left the cache. What is too new for the ring of buckets
+# waits in a heap of its own. A ring keeps the windows, which end in the order in which they were opened. A
+# window is left out if one that ends no later is of a newer prediction, as it would change nothing. The pairs
+# of an outcome are a chain in a pool. An outcome without a model (-1) is held elsewhere: it only opens its
+# window.
 
 
 NEVER: Final = -(2**62)

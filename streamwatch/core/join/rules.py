@@ -190,7 +190,7 @@ def refuse(t, shift, row, i, early, bare, last):
 
 @hot
 def note_prediction(a, row):
-    """Note the time of a model's prediction (`ModelActivity.predicted`)."""
+    """Note the time of a model's prediction."""
     a.last_ms = max(a.last_ms, row.record_ms)
     a.last_event_ms = max(a.last_event_ms, min(own_time(row.record_ms, row.timestamp_ms), row.record_ms))
 

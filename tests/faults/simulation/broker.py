@@ -138,7 +138,7 @@ class SimSource:
         self.losses: Mapping[str, int] = {}
         self.records_lost: Mapping[str, int] = {}
         self.position_unverified = 0
-        """Counts the times reading began: each finds one thing of the logs, which `tell` lets be known."""
+        """Counts the times reading began: each has one finding, for `release_findings`."""
         self._begun = 0
         self._marks: dict[Partition, Mark] = {}
         self.committed: Mapping[Partition, int] = {}
