@@ -521,6 +521,16 @@ def unwritten_dedup(arrays: Arrays, mark: DedupMark) -> tuple[list[tuple[int, ND
     return runs, now
 
 
+def entries_by_generation(arrays: Arrays) -> dict[int, int]:
+    """Count the dedup entries of each generation that is not dropped, those outside the table included."""
+    totals = arrays.totals[0]
+    start, closed = int(totals["closed_start"]), int(totals["closed"])
+    ring = arrays.generations[(start + np.arange(closed)) % GENERATIONS_KEPT]
+    counts = dict(zip(ring["number"].tolist(), ring["count"].tolist(), strict=True))
+    counts[int(totals["generation"])] = int(totals["open_entries"])
+    return counts
+
+
 def _since(arrays: Arrays, mark: DedupMark) -> dict[int, int]:
     """Count the dedup entries after `mark` by generation, without dropped ones; empty if unknown.
 
@@ -528,11 +538,7 @@ def _since(arrays: Arrays, mark: DedupMark) -> dict[int, int]:
     """
     if mark.settled < 0:
         return {}
-    totals = arrays.totals[0]
-    start, closed = int(totals["closed_start"]), int(totals["closed"])
-    ring = arrays.generations[(start + np.arange(closed)) % GENERATIONS_KEPT]
-    counts = dict(zip(ring["number"].tolist(), ring["count"].tolist(), strict=True))
-    counts[int(totals["generation"])] = int(totals["open_entries"])
+    counts = entries_by_generation(arrays)
     counts = {number: count for number, count in counts.items() if number >= mark.generation}
     if mark.generation in counts:
         counts[mark.generation] -= mark.settled

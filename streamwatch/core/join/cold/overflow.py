@@ -7,7 +7,7 @@ done.
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,7 +35,7 @@ from streamwatch.core.join.cold.run import DEDUP_ENTRIES
 from streamwatch.core.join.cold.store import ColdSpec, RunStore
 from streamwatch.core.join.counters import UNMATCHED
 from streamwatch.core.join.layout import GENERATIONS_KEPT, NEVER_MS, PREDICTIONS, Records
-from streamwatch.core.join.table import deadline, find_dedup
+from streamwatch.core.join.table import deadline, entries_by_generation, find_dedup
 
 # Sizes of a compiled join's table and of what is outside.
 
@@ -184,6 +184,12 @@ class TableEviction:
         self._arrival = contents.cold.next_arrival
         self.dedup_moved_out = False
         """Whether all dedup entries were moved out of the table since this was last set to False."""
+        self._written: dict[int, list[NDArray[np.int32]]] = {}
+
+    def note_written(self, runs: Sequence[tuple[int, NDArray[np.int32]]]) -> None:
+        """Note the dedup entries that a commit wrote, by generation, in the order in which they settled."""
+        for generation, chosen in runs:
+            self._written.setdefault(generation, []).append(chosen.copy())
 
     def is_full(self, table: Table) -> bool:
         """Return whether entries have to leave the table."""
@@ -259,12 +265,11 @@ class TableEviction:
         """Evict all dedup entries; their values in the store hold one generation each, and go as a whole."""
         arrays, cold, settled = table.arrays, self._outside.cold, self._outside.settled
         totals, generations = arrays.totals, arrays.generations
-        found = np.empty(self._dedup_entries(table), np.int32)
-        ends = np.empty((GENERATIONS_KEPT + 1, 2), np.int64)
-        parts: int = find_dedup(arrays.entries, totals, generations, 0, -1, found, ends)
-        counts = np.diff(ends[:parts, 1], prepend=0)
-        for generation, count in zip(ends[:parts, 0].tolist(), counts.tolist(), strict=True):
-            settled[generation] = settled.get(generation, 0) + count
+        parts = self._noted(table) or self._listed(table)
+        found = np.concatenate([part for _, part in parts])
+        for generation, part in parts:
+            settled[generation] = settled.get(generation, 0) + len(part)
+        self._written.clear()
         eviction = cold.plan_eviction(DEDUP_ENTRIES, Settled(arrays.entries, found, self._arrival))
         self._arrival += len(found)
         yield eviction.run
@@ -278,6 +283,36 @@ class TableEviction:
             part = found[start : start + AT_ONCE]
             remove_settled(arrays.slots, arrays.entries, totals, part, table.shift)
         self.dedup_moved_out = True
+
+    def _noted(self, table: Table) -> list[tuple[int, NDArray[np.int32]]]:
+        """Dedup entries of the table by generation, as noted: by commits, then since the last.
+
+        Empty if notes are missing, as after a start, or contain others: of a generation dropped since then.
+        """
+        arrays = table.arrays
+        noted = int(arrays.totals["settled"][0])
+        parts: list[tuple[int, NDArray[np.int32]]] = []
+        start = 0
+        for generation, count in entries_by_generation(arrays).items():
+            written = self._written.get(generation, ())
+            since = count - self._outside.settled.get(generation, 0) - sum(map(len, written))
+            if not 0 <= since <= noted - start:
+                return []
+            parts += [(generation, each) for each in written]
+            if since:
+                parts.append((generation, arrays.settled[start : start + since]))
+            start += since
+        return parts if start == noted else []
+
+    def _listed(self, table: Table) -> list[tuple[int, NDArray[np.int32]]]:
+        """Dedup entries of the table by generation, along their lists: each entry is waited for."""
+        arrays = table.arrays
+        found = np.empty(self._dedup_entries(table), np.int32)
+        ends = np.empty((GENERATIONS_KEPT + 1, 2), np.int64)
+        runs = find_dedup(arrays.entries, arrays.totals, arrays.generations, 0, -1, found, ends)
+        stops = ends[:runs, 1].tolist()
+        parts = zip(ends[:runs, 0].tolist(), [0, *stops[:-1]], stops, strict=True)
+        return [(generation, found[start:stop]) for generation, start, stop in parts]
 
 
 class Overflow:
@@ -319,6 +354,10 @@ class Overflow:
         """Return whether entries have come back into the table since the last call."""
         came_back, self._came_back = self._came_back, False
         return came_back
+
+    def note_written(self, runs: Sequence[tuple[int, NDArray[np.int32]]]) -> None:
+        """Note the dedup entries that a commit wrote, by generation, in the order in which they settled."""
+        self.eviction.note_written(runs)
 
     def take_dedup_moved_out(self) -> bool:
         """Return whether all dedup entries were moved out of the table since the last call."""

@@ -150,7 +150,9 @@ class DurableEntries:
             self._write_outside(arrays, overflow, changes)
         fresh = unwritten_waiting(arrays, came_back=came_back)
         self._waiting.write(commit, arrays, fresh, self._names.scores, self._columns, changes)
-        self._dedup.write(arrays, changes)
+        written = self._dedup.write(arrays, changes)
+        if overflow is not None:
+            overflow.note_written(written)
         for kind, names in (
             (MODEL, self._names.models),
             (CLASS, self._names.classes),
