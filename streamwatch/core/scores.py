@@ -75,7 +75,7 @@ class ScoreLists:
         return joined_lists([self, others])
 
     def with_classes(self, numbers: NDArray[np.int32]) -> Self:
-        """The same scores with other numbers of classes: `numbers` by number here."""
+        """Renumber the classes of the scores: `numbers` has the new number by the present one."""
         return replace(self, classes=numbers[self.classes])
 
 

@@ -112,7 +112,7 @@ class DriftWeightedSpec:
     delta: float = 0.05
     """ADWIN's confidence."""
     dependence: Dependence = "followed"
-    """As of ADWIN's window."""
+    """Dependence of losses, as in ADWIN's window."""
     drift_signal: Literal["own", "reference", "labels"] = "own"
     """Which drifts count: rises in the error of this model (own), or of the model `reference` (reference),
     or changes of the labels, whatever models predict (labels)."""

@@ -137,7 +137,7 @@ class AlarmBook:
         self._sides: dict[tuple[str, str], Sides] = {}
         """Recent changes of side of verdicts."""
         self._drifts: dict[str, Count] = {}
-        """By model, where its last drift ended."""
+        """Outcomes and errors of each model at the end of its last drift."""
         self._suppressed: dict[str, int] = dict.fromkeys(SUPPRESSED, 0)
         self._contradicted = 0
         """Alarms that cohorts of predictions did not confirm."""

@@ -68,7 +68,7 @@ class JudgedPair(Protocol):
 
     @property
     def status(self) -> ComparisonStatus:
-        """Of a verdict by cohorts, whether all labels of its predictions are in."""
+        """Whether all labels of its predictions are in, of a verdict by cohorts."""
         ...
 
 

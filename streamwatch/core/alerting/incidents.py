@@ -49,13 +49,13 @@ class Incident(msgspec.Struct, frozen=True):
     parts: tuple[IncidentAlarm, ...] = ()
     """One a detector, in the order in which they began; of one that began again the newest."""
     shift: ClassShift | None = None
-    """Which it looked like when an alarm last began."""
+    """Whether the classes or the model seemed to have changed when an alarm last began; None if unknown."""
     sent: int = 0
     """Notifications so far."""
     newest: Notification | None = None
     """The last of them."""
     segment: SegmentChange | None = None
-    """Where most of the extra errors were when a detector's alarm last began."""
+    """Segment value with most of the extra errors when a detector's alarm last began; None without one."""
 
     @property
     def model(self) -> str:
@@ -89,7 +89,7 @@ class Incident(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class _News:
-    """What to notify of an incident."""
+    """Changes of an incident that are to be notified."""
 
     detectors: list[str] = field(default_factory=list[str])
     ends: bool = False
@@ -115,7 +115,7 @@ class Beginning(NamedTuple):
     false_monthly: float | None = None
     """False alarms that the detector is expected to raise in 30 days at this model; None where unknown."""
     delays_moved: tuple[DelayKind, ...] = ()
-    """Of an early verdict, kinds of labels whose settled delays have changed."""
+    """Kinds of labels whose settled delays have changed, if it is an early verdict."""
 
 
 class Incidents:
@@ -136,7 +136,7 @@ class Incidents:
         self._of: dict[Key, str] = {}
         """Incident of each open alarm."""
         self._news: dict[str, _News] = {}
-        """By incident, in the order in which they came."""
+        """Changes by incident, in the order in which they came."""
         self._issued: list[Notification] = []
 
     def begin(self, alarm: Alarm, as_found: Beginning, now_ms: int) -> None:

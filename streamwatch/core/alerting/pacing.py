@@ -56,7 +56,7 @@ class PacedReceiver(msgspec.Struct, frozen=True):
     since_ms: int
     """Time of the first that waits."""
     waiting: list[Notification]
-    """In their order, as many as can be issued or listed."""
+    """Notifications that wait, in their order; as many as can be issued or listed."""
     more: int
     """Further ones that wait, of which only these counts are kept."""
     more_firing: int
@@ -80,7 +80,7 @@ _DECODER = msgspec.msgpack.Decoder(_State)
 
 @dataclass(slots=True)
 class _Queue:
-    """What waits for one receiver."""
+    """Notifications that wait for one receiver."""
 
     issued_ms: list[int] = field(default_factory=list[int])
     since_ms: int = 0

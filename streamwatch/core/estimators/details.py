@@ -112,7 +112,7 @@ def _read(state: EstimatorState, chosen: Sequence[Slice], *, headlines: bool) ->
 
 
 def _judged_by(state: EstimatorState, model: str) -> dict[str, object]:
-    """What a model is judged by; empty where that is accuracy."""
+    """Utility that a model is judged by; empty where that is accuracy."""
     kind = utility_of(state.spec, model).kind
     return {} if kind == "accuracy" else {"utility": kind}
 

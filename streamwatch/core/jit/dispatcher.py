@@ -41,7 +41,7 @@ intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_
 
 
 class _WithoutEnvironment:
-    """What numba asks of a library's code generator once code is emitted: to store the module's globals."""
+    """Code generator as numba calls it once code is emitted: to store the module's globals."""
 
     def set_env(self, _name: str, _environment: object) -> None:
         """Store nothing: there is no code that could read it."""

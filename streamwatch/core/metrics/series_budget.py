@@ -28,7 +28,7 @@ from streamwatch.core.metrics.table import is_needed, main_forgetting
 from streamwatch.core.specs import MonitorsSpec
 
 Part: TypeAlias = Literal["class", "segment", "forgetting", "other", "needed"]
-"""What a series is that was left out, in the order in which they go; `needed` only beyond all measure."""
+"""Kind of a series that was left out, in the order in which they go; `needed` only as a last resort."""
 PARTS: Final[tuple[Part, ...]] = get_args(Part)
 
 RESERVE: Final = 0.05
@@ -113,7 +113,7 @@ class _Model:
 
 
 class _Kept(NamedTuple):
-    """How many lines of a model are kept beside the needed ones."""
+    """Number of lines of a model that are kept beside the needed ones."""
 
     lines: int
     name: str

@@ -101,7 +101,7 @@ PIECES: Final = (
     "false",
     "true",
 )
-"""What stands between the values of a line, behind its begin and its number; then three values."""
+"""Texts between the values of a line, after its begin and its number; then three values."""
 _NULL_PIECE, _FALSE_PIECE = 19, 20  # after the begin of a line
 
 
@@ -251,7 +251,7 @@ class LineParts(NamedTuple):
     segments: NumberedTexts
     sampling: NumberedTexts
     pieces: TextTable
-    """What a line begins with, and `PIECES`."""
+    """Begin of a line, and `PIECES`."""
 
     @property
     def most_bytes(self) -> int:

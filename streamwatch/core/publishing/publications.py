@@ -65,7 +65,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
     events_before: int
     """Number of the last numbered event before."""
     outcomes: list[KeptOutcomes]
-    """In the order of evaluation."""
+    """Outcomes in the order of evaluation."""
     events: list[Event]
     life: Name
     """Name of the sequence of numbers."""
@@ -74,7 +74,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
     digests: Digests | None = None
     """Digests up to its last outcome and event."""
     decisions: Decisions | None = None
-    """What the holder of several replicas has decided up to it; None where it decided nothing new."""
+    """Decisions of the holder of several replicas up to it; None where it decided nothing new."""
     invalid: list[KeptRecord] = []
     """Invalid records of several replicas, which the holder writes."""
     reached: RecordPosition | None = None

@@ -97,7 +97,7 @@ _LANDMARK, _FADED, _LATE = range(3)
 """Mechanisms of the table, in the order of `table_spec`."""
 _VERSION: Final = 2
 _UNKNOWN, _WHOLE, _FOLD = range(3)
-"""What a row's model is: not known yet, one that sees its whole stream, or a fold that does not."""
+"""Kinds of a row's model: not known yet, one that sees its whole stream, or a fold that does not."""
 _SHOWN: Final = 20
 """Number of values of a segment in the details of a model: those with the most traffic."""
 
