@@ -210,7 +210,7 @@ def join_entries(join: JoinSpec) -> int:
 
 
 def side_bytes(join: JoinSpec) -> int:
-    """Bytes of memory beside each entry of the compiled join for what only some settings keep of it.
+    """Bytes of memory beside each entry of the compiled join, for fields that only some settings keep.
 
     Of predictions that are revised: the last class, and the note for the next commit.
     """

@@ -39,7 +39,7 @@ Key = tuple[str, str]
 
 
 class Incident(msgspec.Struct, frozen=True):
-    """An incident of which an alarm is open."""
+    """Incident with an open alarm."""
 
     id: Name
     first: int
@@ -140,7 +140,7 @@ class Incidents:
         self._issued: list[Notification] = []
 
     def begin(self, alarm: Alarm, as_found: Beginning, now_ms: int) -> None:
-        """Open an alarm of a model and detector of which none is open."""
+        """Open an alarm of a model and detector; they must have no open one."""
         position = position_of(alarm)
         found = self._nearest(alarm.model, position)
         if found is None:
@@ -180,7 +180,7 @@ class Incidents:
         self._incidents[incident.id] = incident.changed(part, position_of(alarm))
 
     def restate(self, alarm: Alarm, now_ms: int, delays_moved: tuple[DelayKind, ...] = ()) -> None:
-        """Replace an open verdict of which all but the side has changed: its basis, status or opponent.
+        """Replace an open verdict whose basis, status or opponent has changed, but not its side.
 
         That is news, unless it alternates.
         """
@@ -301,7 +301,7 @@ class Incidents:
         return self._incidents[name] if distance <= self._reach else None
 
     def _note(self, name: str, detector: str, *, ends: bool, now_ms: int) -> None:
-        """Remember what to notify, after issuing what was noted of the other kind."""
+        """Note a change to notify, after issuing the changes noted of the other kind."""
         if (news := self._news.get(name)) is not None and news.ends is not ends:
             self._issue(name, now_ms)
         news = self._news.setdefault(name, _News(ends=ends))

@@ -242,7 +242,7 @@ def bucket_of(bounds, value):
 
 @inner
 def copy_traced(r, traced):
-    """Copy what a trace has of a record."""
+    """Copy the fields of a record that a trace has."""
     traced.since = r.since
     traced.alarm_ms = r.alarm_ms
     traced.before = r.before
@@ -261,7 +261,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 class Recoveries(NamedTuple):
-    """Drifts of m models, each array (m,), and what became of them."""
+    """Drifts of m models and how they ended, each array (m,)."""
 
     recovering: Floats
     """1 while a drift is under way, else 0."""

@@ -79,7 +79,7 @@ COLLECTED_EVERY: Final = 20_000
 
 @contextmanager
 def _collecting_seldom() -> Generator[None]:
-    """Let Python look for garbage less often: a compiler makes many objects, most of which stay."""
+    """Collect garbage less often: a compiler makes many objects, and most of them stay."""
     before = gc.get_threshold()
     if before[0]:  # otherwise it never does
         gc.set_threshold(max(before[0], COLLECTED_EVERY), 20, 20)
@@ -159,7 +159,7 @@ class _Choice(types.Callable):
         return (), True
 
     def get_impl_key(self, sig: Any) -> Any:
-        """Key of what was compiled for the call."""
+        """Key of the compiled form for the call."""
         return self._of(sig.args).get_impl_key(sig)
 
 

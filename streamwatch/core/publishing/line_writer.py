@@ -121,7 +121,7 @@ def put_numbered(out, at, table, number):
 
 @inner
 def put_number(out, at, value):
-    """Write a number in decimal; where it ends."""
+    """Write a number in decimal; return where it ends."""
     if value < 0:
         out[at] = 45
         at += 1
@@ -274,7 +274,7 @@ def pieces_of(begin: str) -> TextTable:
 
 
 def warm_up_lines() -> None:
-    """Compile the writer, or load what was compiled before."""
+    """Compile the writer, or load it from the cache."""
     table, none = TextTable.of([b"null"]), np.zeros(0, np.int32)
     texts = NumberedTexts(table, none)
     empty: Any = np.zeros(0, np.int64)

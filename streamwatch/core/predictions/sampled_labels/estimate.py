@@ -82,7 +82,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class SampledEstimate:
-    """Estimates of one model, and what came of the labels asked for.
+    """Estimates of one model, and how many of the labels asked for came.
 
     Attributes
     ----------

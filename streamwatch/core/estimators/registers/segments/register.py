@@ -189,7 +189,7 @@ class Segments:
         return self._table.add_model(UtilitySpec())
 
     def _learn_kinds(self, batch: Batch) -> None:
-        """Look up which rows are those of folds that share a stream; a row has one model until cleared."""
+        """Note which rows belong to folds that share a stream; a row has one model until it is cleared."""
         unknown = np.flatnonzero(self._kinds[batch.rows] == _UNKNOWN)
         rows, first = np.unique(batch.rows[unknown], return_index=True)
         for row, position in zip(rows.tolist(), unknown[first].tolist(), strict=True):
