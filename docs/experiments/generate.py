@@ -45,11 +45,11 @@ def main() -> None:
 def write_page(kind: Experiment, seed: int) -> None:
     """Run one experiment at full size; write its page and its pictures."""
 
-    def said(what: str) -> None:
+    def progress(what: str) -> None:
         sys.stderr.write(f"\r\x1b[K{what}")
 
-    result = kind.run(Effort(seed, recording=ELEC2, said=said, moa=MOA if MOA.is_dir() else None))
-    said("")
+    result = kind.run(Effort(seed, recording=ELEC2, progress=progress, moa=MOA if MOA.is_dir() else None))
+    progress("")
     source = f"{kind.source}. `python -m streamwatch.papers {kind.name}`, seed {seed}"
     lines = [HEAD, f"# {kind.title}", "", source, ""]
     for table in result.tables:
@@ -125,7 +125,7 @@ def card(kind: StreamKind) -> list[str]:
     optimal = 100.0 * np.array([each.optimal_risk.mean() for each in drawn])
     begin = np.zeros(lap, np.int64)
     answers = [mixture.posterior(begin, each.x).argmax(axis=1) for each in drawn]
-    wrong = np.array([said != each.true_class for said, each in zip(answers, drawn, strict=True)])
+    wrong = np.array([predicted != each.true_class for predicted, each in zip(answers, drawn, strict=True)])
     stale, last = 100 * wrong.mean(), 100 * wrong[:, -1_000:].mean()
     centres = mixture.at(np.arange(lap)).centre
     speed = np.linalg.norm(np.diff(centres, axis=0), axis=2)

@@ -75,7 +75,7 @@ class ScoreLists:
         return joined_lists([self, others])
 
     def with_classes(self, numbers: NDArray[np.int32]) -> Self:
-        """The same scores with other numbers of classes: `numbers` by number here."""
+        """Renumber the classes of the scores: `numbers` has the new number by the present one."""
         return replace(self, classes=numbers[self.classes])
 
 
@@ -99,7 +99,7 @@ def joined_lists(parts: Sequence[ScoreLists]) -> ScoreLists:
 
 
 def lists_of(scores: Sequence[Mapping[int, float]], beside: Sequence[int] | NDArray[np.int32]) -> ScoreLists:
-    """Put scores by number of the class into columns; those of single predictions, where there are few."""
+    """Put scores by number of the class into columns; for few predictions, one at a time."""
     return ScoreLists(
         np.cumsum([len(each) for each in scores], dtype=np.int64),
         np.array([number for each in scores for number in each], np.int32),

@@ -112,7 +112,7 @@ class DriftWeightedSpec:
     delta: float = 0.05
     """ADWIN's confidence."""
     dependence: Dependence = "followed"
-    """As of ADWIN's window."""
+    """Dependence of losses, as in ADWIN's window."""
     drift_signal: Literal["own", "reference", "labels"] = "own"
     """Which drifts count: rises in the error of this model (own), or of the model `reference` (reference),
     or changes of the labels, whatever models predict (labels)."""
@@ -213,7 +213,7 @@ def join_entries(join: JoinSpec) -> int:
 
 
 def side_bytes(join: JoinSpec) -> int:
-    """Bytes of memory beside each entry of the compiled join for what only some settings keep of it.
+    """Bytes of memory beside each entry of the compiled join, for fields that only some settings keep.
 
     Of predictions that are revised: the last class, and the note for the next commit.
     """

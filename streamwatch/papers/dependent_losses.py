@@ -134,7 +134,7 @@ class Kind:
 
     name: str
     correlation: float
-    """Of a loss with the one before, while the error is `LOW`."""
+    """Correlation of a loss with the one before, while the error is `LOW`."""
     drawn: Callable[[NDArray[np.float64], np.random.Generator], Losses]
     """Error of each outcome, (n,), → losses, (n,)."""
 
@@ -349,7 +349,7 @@ VERSIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What one detector did on one version of the streams of a kind."""
+    """Result of one detector on one version of the streams of a kind."""
 
     false: Measured
     """Alarms in 100,000 outcomes of streams that do not change."""
@@ -374,7 +374,7 @@ def run(effort: Effort) -> Result:
 
 
 def _asked(kind: Kind, version: Version, effort: Effort) -> list[_Found]:
-    """What each detector did, in order."""
+    """Results of the detectors, in order."""
     runs, length = effort.size(12, 6), effort.size(40_000, 10_000)
     calm = np.full(length, LOW)
     false: list[list[float]] = []

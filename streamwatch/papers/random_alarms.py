@@ -30,7 +30,7 @@ LOWEST, LEADER, LATEST = TIES = (
     "the leader keeps ties",
     "the latest label wins ties",
 )
-"""Which of several most frequent classes the majority is."""
+"""Rules by which one of several most frequent classes is the majority."""
 
 
 def run(effort: Effort) -> Result:

@@ -94,7 +94,7 @@ class Panel:
     y_label: str
     lines: tuple[Line, ...]
     verticals: tuple[float, ...] = ()
-    """Where the stream is known to change."""
+    """Positions at which the stream is known to change."""
     horizontals: tuple[float, ...] = ()
     """Levels to compare with."""
     logarithmic: bool = False
@@ -194,7 +194,7 @@ class Experiment:
     source: str
     """Paper and section."""
     finding: str
-    """What came out of it, in a sentence or two: its line on docs/papers.md."""
+    """Result in a sentence or two: its line on docs/papers.md."""
     run: Callable[[Effort], Result]
 
 

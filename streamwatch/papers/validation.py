@@ -183,7 +183,7 @@ LOOKS = 8
 TESTS = {"McNemar": 0, "sign": 1, "Wilcoxon": 3}
 """By index in `fold_runs.TESTS`."""
 APART = ("accuracy lost", "its sd over folds", "McNemar on one fold", "McNemar on all folds")
-"""What is shown of how far two classifiers are apart."""
+"""Columns on the difference of two classifiers."""
 PRINTED: dict[tuple[str, bool], tuple[str, ...]] = {
     ("McNemar", False): (".71", ".52", ".66", ".86", ".80", ".73", ".88", ".84", ".75"),
     ("McNemar", True): (".77", ".80", ".42", ".88", ".94", ".56", ".90", ".95", ".58"),

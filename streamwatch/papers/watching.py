@@ -59,7 +59,7 @@ def spec_of(
 
 
 WITH_DDM = replace(spec_of(), detectors=(*spec_of().detectors, DdmSpec()))
-"""The same with DDM beside the other detectors: one more compiled loop, for experiments that ask for DDM."""
+"""Specification with DDM beside the other detectors: one more compiled loop, where experiments need DDM."""
 DDM = 2
 """Its index among the detectors."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
-from tests.core.estimators.notifying.test_class_shift import CASES, said_at_alarms
+from tests.core.estimators.notifying.test_class_shift import CASES, found_at_alarms
 from tests.layouts import DEFAULT
 
 CHANGED, OUTCOMES, LATEST = 20_000, 60_000, 8_000
@@ -60,7 +60,7 @@ def main() -> None:
         sys.stdout.write(f"{name}: {told}\n")
     for name, (shares, recalls, _) in CASES.items():
         for sticky in (0.0, 0.8):
-            said = [said_at_alarms(seed, shares, recalls, sticky) for seed in range(SHIFT_RUNS)]
+            said = [found_at_alarms(seed, shares, recalls, sticky) for seed in range(SHIFT_RUNS)]
             last = Counter(each[-1] for each in said if each)
             sys.stdout.write(f"{name}, labels correlated at {sticky}: {dict(last)}\n")
 

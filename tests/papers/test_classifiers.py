@@ -132,14 +132,14 @@ class Last:
     made: list[Last] = []  # noqa: RUF012
 
     def __init__(self):
-        self.share, self.learned = 0.5, 0
+        self.given, self.learned = 0.5, 0
         Last.made.append(self)
 
     def share(self, _x):
-        return self.share
+        return self.given
 
     def learn(self, _x, true_class, weight):
-        self.share, self.learned = float(true_class), self.learned + weight
+        self.given, self.learned = float(true_class), self.learned + weight
 
 
 class AtFifth:
@@ -170,10 +170,10 @@ def test_the_member_most_often_wrong_begins_anew_where_an_error_has_risen_and_on
 def test_a_bag_answers_by_the_sum_of_what_its_members_say():
     class Says:
         def __init__(self):
-            self.share = next(shares)
+            self.given = next(shares)
 
         def share(self, _x):
-            return self.share
+            return self.given
 
         def learn(self, _x, _true_class, _weight):
             pass

@@ -137,7 +137,7 @@ class AlarmBook:
         self._sides: dict[tuple[str, str], Sides] = {}
         """Recent changes of side of verdicts."""
         self._drifts: dict[str, Count] = {}
-        """By model, where its last drift ended."""
+        """Outcomes and errors of each model at the end of its last drift."""
         self._suppressed: dict[str, int] = dict.fromkeys(SUPPRESSED, 0)
         self._contradicted = 0
         """Alarms that cohorts of predictions did not confirm."""
@@ -410,7 +410,7 @@ class AlarmBook:
         self._fleet.restore(read.fleet)
 
     def families(self) -> list[Family]:
-        """Open alarms by model, and what was not announced."""
+        """Open alarms by model, and counts of those not announced."""
         counts: dict[tuple[str, str], int] = {}
         unconfirmed: dict[str, int] = {}
         for (model, _), part in self._incidents.parts():
@@ -435,7 +435,7 @@ def _reason_of(judgement: Judgement) -> Reason:
 
 
 def _delays_moved(alarm: Alarm, models: WatchedModels) -> tuple[DelayKind, ...]:
-    """Find the kinds of labels whose delays have moved, of an early verdict: it counts on their keeping."""
+    """Find the kinds of labels whose delays have moved; an early verdict assumes that they stay the same."""
     if alarm.judgement is None or alarm.judgement.status != "early":
         return ()
     return models.delays_moved(alarm.model)
@@ -452,7 +452,7 @@ def _misleads(alarm: Alarm, models: WatchedModels) -> bool:
 def details_with_incidents(
     details: Mapping[str, Mapping[str, object]], incidents: Sequence[Notification]
 ) -> Mapping[str, Mapping[str, object]]:
-    """Add the open incidents of models to what else is shown of them, those that began first first.
+    """Add the open incidents of models to their other details, the oldest first.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class JudgedPair(Protocol):
 
     @property
     def status(self) -> ComparisonStatus:
-        """Of a verdict by cohorts, whether all labels of its predictions are in."""
+        """Whether all labels of its predictions are in, of a verdict by cohorts."""
         ...
 
     @property
@@ -234,7 +234,7 @@ class OpenComparisons:
         )
 
     def _silence(self, now_ms: int) -> list[Notification]:
-        """End what was notified, and forget everything: nobody is notified any more."""
+        """End all open verdicts, and forget everything, as comparisons are not notified any more."""
         ended = [self._end(pair, "no_longer_compared", now_ms) for pair in self._open()]
         self.silenced += bool(self._kept)
         self._kept.clear()

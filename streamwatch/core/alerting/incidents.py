@@ -39,7 +39,7 @@ Key = tuple[str, str]
 
 
 class Incident(msgspec.Struct, frozen=True):
-    """An incident of which an alarm is open."""
+    """Incident with an open alarm."""
 
     id: Name
     first: int
@@ -49,13 +49,13 @@ class Incident(msgspec.Struct, frozen=True):
     parts: tuple[IncidentAlarm, ...] = ()
     """One a detector, in the order in which they began; of one that began again the newest."""
     shift: ClassShift | None = None
-    """Which it looked like when an alarm last began."""
+    """Whether the classes or the model seemed to have changed when an alarm last began; None if unknown."""
     sent: int = 0
     """Notifications so far."""
     newest: Notification | None = None
     """The last of them."""
     segment: SegmentChange | None = None
-    """Where most of the extra errors were when a detector's alarm last began."""
+    """Segment value with most of the extra errors when a detector's alarm last began; None without one."""
 
     @property
     def model(self) -> str:
@@ -89,7 +89,7 @@ class Incident(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class _News:
-    """What to notify of an incident."""
+    """Changes of an incident that are to be notified."""
 
     detectors: list[str] = field(default_factory=list[str])
     ends: bool = False
@@ -115,7 +115,7 @@ class Beginning(NamedTuple):
     false_monthly: float | None = None
     """False alarms that the detector is expected to raise in 30 days at this model; None where unknown."""
     delays_moved: tuple[DelayKind, ...] = ()
-    """Of an early verdict, kinds of labels whose settled delays have changed."""
+    """Kinds of labels whose settled delays have changed, if it is an early verdict."""
 
 
 class Incidents:
@@ -136,11 +136,11 @@ class Incidents:
         self._of: dict[Key, str] = {}
         """Incident of each open alarm."""
         self._news: dict[str, _News] = {}
-        """By incident, in the order in which they came."""
+        """Changes by incident, in the order in which they came."""
         self._issued: list[Notification] = []
 
     def begin(self, alarm: Alarm, as_found: Beginning, now_ms: int) -> None:
-        """Open an alarm of a model and detector of which none is open."""
+        """Open an alarm of a model and detector; they must have no open one."""
         position = position_of(alarm)
         found = self._nearest(alarm.model, position)
         if found is None:
@@ -180,7 +180,7 @@ class Incidents:
         self._incidents[incident.id] = incident.changed(part, position_of(alarm))
 
     def restate(self, alarm: Alarm, now_ms: int, delays_moved: tuple[DelayKind, ...] = ()) -> None:
-        """Replace an open verdict of which all but the side has changed: its basis, status or opponent.
+        """Replace an open verdict whose basis, status or opponent has changed, but not its side.
 
         That is news, unless it alternates.
         """
@@ -301,7 +301,7 @@ class Incidents:
         return self._incidents[name] if distance <= self._reach else None
 
     def _note(self, name: str, detector: str, *, ends: bool, now_ms: int) -> None:
-        """Remember what to notify, after issuing what was noted of the other kind."""
+        """Note a change to notify, after issuing the changes noted of the other kind."""
         if (news := self._news.get(name)) is not None and news.ends is not ends:
             self._issue(name, now_ms)
         news = self._news.setdefault(name, _News(ends=ends))

@@ -107,7 +107,7 @@ class ModelLabels:
         return with_labels(INFO, self.names, samples)
 
     def details(self, details: Mapping[str, Mapping[str, object]]) -> Mapping[str, Mapping[str, object]]:
-        """Add labels and runbooks to what else is shown of models."""
+        """Add labels and runbooks to the other details of models."""
         if not self._rules:
             return details
 

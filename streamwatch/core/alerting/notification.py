@@ -35,7 +35,7 @@ ComparisonReason: TypeAlias = Literal["verdict_changed", "retracted", "no_longer
 ComparisonStatus: TypeAlias = Literal["early", "confirmed", ""]
 
 KINDS: tuple[Kind, ...] = ("firing", "updated", "retraining", "resolved", "digest")
-"""In the order in which those of one incident come."""
+"""Kinds in the order in which those of one incident come."""
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "critical")
 """From the least to the most severe."""
 
@@ -91,18 +91,18 @@ class IncidentAlarm(msgspec.Struct, frozen=True):
     accuracy_misleads: bool = False
     """Whether it is a verdict by accuracy although accuracy misled, as classes of the model are rare."""
     alternation: Alternation | None = None
-    """How the verdict alternates between worse and not worse; None if it does not, and for detectors."""
+    """Pattern in which the verdict alternates between worse and not worse; None if it does not."""
     expected_ms: int | None = None
     """Event time from which on cohorts may confirm an alarm at a rise of the error.
 
     None if it needs no confirmation, or if there is none to be had.
     """
     confirmation: Confirmation | None = None
-    """What cohorts of predictions showed; None until they did."""
+    """Findings of cohorts of predictions on the alarm; None until there are any."""
     false_monthly: float | None = None
     """False alarms that the detector is expected to raise in 30 days at this model; None where unknown."""
     delays_moved: tuple[DelayKind, ...] = ()
-    """Of an early verdict, kinds of labels whose settled delays had changed when it was notified."""
+    """Kinds of labels whose settled delays had changed when an early verdict was notified."""
 
     @property
     def is_open(self) -> bool:
@@ -141,7 +141,7 @@ class NotifiedComparison(msgspec.Struct, frozen=True):
     basis: Literal["cohorts", "labels"]
     """Whether it is by cohorts of prediction time, or in the order of labels."""
     status: ComparisonStatus
-    """Of a verdict by cohorts, whether all labels of its predictions are in; empty of another."""
+    """Whether all labels of its predictions are in, of a verdict by cohorts; empty of another."""
     ended_at_ms: int | None = None
     """Host time."""
     reason: ComparisonReason | None = None
@@ -207,7 +207,7 @@ class Notification(msgspec.Struct, frozen=True):
     severity: Severity
     """The worst among its parts."""
     issued_ms: int
-    """When it was decided, host time: giving up is counted from here."""
+    """Host time at which it was decided; the time after which it is given up is counted from here."""
     incident: Name
     """Id of the incident, the same in all its notifications; a digest's own."""
     parts: tuple[IncidentAlarm, ...] = ()
@@ -215,7 +215,7 @@ class Notification(msgspec.Struct, frozen=True):
     news: tuple[Name, ...] = ()
     """Detectors whose part began, ended or was confirmed since the notification before, or was restated."""
     shift: ClassShift | None = None
-    """Which it looks like, the classes or the model, when an alarm last began; None if nothing is known."""
+    """Whether the classes or the model seemed to have changed when an alarm last began; None if unknown."""
     digest: Digest | None = None
     test: bool = False
     """Sent by hand, to see whether it arrives."""

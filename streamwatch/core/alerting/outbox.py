@@ -62,7 +62,7 @@ class Outbox:
     def __init__(self, receivers: Sequence[str]) -> None:
         self._entries: dict[str, Entry] = {}
         self._queues: dict[str, OrderedDict[str, deque[str]]] = {name: OrderedDict() for name in receivers}
-        """By receiver: series → ids, oldest first; the first series is next."""
+        """Ids by series of each receiver, oldest first; the first series is next."""
         self._changed: set[str] = set()
         self._newest = 0
         self._drafts: dict[str, int] = {}

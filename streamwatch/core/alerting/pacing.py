@@ -37,7 +37,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class PacingSpec:
-    """Limits of what one receiver gets."""
+    """Limits on the notifications of one receiver."""
 
     group_wait_ms: int = 10_000
     """Host time for which a notification waits for others; 0: none waits."""
@@ -56,7 +56,7 @@ class PacedReceiver(msgspec.Struct, frozen=True):
     since_ms: int
     """Time of the first that waits."""
     waiting: list[Notification]
-    """In their order, as many as can be issued or listed."""
+    """Notifications that wait, in their order; as many as can be issued or listed."""
     more: int
     """Further ones that wait, of which only these counts are kept."""
     more_firing: int
@@ -80,7 +80,7 @@ _DECODER = msgspec.msgpack.Decoder(_State)
 
 @dataclass(slots=True)
 class _Queue:
-    """What waits for one receiver."""
+    """Notifications that wait for one receiver."""
 
     issued_ms: list[int] = field(default_factory=list[int])
     since_ms: int = 0
@@ -143,7 +143,7 @@ class Pacing:
         queue.waiting.append(notification)
 
     def release(self, receiver: str, now_ms: int, pending: Sequence[Notification]) -> list[Notification]:
-        """Issue what is due for a receiver.
+        """Issue the notifications that are due for a receiver.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class Pacing:
         return not pending and len(_recent(queue, now_ms)) < self._spec.max_per_minute
 
     def _fit(self, queue: _Queue, now_ms: int) -> bool:
-        """Tell whether what waits can be issued one by one."""
+        """Tell whether the waiting notifications can be issued one by one."""
         waits = len(queue.waiting) + queue.more
         return waits + len(_recent(queue, now_ms)) <= self._spec.max_per_minute
 
@@ -253,12 +253,12 @@ class Pacing:
             )
 
     def take_orphans(self) -> list[tuple[str, Notification]]:
-        """Hand over what waited for receivers that no longer exist, with their names."""
+        """Hand over the notifications that wait for receivers that no longer exist, by receiver."""
         orphans, self._orphans = self._orphans, []
         return orphans
 
     def families(self) -> list[Family]:
-        """Count what waits for receivers, and what digests stood for."""
+        """Count the notifications that wait for receivers, and those gathered in digests."""
         queues = sorted(self._queues.items())
         return [
             family(

@@ -31,7 +31,7 @@ class ModelDetails(Mapping[str, Mapping[str, object]]):
         self._read: dict[str, tuple[Details, int]] = {}
 
     def add(self, models: Sequence[str], read: Details) -> None:
-        """Add what was read of some models."""
+        """Add the details read of some models."""
         self._read.update(zip(models, zip(repeat(read), range(len(models))), strict=True))
 
     def __getitem__(self, model: str) -> Mapping[str, object]:
@@ -81,7 +81,7 @@ def details_in_slices(state: EstimatorState) -> Generator[None, None, ModelDetai
 
 
 def _read(state: EstimatorState, chosen: Sequence[Slice], *, headlines: bool) -> Details:
-    """Read what the documents of some models are made of."""
+    """Read the state from which the documents of some models are made."""
     rows = np.array([one.row for one in chosen], np.int64)
     sizes = list(map(len, [one.classes for one in chosen]))
     first_ms = [state.index.models[one.model].first_ms for one in chosen]
@@ -112,7 +112,7 @@ def _read(state: EstimatorState, chosen: Sequence[Slice], *, headlines: bool) ->
 
 
 def _judged_by(state: EstimatorState, model: str) -> dict[str, object]:
-    """What a model is judged by; empty where that is accuracy."""
+    """Utility that a model is judged by; empty where that is accuracy."""
     kind = utility_of(state.spec, model).kind
     return {} if kind == "accuracy" else {"utility": kind}
 

@@ -198,7 +198,7 @@ class ReportKeys:
         self._next: dict[tuple[str, ...], SliceKeys] = {}
 
     def begin(self) -> None:
-        """Begin a report: keep nothing but what the last one asked for."""
+        """Begin a report: keep only what the last report asked for."""
         self._last, self._next = self._next, {}
 
     def of(self, models: Sequence[str]) -> SliceKeys:

@@ -60,7 +60,7 @@ def tiers(days: int) -> tuple[tuple[int, int], ...]:
 
 
 def past_bytes(days: int) -> int:
-    """Bytes that the past of one model takes at most: every slot, what is gathered, and a view of that."""
+    """Largest number of bytes of one model's past: every slot, the gathered runs, and a view of them."""
     slots = sum(slots for _, slots in tiers(days))
     return STRETCH.itemsize * slots + 2 * NOTHING.itemsize * 4 * GATHERED if days else 0
 
@@ -80,7 +80,7 @@ def merged_by_model(
     of_minutes: NDArray[np.int64],
     days: int,
 ) -> tuple[Stretches, NDArray[np.int64]]:
-    """Put together what is kept of several models, as `merged` does for one.
+    """Merge the stretches of several models, as `merged` does for one.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ class Pasts:
         self._used[own] = base + number
 
     def _look(self, row: int) -> PastView:
-        """View the current state, without a copy of what may change."""
+        """View the current state without copying; it may change later."""
         return PastView(self._settled.get(row, NONE), self._gathered[row, : self._used[row]])
 
     def view(self, row: int) -> PastView:

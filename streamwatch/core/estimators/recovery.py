@@ -62,7 +62,7 @@ RECOVERY = np.dtype(
     ]
 )
 TRACED = np.dtype(OF_DRIFTS)
-"""What a trace has of a record."""
+"""Fields of a record that a trace has."""
 RECOVERY_PARAMETERS = np.dtype(
     [
         ("shift", "i8"),  # an error is sampled every 2^shift outcomes
@@ -242,7 +242,7 @@ def bucket_of(bounds, value):
 
 @inner
 def copy_traced(r, traced):
-    """Copy what a trace has of a record."""
+    """Copy the fields of a record that a trace has."""
     traced.since = r.since
     traced.alarm_ms = r.alarm_ms
     traced.before = r.before
@@ -254,27 +254,27 @@ def copy_traced(r, traced):
     traced.outcomes = r.outcomes
 
 
-# Read what records of recovery say, as arrays over them.
+# Values of records of recovery, as arrays over them.
 
 
 Floats: TypeAlias = NDArray[np.float64]
 
 
 class Recoveries(NamedTuple):
-    """Drifts of m models, each array (m,), and what became of them."""
+    """Drifts of m models and how they ended, each array (m,)."""
 
     recovering: Floats
     """1 while a drift is under way, else 0."""
     begun: Floats
     """Drifts so far."""
     recovered: Floats
-    """Of these, drifts from which the error came back."""
+    """Drifts from which the error came back."""
     not_recovered: Floats
-    """… and drifts that ended without."""
+    """Drifts that ended without the error coming back."""
     depth: Floats
-    """Of the last drift that ended; NaN before the first."""
+    """Depth of the last drift that ended; NaN before the first."""
     outcomes: Floats
-    """From its start until the error was back; NaN if it did not come back, too."""
+    """Outcomes from its start until the error was back; NaN before the first, and if it did not come back."""
 
 
 def read_recoveries(records: NDArray[Any]) -> Recoveries:

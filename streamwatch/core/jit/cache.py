@@ -40,7 +40,7 @@ from numba.core.serialize import dumps
 from streamwatch.core.jit.observers import observers
 from streamwatch.core.jit.shipped import SHIPPED
 
-# What Python sources mean, as a hash that words about them do not change; remembered, as it takes long.
+# Hash of Python sources that comments and docstrings do not change; remembered, as it takes long.
 #
 # Parsing the sources of all compiled functions is half a second of every start; whether a file is the same
 # one as before is known after reading it.
@@ -51,7 +51,7 @@ _HASH = re.compile(rf"[0-9a-f]{{{2 * _BYTES}}}")
 
 
 def syntax_hash(sources: Iterable[bytes]) -> str:
-    """Hash of what Python sources mean: their syntax trees without docstrings and positions."""
+    """Hash of the syntax trees of Python sources, without docstrings and positions."""
     digest = hashlib.blake2b(digest_size=_BYTES)
     for source in sources:
         tree = ast.parse(source)
@@ -145,14 +145,14 @@ def _compiled_in(folder: Path) -> list[Path]:
 
 @cache
 def kernel_hash() -> str:
-    """One hash over the sources of compiled rooms and the versions that decide what they compile to."""
+    """Hash over the sources of compiled rooms and the versions of what compiles them."""
     versions = (numba.__version__, np.__version__, llvmlite.__version__, sys.implementation.cache_tag)
     sources = _syntax_of(kernel_sources())
     return hashlib.blake2b(f"{versions} {sources}".encode(), digest_size=8).hexdigest()
 
 
 def sources_of_room(folder: Path) -> list[Path]:
-    """Sources whose change makes compiled functions of a folder others, beside those of `kernel_sources`."""
+    """Sources, beside those of `kernel_sources`, that compiled functions of a folder depend on."""
     for room, named in (("join", "outcomes.py"), ("merge", "records.py")):
         if folder.is_relative_to(_CORE / room):
             return [_CORE / named, *sorted((_CORE / room).rglob("*.py"))]
@@ -178,7 +178,7 @@ def _hash_of_room(folder: Path) -> str:
 
 
 def _syntax_of(files: list[Path]) -> str:
-    """Syntax hash of files, remembered beside what is compiled of them."""
+    """Syntax hash of files, remembered beside their compiled functions."""
     sources = [file.read_bytes() for file in files]
     base = _base()
     return syntax_hash(sources) if base is None else remembered_syntax_hash(sources, base / "sources")
@@ -222,7 +222,7 @@ def _has_array(kind: Any) -> bool:
 
 
 class KernelCache:
-    """Compiled forms of one function, in numba's protocol: loads what is there, keeps what is new if it can.
+    """Compiled forms of one function, by numba's cache protocol: loads existing ones, stores new ones.
 
     Parameters
     ----------

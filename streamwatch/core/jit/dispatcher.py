@@ -41,7 +41,7 @@ intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_
 
 
 class _WithoutEnvironment:
-    """What numba asks of a library's code generator once code is emitted: to store the module's globals."""
+    """Code generator as numba calls it once code is emitted: to store the module's globals."""
 
     def set_env(self, _name: str, _environment: object) -> None:
         """Store nothing: there is no code that could read it."""
@@ -79,7 +79,7 @@ COLLECTED_EVERY: Final = 20_000
 
 @contextmanager
 def _collecting_seldom() -> Generator[None]:
-    """Let Python look for garbage less often: a compiler makes many objects, most of which stay."""
+    """Collect garbage less often: a compiler makes many objects, and most of them stay."""
     before = gc.get_threshold()
     if before[0]:  # otherwise it never does
         gc.set_threshold(max(before[0], COLLECTED_EVERY), 20, 20)
@@ -159,7 +159,7 @@ class _Choice(types.Callable):
         return (), True
 
     def get_impl_key(self, sig: Any) -> Any:
-        """Key of what was compiled for the call."""
+        """Key of the compiled form for the call."""
         return self._of(sig.args).get_impl_key(sig)
 
 

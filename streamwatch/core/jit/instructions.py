@@ -106,7 +106,7 @@ def text_stops(typing_context: Any, data: Any, at: Any) -> Any:  # noqa: ARG001 
 
 @intrinsic
 def digit_stops(typing_context: Any, data: Any, at: Any) -> Any:  # noqa: ARG001  (its type is fixed)
-    """`jit.digit_stops`: what is 10 or more, less the digit 0."""
+    """`jit.digit_stops`: bytes that are 10 or more after the digit 0 is subtracted."""
 
     def stops(builder: Any, loaded: Any, all_of: Callable[[int], Any]) -> Any:
         return builder.icmp_unsigned(">=", builder.sub(loaded, all_of(0x30)), all_of(10))

@@ -87,7 +87,7 @@ def count_bits(bits: Any) -> Any:
 
 @_of_vectors
 def lanes(value: Any) -> Any:
-    """Give a vector of eight times the same double; vectors are added, subtracted, multiplied and divided."""
+    """Give a vector of eight copies of a double; vectors are added, subtracted, multiplied and divided."""
 
 
 @_of_vectors

@@ -24,7 +24,7 @@ _FLAGS: Final = frozenset(
         *("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"),
     }
 )
-"""What it stands for, as Linux names it; `pni` is SSE3, `abm` LZCNT."""
+"""Features of that level, as Linux names them; `pni` is SSE3, `abm` LZCNT."""
 _CPUINFO: Final = Path("/proc/cpuinfo")
 
 

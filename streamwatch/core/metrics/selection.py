@@ -1,4 +1,4 @@
-"""Which series of a report a scrape shows, before any limit: those most people need, or all.
+"""Choice of the series that a scrape shows, before any limit: those that most people need, or all.
 
 `standard` shows what rules and dashboards read (`table.NEEDED`), and what is looked at beside: verdicts and
 leads over the two main opponents, drifts, segments, sampled labels, comparisons, and of each class its
@@ -63,7 +63,7 @@ def is_standard(name: str, labels: Mapping[str, str], main: str) -> bool:
 
 
 class _Known(NamedTuple):
-    """Which series of a column are shown."""
+    """Choice of the series of a column that are shown."""
 
     keys: Sequence[tuple[str, ...]]
     """Label values of all, which are kept so that their identity stays unique."""

@@ -179,7 +179,7 @@ class Report:
 
 
 def detail_at(details: object, *path: str) -> object:
-    """Look up what stands at a path of a model's details, which nest; None where there is nothing."""
+    """Look up the value at a path of a model's nested details; None without one."""
     for name in path:
         if not isinstance(details, Mapping):
             return None
@@ -243,7 +243,7 @@ class ClassSamples(MadeSamples[ClassSample]):
     def add_all(
         self, models: Sequence[str], names: Sequence[ClassNames], values: NDArray[np.float64]
     ) -> None:
-        """Add some models: float64 (m, k), of which as many count in each row as there are names."""
+        """Add some models: float64 (m, k); a row counts up to the number of the model's names."""
         self._values.update(zip(models, zip(names, values, strict=True), strict=True))
         sizes = np.array(list(map(len, [each.names for each in names])))
         defined = ~np.isnan(values) & (np.arange(values.shape[1]) < sizes[:, None])

@@ -28,7 +28,7 @@ from streamwatch.core.metrics.table import is_needed, main_forgetting
 from streamwatch.core.specs import MonitorsSpec
 
 Part: TypeAlias = Literal["class", "segment", "forgetting", "other", "needed"]
-"""What a series is that was left out, in the order in which they go; `needed` only beyond all measure."""
+"""Kind of a series that was left out, in the order in which they go; `needed` only as a last resort."""
 PARTS: Final[tuple[Part, ...]] = get_args(Part)
 
 RESERVE: Final = 0.05
@@ -82,7 +82,7 @@ def _owner_of(family: Family) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Families of a report that a scrape shows, and counts of what it leaves out."""
+    """Families of a report that a scrape shows, and counts of the series that it leaves out."""
 
     families: Sequence[Family]
     lines: int
@@ -113,7 +113,7 @@ class _Model:
 
 
 class _Kept(NamedTuple):
-    """How many lines of a model are kept beside the needed ones."""
+    """Number of lines of a model that are kept beside the needed ones."""
 
     lines: int
     name: str
@@ -142,7 +142,7 @@ class _Items:
 
 
 class SeriesBudget:
-    """Chooses what a scrape shows; remembers its choice, so that it stays the same from scrape to scrape.
+    """Chooses the series of a scrape; remembers its choice, so that it stays the same from scrape to scrape.
 
     The choice depends on the reports it was given since a start, never on the order of models or series.
 
@@ -176,7 +176,7 @@ class SeriesBudget:
         return cls(monitors.max_series, [each.name for each in monitors.forgetting])
 
     def cut(self, families: Sequence[Family], fixed: int, now_ms: int) -> Cut:
-        """Choose what is shown of a report.
+        """Choose the series of a report that are shown.
 
         Parameters
         ----------
@@ -345,7 +345,7 @@ class SeriesBudget:
                 last = key
 
     def _fitting(self, room: int) -> _Kept:
-        """Most lines per model that fit into the room beside what is needed."""
+        """Most lines per model that fit into the room beside the needed ones."""
         ends = sorted(
             (end, name, size) for name, model in self._models.items() for _, end, size in _ladder(model)
         )
@@ -380,7 +380,7 @@ class SeriesBudget:
                 self._classes[name] = [name for (name,) in shown]
 
     def _applied(self, families: Sequence[Family], lines: int) -> Cut:
-        """Leave out what is not shown."""
+        """Leave out the series that are not shown."""
         cut: list[Family] = []
         dropped: Counter[Part] = Counter()
         for family in families:
@@ -431,7 +431,7 @@ def _models_of(family: Family) -> set[str]:
 
 
 def _beyond_measure(cut: Cut, room: int) -> Cut:
-    """Leave out whole models, the last by name, as not even what is needed fits; then what is of no model."""
+    """Leave out models, the last by name first, as the needed series do not fit; then series of no model."""
     of_none = within([family for family in cut.families if _owner(family) is None], room)
     left = room - sum(map(lines_of, of_none))
     sizes: Counter[str] = Counter()

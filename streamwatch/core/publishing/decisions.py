@@ -34,7 +34,7 @@ class Decisions(msgspec.Struct, frozen=True, array_like=True):
     alarms: bytes
     """The book of alarms (`AlarmBook.state`)."""
     pacing: bytes
-    """What waits to be issued (`Pacing.state`)."""
+    """Notifications that wait to be issued (`Pacing.state`)."""
     outbox: dict[Name, bytes]
     """Notifications that receivers do not have yet, as far as it is known, by id."""
     comparisons: list[tuple[Name, Name, int]]

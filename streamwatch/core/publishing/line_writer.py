@@ -101,7 +101,7 @@ PIECES: Final = (
     "false",
     "true",
 )
-"""What stands between the values of a line, behind its begin and its number; then three values."""
+"""Texts between the values of a line, after its begin and its number; then three values."""
 _NULL_PIECE, _FALSE_PIECE = 19, 20  # after the begin of a line
 
 
@@ -121,7 +121,7 @@ def put_numbered(out, at, table, number):
 
 @inner
 def put_number(out, at, value):
-    """Write a number in decimal; where it ends."""
+    """Write a number in decimal; return where it ends."""
     if value < 0:
         out[at] = 45
         at += 1
@@ -251,7 +251,7 @@ class LineParts(NamedTuple):
     segments: NumberedTexts
     sampling: NumberedTexts
     pieces: TextTable
-    """What a line begins with, and `PIECES`."""
+    """Begin of a line, and `PIECES`."""
 
     @property
     def most_bytes(self) -> int:
@@ -274,7 +274,7 @@ def pieces_of(begin: str) -> TextTable:
 
 
 def warm_up_lines() -> None:
-    """Compile the writer, or load what was compiled before."""
+    """Compile the writer, or load it from the cache."""
     table, none = TextTable.of([b"null"]), np.zeros(0, np.int32)
     texts = NumberedTexts(table, none)
     empty: Any = np.zeros(0, np.int64)

@@ -65,7 +65,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
     events_before: int
     """Number of the last numbered event before."""
     outcomes: list[KeptOutcomes]
-    """In the order of evaluation."""
+    """Outcomes in the order of evaluation."""
     events: list[Event]
     life: Name
     """Name of the sequence of numbers."""
@@ -74,7 +74,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
     digests: Digests | None = None
     """Digests up to its last outcome and event."""
     decisions: Decisions | None = None
-    """What the holder of several replicas has decided up to it; None where it decided nothing new."""
+    """Decisions of the holder of several replicas up to it; None where it decided nothing new."""
     invalid: list[KeptRecord] = []
     """Invalid records of several replicas, which the holder writes."""
     reached: RecordPosition | None = None
@@ -97,7 +97,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of what is kept of its records."""
+        """Bytes of its records."""
         outcomes = sum(kept.size_bytes for kept in self.outcomes)
         events = sum(len(event.value) for event in self.events)
         return outcomes + events + sum(each.size_bytes for each in self.invalid)
@@ -119,11 +119,11 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def decides(self) -> bool:
-        """Tell whether it has what only a holder decides."""
+        """Tell whether it has decisions that only a holder makes."""
         return self.decisions is not None or any(event.number is None for event in self.events)
 
     def numbered(self) -> Publication:
-        """Leave out what only a holder decides: another one has decided since, or will."""
+        """Leave out the decisions that only a holder makes: another one has made them since, or will."""
         events = [each for each in self.events if each.number is not None]
         return replace_publication(self, events=events, decisions=None)
 
@@ -156,7 +156,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
             first += kept.count
 
     def after(self, ledger: Ledger) -> Publication:
-        """Leave out what topics have by a ledger of the same life; events that commits decide stay.
+        """Leave out what the topics have by a ledger of the same life; events that commits decide stay.
 
         A state that was evaluated anew from an older copy gives outcomes and numbered events once more.
         """
@@ -415,7 +415,7 @@ class PublicationLog:
         self._verdicts = {(a, b): verdict for a, b, verdict in verdicts}
 
     def undecided(self, event: int, retired: int) -> tuple[list[Alarm], list[str]]:
-        """Alarms and retirements beyond these numbers, of which nobody has decided what is announced."""
+        """Alarms and retirements beyond these numbers: nobody has decided yet whether to announce them."""
         return (
             [alarm for number, alarm in self._alarms if number > event],
             [model for number, model in self._gone if number > retired],
@@ -465,7 +465,7 @@ class PublicationLog:
     def close(
         self, commit: int, notifications: Sequence[Notification], *, decides: bool = True
     ) -> Publication | None:
-        """Make the publication of a commit of what was taken and noted; None where there is nothing.
+        """Make the publication of a commit from the outcomes and events since the last; None without any.
 
         Parameters
         ----------

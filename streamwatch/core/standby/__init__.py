@@ -1,1 +1,1 @@
-"""Which of several replicas speaks: a rule of events and a clock, without either."""
+"""Rule by which one of several replicas notifies; events and the time are given to it."""

@@ -54,7 +54,7 @@ class Candidacy:
         """Start of the last request that the group acknowledged in this term; None while not elected."""
         self._is_open = False
         self.divergence: str | None = None
-        """What this replica found unlike the holder's; None where nothing is."""
+        """Description of what differs from the holder's results; None where nothing does."""
         self.terms = 0
         """Number of times that the group elected it."""
 

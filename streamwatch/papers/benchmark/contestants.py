@@ -1,4 +1,4 @@
-"""Who is compared: the daemon's detectors, river's, MOA's, a detector by betting; by how strict each is."""
+"""Detectors that are compared, each at several thresholds: the daemon's, river's, MOA's, one by betting."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ TUNED: Final[dict[str, dict[str, str]]] = {
         "STEPD": "r=500,o=0.001,w=0.05",
     },
 }
-"""What the paper found best over all its data sets, as options of MOA's; else CapyMOA's defaults."""
+"""Options of MOA that the paper found best over all its data sets; else CapyMOA's defaults."""
 DEFAULT: Final = {
     "ADWINChangeDetector": "a=0.002",
     "CusumDM": "n=30,d=0.005,l=50",

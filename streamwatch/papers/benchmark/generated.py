@@ -20,7 +20,7 @@ from streamwatch.papers.benchmark.runs import Run, World
 from streamwatch.papers.moa_runs import lines_of, refuse_without
 
 PROGRAM: Final = Path(__file__).parent / "MoaStreams.java"
-"""What runs a learner on MOA's streams."""
+"""Program that runs a learner on MOA's streams."""
 TREE: Final = "trees.HoeffdingTree -c 0.001 -z -p"
 """CapyMOA's defaults: a split confidence of 1e-3 (MOA's is 1e-7), memory kept in bounds, no prepruning."""
 EVERY: Final = 10_000

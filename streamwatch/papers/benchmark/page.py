@@ -21,7 +21,7 @@ PARTS: Final[dict[str, Callable[[Effort], list[Table]]]] = {
     "frozen": frozen_tables,
     "calibration": calibration_tables,
 }
-"""By the name that `--part` has."""
+"""Parts by the name that `--part` has."""
 WITHOUT_MOA: Final = ("frozen", "calibration")
 """Those that can do without MOA, with the other libraries alone."""
 

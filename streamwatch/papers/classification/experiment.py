@@ -271,7 +271,7 @@ _NEIGHBOURS: Final = ("NN100", "NN1500", "NN6000")
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """What was found on one stream of the testbed."""
+    """Results on one stream of the testbed."""
 
     kind: StreamKind
     drawn: list[Drawn]

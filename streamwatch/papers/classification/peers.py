@@ -112,7 +112,7 @@ class _Adwin:
 
 
 MOA_CLASSIFIERS: Final = Path(__file__).parent / "MoaClassifiers.java"
-"""What reads instances and writes what MOA's classifiers answer."""
+"""Program that reads instances and writes the answers of MOA's classifiers."""
 COMMANDS: Final[dict[str, str]] = {
     "NB": "bayes.NaiveBayes",
     "SGD": "functions.SGD -r 0.01",

@@ -44,7 +44,7 @@ HEADINGS = (
 
 @dataclass(slots=True)
 class _Scored:
-    """What one detector did on all streams of a group."""
+    """Result of one detector on all streams of a group."""
 
     name: str
     runs: int

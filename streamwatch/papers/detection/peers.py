@@ -62,7 +62,7 @@ def _alarms(make: Callable[[], Any]) -> Callable[[Losses], Alarms]:
 
 
 MOA_DETECTORS: Final = Path(__file__).parent / "MoaDetectors.java"
-"""What reads losses and writes what MOA's detectors say."""
+"""Program that reads losses and writes the alarms of MOA's detectors."""
 _ALARM: Final = b"2"
 _REMEMBERED: Final = 12
 """Arrays of losses whose answers are kept: as many as a group has streams."""

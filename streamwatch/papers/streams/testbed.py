@@ -22,9 +22,9 @@ class StreamKind:
     section: str
     """The paper's, without the sign."""
     asks: str
-    """What a learner needs to do well on it."""
+    """Ability that a learner needs to do well on it."""
     drifts: str
-    """What changes, and how fast."""
+    """Description of the change, and of its speed."""
     mixture: Mixture
     """A lap of 10,000 instances is the paper's stream; then it begins again."""
     printed_optimal: float

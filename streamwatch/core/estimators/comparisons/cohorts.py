@@ -6,7 +6,7 @@ champion did, in the cohorts of `registers.cohorts`. The *kind* of a pair is wha
 
 By accuracy, the kind is the true class and which of the two models alone is right. By costs, answers that are
 both wrong may differ in what they cost: the kind is the true class, whether one of the two is right, and the
-sign of the lead. Pairs without a lead say nothing, and nothing is learned from their delays.
+sign of the lead. Pairs without a lead are no evidence, and nothing is learned from their delays.
 
 A cohort has as many predictions as the model made that made fewer in its time.
 """
@@ -41,7 +41,7 @@ COUNTED: Final = np.dtype(
         ("by_challenger", "i8"),
     ]
 )
-"""How many predictions the two models of a comparison have made."""
+"""Numbers of predictions that the two models of a comparison have made."""
 
 _COLUMNS: Final = ("rows", "true_class", "predicted_class", "label_at_prediction", "assumed", "made")
 _TIMES: Final = ("resolved_ms", "waited_ms")

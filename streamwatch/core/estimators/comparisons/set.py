@@ -50,7 +50,7 @@ class ComparisonVerdict:
     basis: Literal["cohorts", "labels"] = "labels"
     """Whether it is by cohorts of prediction time, or in the order of labels."""
     status: Literal["early", "confirmed", ""] = ""
-    """Of a verdict by cohorts that is held: whether all labels of its predictions are in."""
+    """Whether all labels of its predictions are in, of a verdict by cohorts; empty of another."""
     utility: UtilityKind = "accuracy"
     """Utility by which the champion is judged."""
 

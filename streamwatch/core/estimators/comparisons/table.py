@@ -204,7 +204,7 @@ class ComparisonTable:
         return fingerprint("verdict", self._judged(utility), VERDICT, (VERSION, VERDICT_VERSION))
 
     def _judged(self, utility: UtilitySpec) -> object:
-        """What a verdict depends on besides the outcomes."""
+        """Settings that a verdict depends on."""
         by = (utility.kind, utility.costs, utility.other)
         return by, self._spec.verdict_outcomes, self._spec.confidence_delta
 

@@ -241,7 +241,7 @@ def may_differ(m, p, j, true_class, predicted_class):
 
 @hot
 def prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i):
-    """Prefetch what the outcomes after position i will access."""
+    """Prefetch the records that the outcomes after position i will access."""
     n = rows.shape[0]
     if i + AHEAD < n:
         start = rows[i + AHEAD] * models.itemsize

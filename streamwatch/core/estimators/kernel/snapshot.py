@@ -103,7 +103,7 @@ class _Reader:
         return np.frombuffer(self._body, dtype, count, self._at - size)
 
     def rest(self, dtype: Any) -> NDArray[Any]:
-        """Read what is left; raises ValueError if that is no whole number of entries."""
+        """Read the rest; raises ValueError if it is no whole number of entries."""
         left, each = len(self._body) - self._at, np.dtype(dtype).itemsize
         if left % each:
             raise ValueError(f"section {self._name} must end with entries of {each} bytes, got {left} bytes")

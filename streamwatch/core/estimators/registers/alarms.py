@@ -129,7 +129,7 @@ class JudgesModels(Protocol):
         ...
 
     def worse(self, models: Sequence[tuple[str, int]], share: float) -> WorseList:
-        """List those of some models, by name and row, that are worse than an opponent.
+        """List the models, of some by name and row, that are worse than an opponent.
 
         Of the pairs listed, at most `share` are expected to have never been worse.
         """

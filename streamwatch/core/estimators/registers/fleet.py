@@ -30,7 +30,7 @@ RULE: Final = (
     "of the pairs listed, this share at most is expected to have never been worse, in a list made at a time "
     "fixed in advance; not promised of all lists together, nor of a moment chosen after seeing evidence"
 )
-"""What is promised of a list, and what not."""
+"""Guarantee of a list, and its limits."""
 RIVALS: Final = {"persistent_at_prediction": "no change", "majority": "the majority"}
 """Opponents in words."""
 Verdict: TypeAlias = Literal["better", "worse", "open"]
@@ -70,7 +70,7 @@ class WorsePair(msgspec.Struct, frozen=True):
     opponent: Name
     e_value: float
     verdict: Verdict
-    """It may be another than worse: the list looks at evidence that no claim resets."""
+    """Verdict at that time; not always worse, as the list looks at evidence that no claim resets."""
     since_ms: int | None = None
     """Prediction time since which the verdict is worse; None of another."""
     earliest_ms: int | None = None

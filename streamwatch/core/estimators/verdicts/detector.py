@@ -247,7 +247,7 @@ def with_factors(better, worse, lead):
 
 @inner
 def add_logarithms(v):
-    """Add to S_λ, before the start, what the current block of 64 has brought.
+    """Add the current block of 64 to S_λ, before evidence starts.
 
     A product of 64 factors from .2 to 1.8 is far from the bounds of a double.
     """
@@ -612,7 +612,7 @@ def write_side(m, v, side, sums, maxima, starts, settled):
 
 @hot
 def may_confirm(v, p, until, steps):
-    """Tell whether the next steps up to step `until`, so many with d ≠ 0, may claim a verdict that holds."""
+    """Tell whether steps up to `until`, `steps` of them with d ≠ 0, may claim the present verdict again."""
     if v.verdict == 0:
         return False
     sums = lanes_of(v.sums, BETTER if v.verdict > 0 else WORSE) + lanes(float(until - v.differed))

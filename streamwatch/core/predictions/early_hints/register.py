@@ -95,7 +95,7 @@ _OTHERS: Final = tuple(name for name in EARLY.names or () if name not in {*_BY_F
 
 
 class KeptModel(msgspec.Struct, frozen=True, array_like=True):
-    """State of one model: its classes, scalars and bins, and what is stored by feature and by stretch."""
+    """State of one model: its classes, scalars and bins, and arrays by feature and by stretch."""
 
     name: Name
     classes: list[Name]

@@ -82,7 +82,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class SampledEstimate:
-    """Estimates of one model, and what came of the labels asked for.
+    """Estimates of one model, and how many of the labels asked for came.
 
     Attributes
     ----------
@@ -317,7 +317,7 @@ def _lines(f: Floats, weight: Floats, labels: Floats, values: Floats) -> Floats:
     apart = f - mean_f[:, None]
     spread = (of_bin * apart * apart).sum(axis=1)
     together = (weight * apart[:, :, None] * (values - mean_v[:, None])[:, None, :]).sum(axis=(1, 2))
-    # Labels of one bin say nothing of a slope, and rounding is no spread.
+    # Labels of one bin do not determine a slope, and rounding is no spread.
     sloped = spread > 1e-12 * scale
     slope = np.where(sloped, together, 0.0) / np.where(sloped, spread, 1.0) * (labels / (labels + SHRINKAGE))
     return np.where(known[:, None], mean_v[:, None] + slope[:, None] * apart, 0.0)

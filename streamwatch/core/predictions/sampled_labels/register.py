@@ -274,7 +274,7 @@ class SampledLabels:
     def _local_classes(
         self, records: NDArray[Any], batch: OutcomeBatch
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Local indices of true and of predicted classes; classes get theirs in the order of their labels."""
+        """Local indices of true and of predicted classes, given in the order of the labels."""
         true_class, predicted = np.full(len(records), -1, np.int32), np.full(len(records), -1, np.int32)
         models: list[int] = records["model"].tolist()
         labels: list[int] = records["true_class"].tolist()
@@ -292,7 +292,7 @@ class SampledLabels:
 
 
 def is_unrepresentative(record: Any) -> bool:
-    """Tell whether probabilities differ, or there are predictions or labels that none of them is about."""
+    """Tell whether probabilities differ, or some predictions or labels have none."""
     return bool(record["least"] < record["most"] or record["without"] or record["unasked"])
 
 

@@ -52,12 +52,12 @@ SAMPLED: Final = np.dtype(
         ("first_ms", "i8"),  # record time of the first
         ("clock_ms", "i8"),  # latest record time of a prediction or label
         ("without", "i8"),  # predictions without a probability since the first with one
-        ("requested", "i8"),  # predictions that say that their label was asked for
+        ("requested", "i8"),  # predictions that state that their label was asked for
         ("expected", "f8"),  # Σπ
         ("least", "f8"),  # smallest π …
         ("most", "f8"),  # … and largest
         ("labels", "i8"),  # labels that count …
-        ("unasked", "i8"),  # … and those of predictions that say that theirs was not asked for
+        ("unasked", "i8"),  # … and those of predictions that state that theirs was not asked for
         ("observed", "i8"),  # labels counted for the majority
         ("label_ms", "i8"),  # latest time of a label
         ("leader", "i8"),  # 1 + local index of the most frequent class; 0 before the first

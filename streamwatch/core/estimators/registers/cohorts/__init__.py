@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 MODEL_BYTES: Final = 15_400
 """Largest number of bytes of one model without its classes, in memory and in snapshots."""
 CLASS_BYTES: Final = 4_050
-"""The same of each of its first eight classes."""
+"""Largest number of bytes of each of its first eight classes."""
 LABEL_BYTES: Final = 8
-"""The same of each class beside."""
+"""Largest number of bytes of each further class."""
 COST_BYTES: Final = 5_200
-"""The same of what a model has beside if it may be judged by costs …"""
+"""Largest number of further bytes of a model that may be judged by costs, without its classes."""
 COST_CLASS_BYTES: Final = 4
-"""… and of each of its classes, and of two more."""
+"""Number of further bytes of each class of such a model, and of two more."""
 CLASSES: Final = 8
 """Number of records of classes: seven classes have their own, and all others share one."""
 

@@ -197,7 +197,7 @@ def take_evidence(m, b, kinds, p, j, slot, position, row, changes, count):
 
 @inner
 def take_wealth(o, share, factors):
-    """Bet on a cohort with its share η = n/N of what there was at first: L ← ((1 − η)·L + η)·Π.
+    """Bet on a cohort with its share η = n/N of the initial wealth: L ← ((1 − η)·L + η)·Π.
 
     L may be capped: what it is expected to be, for a model that is not worse, stays at most 1.
     """

@@ -47,7 +47,7 @@ MONTH_MS = 30.0 * 86_400_000.0
 
 @inner
 def advance(m, b, kinds, p, position, row, changes, count):
-    """Close, settle, confirm, judge and open what is due; return the new number of changes."""
+    """Close, settle, confirm, judge and open the cohorts that are due; return the new number of changes."""
     if m.is_open == 1:
         close_if_due(m)
     if p.by_prediction == 0:

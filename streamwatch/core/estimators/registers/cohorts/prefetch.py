@@ -49,7 +49,7 @@ SIDE_BYTES = CLASS["counts"].itemsize // (LIVE * SIDES)
 
 @hot
 def prefetch_ahead(models, held, rows, i):
-    """Prefetch what the outcomes after position i will need."""
+    """Prefetch the records that the outcomes after position i will need."""
     n = rows.shape[0]
     if i + AHEAD < n:
         prefetch(held, rows[i + AHEAD] * HELD_BYTES)
@@ -63,7 +63,7 @@ def prefetch_ahead(models, held, rows, i):
 
 @inner
 def prefetch_model(models, held, row):
-    """Prefetch what every outcome needs of a model's record, and all outcomes that are held."""
+    """Prefetch the part of a model's record that every outcome needs, and all held outcomes."""
     for offset in range(0, STRETCHES_START, LINE):
         prefetch(models, row * MODEL_BYTES + offset)
     for offset in range(LINE, HELD_BYTES, LINE):
@@ -72,7 +72,7 @@ def prefetch_model(models, held, row):
 
 @inner
 def prefetch_counts(models, kinds, held, p, row):
-    """Prefetch what the outcomes of a model that are held will be counted in."""
+    """Prefetch the counts that the held outcomes of a model will change."""
     h, m = held[row], models[row]
     if h.outcomes[h.number - 1].at_ms >= m.settles_ms:
         prefetch_sums(models, kinds, row)

@@ -50,7 +50,7 @@ class CohortVerdicts(NamedTuple):
     """Evidence from 0 to 1, see `evidence_of`."""
     worse: Floats
     e_value: Floats
-    """Of the pair in a list of worse models, see `registers.fleet`."""
+    """E-value of the pair in a list of worse models, see `registers.fleet`."""
     lead: Floats
     lower: Floats
     upper: Floats

@@ -93,7 +93,7 @@ def _is_by_costs(state: State, row: int) -> bool:
 
 
 def encode(state: State, rows: NDArray[np.int64]) -> list[bytes]:
-    """Encode the states of some rows, of which no outcomes are held; empty before its first outcome."""
+    """Encode the states of some rows without held outcomes; empty for a row before its first outcome."""
     found = [b""] * len(rows)
     classes = state.models["classes"][rows]
     seen = state.models["observed"][rows] > 0
@@ -260,7 +260,7 @@ class Cohorts:
         return confirmation_of(self.taken_in([row]).models[row], at_ms, rise)
 
     def worse(self, models: Sequence[tuple[str, int]], share: float) -> WorseList:
-        """List those of some models, by name and row, that are worse than an opponent.
+        """List the models, of some by name and row, that are worse than an opponent.
 
         Models without an outcome are not judged, and do not count; see `registers.fleet` for the rule.
         """

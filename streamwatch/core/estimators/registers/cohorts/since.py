@@ -25,7 +25,7 @@ from streamwatch.core.estimators.verdicts.state import BETTER
 from streamwatch.core.jit import inner
 
 MOST_BELOW = 2.25
-"""How far below the largest ℓ a beginning may lie: −ln(1 − √.8), rounded."""
+"""Largest distance of a beginning's ℓ from the largest ℓ: −ln(1 − √.8), rounded."""
 
 
 @inner

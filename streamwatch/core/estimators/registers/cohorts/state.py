@@ -367,7 +367,7 @@ BY_COSTS: Final = np.dtype(
         ("bets", BETS, (SLOTS * len(OPPONENTS),)),  # by slot of the cohort, then by opponent
     ]
 )
-"""What a model has beside its other records if it is judged by costs."""
+"""Further record of a model that is judged by costs."""
 
 PARAMETERS: Final = np.dtype(
     [

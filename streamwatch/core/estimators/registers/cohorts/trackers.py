@@ -1,4 +1,4 @@
-"""What cohorts rest on: shares labelled by age, the leading class, leads by stretch of time."""
+"""Counts below the cohorts: shares labelled by age, the leading class, leads by stretch of time."""
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations

@@ -157,7 +157,7 @@ class SegmentedOutcomes(NamedTuple):
 
 
 class SegmentRecords(NamedTuple):
-    """What is kept of models, segments and values; all but `numbers` is changed."""
+    """Records of models, segments and values; all but `numbers` are changed."""
 
     numbers: NDArray[np.int32]
     """Number of each model's segment by name, or `NONE`, (models, names)."""
@@ -188,7 +188,7 @@ class Candidates(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What bounds and fades the values of a segment."""
+    """Limits and fading factor of the values of a segment."""
 
     alpha: float
     """Fading factor."""

@@ -97,7 +97,7 @@ _LANDMARK, _FADED, _LATE = range(3)
 """Mechanisms of the table, in the order of `table_spec`."""
 _VERSION: Final = 2
 _UNKNOWN, _WHOLE, _FOLD = range(3)
-"""What a row's model is: not known yet, one that sees its whole stream, or a fold that does not."""
+"""Kinds of a row's model: not known yet, one that sees its whole stream, or a fold that does not."""
 _SHOWN: Final = 20
 """Number of values of a segment in the details of a model: those with the most traffic."""
 
@@ -189,7 +189,7 @@ class Segments:
         return self._table.add_model(UtilitySpec())
 
     def _learn_kinds(self, batch: Batch) -> None:
-        """Look up which rows are those of folds that share a stream; a row has one model until cleared."""
+        """Note which rows belong to folds that share a stream; a row has one model until it is cleared."""
         unknown = np.flatnonzero(self._kinds[batch.rows] == _UNKNOWN)
         rows, first = np.unique(batch.rows[unknown], return_index=True)
         for row, position in zip(rows.tolist(), unknown[first].tolist(), strict=True):

@@ -149,8 +149,8 @@ def test_outcomes_that_are_held_leave_what_those_taken_in_at_once_do(name) -> No
     held = []
     for i in range(len(batch.rows)):
         for register, changes in zip((read, unread), found, strict=True):
-            found = register.changes_in(part(batch, slice(i, i + 1)))
-            changes += [(i, *change.tolist()[1:]) for change in found]
+            new = register.changes_in(part(batch, slice(i, i + 1)))
+            changes += [(i, *change.tolist()[1:]) for change in new]
         read.taken_in([0])
         held.append(int(unread.state.held["number"][0]))
     assert found[0] == found[1]
