@@ -69,7 +69,7 @@ REFUSALS: Sequence[Refusal] = (
 
 
 def checkpoint_of(settings: Settings) -> str:
-    """The place of the job's state, of settings that the job can do.
+    """Return the location of the job's state; raise for settings that the job does not support.
 
     Raises
     ------

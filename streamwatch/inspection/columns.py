@@ -192,7 +192,7 @@ def _walk(location: str, content: Any, flat: FlatRecord, depth: int) -> Iterator
 
 
 def _names_elements(array: Sequence[Any]) -> list[tuple[str, Any]] | None:
-    """Elements by the field that tells each from the others, as pairs of key and value are; else None."""
+    """Elements by the field that distinguishes them, as pairs of key and value have; else None."""
     for field_ in ("key", "name", "label"):
         names = [each.get(field_) for each in array if isinstance(each, dict) and "value" in each]
         if (

@@ -154,8 +154,8 @@ def test_the_command_prints_every_line_with_all_it_says_also_when_piped(kind: st
     assert "\x1b" not in printed.output
     for line in tables()[kind]:
         assert f"\n  {line.name}\n" in printed.output
-        for said in (line.help, line.formula, line.source, line.cost):
-            assert said in printed.output, f"{line.name} is printed on one line, not wrapped"
+        for stated in (line.help, line.formula, line.source, line.cost):
+            assert stated in printed.output, f"{line.name} is printed on one line, not wrapped"
 
 
 def test_the_command_prints_ranges_and_defaults_as_json_too() -> None:

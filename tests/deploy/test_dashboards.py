@@ -190,7 +190,7 @@ def shown(panel: Panel) -> Iterator[str]:
             yield query.legend.replace("{{detector}}", "adwin")
 
 
-def test_grafana_is_told_where_prometheus_and_the_dashboards_are() -> None:
+def test_grafana_is_configured_with_prometheus_and_the_dashboards() -> None:
     sources = yaml.safe_load((PROVISIONING / "datasources" / "prometheus.yml").read_text(encoding="utf-8"))
     (source,) = sources["datasources"]
     scraped = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"))

@@ -64,8 +64,10 @@ def differences(payload: Payload) -> list[str]:
     """What the guess has otherwise than a person would write it."""
     found = guess(payload.topics)
     if payload.cannot:
-        said = " ".join(found.problems)
-        return [word for word in payload.cannot if word not in said] or ([] if said else ["nothing was said"])
+        shown = " ".join(found.problems)
+        return [word for word in payload.cannot if word not in shown] or (
+            [] if shown else ["no problem was reported"]
+        )
     wrong = list(found.problems)
     for side, right in (("prediction", payload.predictions), ("label", payload.labels)):
         for name, fields in right.items():
@@ -82,13 +84,15 @@ def differences(payload: Payload) -> list[str]:
 
 
 @pytest.mark.parametrize("make", EVERY[:: by_tier(fast=3, default=1, everything=1)], ids=named)
-def test_a_payload_is_mapped_as_a_person_would_or_what_is_missing_is_said(make: Maker) -> None:
+def test_a_payload_is_mapped_as_a_person_would_or_what_is_missing_is_stated(make: Maker) -> None:
     assert differences(make().sort()) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", EVERY, ids=named)
-def test_settings_join_every_prediction_whose_label_the_sample_has_or_problems_are_said(make: Maker) -> None:
+def test_settings_join_every_prediction_whose_label_the_sample_has_or_problems_are_stated(
+    make: Maker,
+) -> None:
     payload = make().sort()
     found = inspect(payload.topics)
     if payload.cannot:

@@ -167,7 +167,7 @@ def comparison_sentences(pair: NotifiedComparison) -> str:
     if pair.reason is not None:
         return (
             f"That {pair.challenger} is {_side(pair)} than {pair.champion} since {iso(pair.since_ms)} is "
-            f"no longer said: {_ENDED[pair.reason]}."
+            f"no longer listed: {_ENDED[pair.reason]}."
         )
     if pair.basis == "labels":
         rests = "It is by the order of labels, which labels that come late in a biased way can falsify."
@@ -406,7 +406,7 @@ def look_first(notification: Notification, external_url: str = "") -> str:
     notification
         What it is about.
     external_url
-        Where the page is; without it, only what to look at is said.
+        Where the page is; without it, only what to look at is written.
     """
     if notification.kind == "resolved":
         return ""
@@ -529,7 +529,7 @@ def _sentence(part: IncidentAlarm) -> str:
             standing = f"{f' {status}' if (status := _standing(alarm.judgement)) else ''}{_delays(part)}"
             return (
                 f"{alarm.model} {judged(alarm.judgement)}, by cohorts of {alarm.n_eff:,.0f} predictions; "
-                f"said at {iso(alarm.event_ms)}.{standing}{_of_rare(part)}{retired}"
+                f"as of {iso(alarm.event_ms)}.{standing}{_of_rare(part)}{retired}"
             )
         return (
             f"{alarm.model} {judged(alarm.judgement)}. The verdict was reached at outcome {alarm.outcome}, "
@@ -595,7 +595,7 @@ def _quick(judgement: Judgement) -> str:
 
 
 def _misleads(part: IncidentAlarm) -> bool:
-    """Tell whether it is an open verdict by accuracy on a model that tells its rare classes."""
+    """Tell whether it is an open verdict by accuracy on a model that recognizes its rare classes."""
     return part.is_open and part.accuracy_misleads
 
 

@@ -43,7 +43,7 @@ def span(seconds: float) -> str:
     return f"{seconds:,.4g} s"
 
 
-# What a report tells of one model.
+# What a report shows of one model.
 
 
 MOST_NAMED: Final = 10
@@ -318,7 +318,7 @@ def _raw(source: Source) -> Iterator[Block]:
     yield Fold("Where this comes from", (*origin, *(Text(note) for note in source.notes)))
     yield Fold("Counters of the stream", (_stream(source),))
     if source.settings is None:
-        settings = Text("The API does not tell settings; give the file with --config to have them here.")
+        settings = Text("The API does not return settings; give the file with --config to have them here.")
         yield Fold("Settings", (settings,))
     else:
         yield Fold("Settings", (Listing("Settings", source.settings),))

@@ -236,12 +236,12 @@ def test_elements_may_name_a_part_of_their_id_model_and_class() -> None:
     ]
     found = trees(mapping).decode(of({"id": "r", "model": "fraud", "rows": rows}), AT_MS)
     assert isinstance(found, EventGroup)
-    said = [
+    shown = [
         event.reason if isinstance(event, Invalid) else (event.id, event.model, event.predicted_class)
         for event in found.events
         if isinstance(event, Prediction | Invalid)
     ]
-    assert said == [
+    assert shown == [
         ("r/1", "fraud/7", "red/l"),
         ("r/2", "fraud", "red/s"),
         "missing_prediction_part",

@@ -64,7 +64,7 @@ def test_a_list_of_fields_names_each_by_its_last_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "shown"),
     [
         (["value.a.c", "value.b.c"], "two segments are called c"),
         ([3], "a segment must be a field or a path, got 3"),
@@ -72,6 +72,6 @@ def test_a_list_of_fields_names_each_by_its_last_part() -> None:
         ({"": "value.c"}, "1 to 128 bytes"),
     ],
 )
-def test_what_is_wrong_with_segments_is_said(written: object, said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_what_is_wrong_with_segments_is_stated(written: object, shown: str) -> None:
+    with pytest.raises(ValidationError, match=shown):
         WRITTEN.validate_python(written)

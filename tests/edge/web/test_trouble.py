@@ -25,9 +25,9 @@ def rows(made: Report) -> Any:
 
 def with_open_alarm(made: Report, model: str) -> Report:
     """The report as the daemon makes it while an alarm of the model is open."""
-    told = Told()
-    told.hears(alarm(model, 3), now_ms=BEGAN_MS)
-    return replace(made, details=details_with_incidents(made.details, told.book.open_incidents()))
+    reported = Told()
+    reported.hears(alarm(model, 3), now_ms=BEGAN_MS)
+    return replace(made, details=details_with_incidents(made.details, reported.book.open_incidents()))
 
 
 def changed_verdict(

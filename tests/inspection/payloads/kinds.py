@@ -65,7 +65,7 @@ def kinds_in_one_topic() -> Payload:
     return found
 
 
-def ids_at_two_places() -> Payload:
+def ids_at_two_paths() -> Payload:
     found = Payload(
         "predictions and labels on one topic by type, their ids at two places",
         predictions={
@@ -84,4 +84,4 @@ def ids_at_two_places() -> Payload:
     return found
 
 
-KINDS: tuple[Maker, ...] = (one_topic, three_kinds, kinds_in_one_topic, ids_at_two_places)
+KINDS: tuple[Maker, ...] = (one_topic, three_kinds, kinds_in_one_topic, ids_at_two_paths)

@@ -211,7 +211,7 @@ SEGMENTS_FULL = Rule("segments_full", _segments_full)
 
 
 FAR_SECONDS: Final = 90 * 86_400.0
-"""Time until a lead of 5 points is a verdict, from which on it is said."""
+"""Time until a lead of 5 points is a verdict, from which on it is reported."""
 
 
 def _verdicts_far(facts: Facts) -> Iterator[Finding]:

@@ -81,7 +81,7 @@ class ComparisonVerdictExporter:
     routes: Sequence[Route] = (
         Route(
             "/api/v1/comparisons/{champion}/{challenger}/verdict",
-            "One comparison, for who decides whether the challenger takes the champion's place",
+            "One comparison, for who decides whether the challenger replaces the champion",
             "ComparisonVerdict",
             "models",
         ),

@@ -114,11 +114,11 @@ def two_topics_of_models() -> Payload:
     for item in story(827, classes=clauses, weights=(0.3, 0.3, 0.4)):
         value = {"ref": item.uuid, "out": {"verdict": item.predicted, "by": f"red-{1 + item.number % 2}"}}
         found.add("team-red", item.made_ms, value)
-        said = item.true if item.number % 6 else "other"
+        predicted = item.true if item.number % 6 else "other"
         found.add(
             "team-blue",
             item.made_ms,
-            {"document_ref": item.uuid, "predicted": said, "pages": item.number % 40},
+            {"document_ref": item.uuid, "predicted": predicted, "pages": item.number % 40},
         )
         found.add("lawyers", item.labelled_ms, {"ref": item.uuid, "clause": item.true, "lawyer": item.user})
     return found
