@@ -1,4 +1,4 @@
-"""Check of room for `streamwatch check`: the worst case in memory and on disk, and the place for state."""
+"""Check of room for `streamwatch check`: the worst case in memory and on disk, and the state's directory."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_the_worst_case_grows_with_classes_and_with_what_waits_for_its_order() -
     assert pairs == 2 * 24 * compared.max_reordered
 
 
-# What `check` says of the place for state.
+# What `check` says of the directory for state.
 
 
 def checked(streamwatch: CliRunner, *overrides: str) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""For every setting: begin with defaults, run, change it, start again: it works, or is refused as told.
+"""For every setting: begin with defaults, run, change it, start again: it works, or is refused as reported.
 
 The list is that of the model of the settings, and values are derived from it: a setting that is new is
 covered, or the test of values says that it needs one.
@@ -148,7 +148,7 @@ def other(key: str) -> dict[str, Any]:
 
 
 def _needed(key: str) -> dict[str, Any]:
-    """What else has to be said for a key to be allowed another value."""
+    """What else has to be set for a key to be allowed another value."""
     document: dict[str, Any] = DOCUMENT
     if key.endswith(".namespace"):
         for side in SIDES:
@@ -274,7 +274,7 @@ def _started(document: Mapping[str, Any], directory: Path, key: str) -> Life:
 
 
 def _matches_what_was_reported(life: Life, key: str, reported: Sequence[str]) -> None:
-    """Compare what a daemon logged at its start with what `check` said before."""
+    """Compare what a daemon logged at its start with what `check` printed before."""
     events = life.events("setting_changed")
     assert {rule_key(event["setting"]) for event in events} >= {key}
     shown = [f"{event['setting']}: {event['effect']}" for event in events]

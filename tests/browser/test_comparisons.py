@@ -30,7 +30,7 @@ def pair(challenger: str, *, right: bool, champion_right: bool) -> Outcome:
 
 
 def grown(comparisons: ComparisonSet, pairs: int) -> None:
-    """Of ten ids the champion misses three and one challenger one; the other misses three in other places."""
+    """Of ten ids the champion misses three and one challenger one; the other misses three others."""
     comparisons.fold(pair(BEST, right=at % 10 > 0, champion_right=at % 10 > 2) for at in range(pairs))
     comparisons.fold(pair(EQUAL, right=at % 10 < 7, champion_right=at % 10 > 2) for at in range(pairs))
 

@@ -38,7 +38,13 @@ def headline(verdict: str, status: str, opponent: str | None = None) -> dict[str
 
 
 STATES: dict[str, tuple[Model, dict[str, Any], str, str, str]] = {
-    "better": (Model(), {}, "Better than no change", r"^since ", "Nothing. You are told here"),
+    "better": (
+        Model(),
+        {},
+        "Better than no change",
+        r"^since ",
+        "Nothing. This page shows when that changes",
+    ),
     "worse": (worse(Model()), {}, "Worse than no change", r"^since ", "roll back, retrain"),
     "open": (Model(accuracy=0.81), {}, "No clear difference", r"^$", "Nothing yet"),
     "provisional": (
@@ -46,7 +52,7 @@ STATES: dict[str, tuple[Model, dict[str, Any], str, str, str]] = {
         {"headline": {"basis": "labels"}},
         "Better than no change",
         r"^since ",
-        "Nothing. You are told here",
+        "Nothing. This page shows when that changes",
     ),
     "early": (
         Model(),
@@ -60,7 +66,7 @@ STATES: dict[str, tuple[Model, dict[str, Any], str, str, str]] = {
         headline("better", "confirmed"),
         "Better than no change and the majority",
         r", confirmed$",
-        "Nothing. You are told here",
+        "Nothing. This page shows when that changes",
     ),
     "withheld": (Model(), DISJOINT, "Cannot be judged", r"^$", "with aliases in the mapping"),
 }

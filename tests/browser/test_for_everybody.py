@@ -146,8 +146,8 @@ async def test_times_say_their_zone(server: HttpServer, opened: Opened) -> None:
     await expect(page.locator("#alarms-meaning")).to_contain_text("in GMT+5:30")
     await expect(page.locator("footer")).to_contain_text("Times in GMT+5:30, UTC beside them")
     utc = re.compile(r"14:23:2[01] GMT\+5:30 \(08:53:2[01] UTC\)$")
-    for place in ("#alarms time", "#connection", "#rows .c-last-alarm[title]"):
-        await expect(page.locator(place).first).to_have_attribute("title", utc)
+    for selector in ("#alarms time", "#connection", "#rows .c-last-alarm[title]"):
+        await expect(page.locator(selector).first).to_have_attribute("title", utc)
     await expect(page.locator("#health dd[title]").last).to_have_attribute("title", utc)
     await expect(page.locator("#rows .minor[title]").first).to_have_attribute("title", utc)
     await page.locator("#rows").get_by_role("link", name="better").click()

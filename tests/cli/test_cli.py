@@ -195,8 +195,8 @@ def test_a_fault_of_the_folder_s_settings_that_does_not_concern_a_replay_is_a_wa
     result = streamwatch.invoke(app, ["replay", "rows.csv", "--topic", "p", "--json"])
     assert result.exit_code == 0, result.output
     shown = result.stderr.splitlines()
-    place = "kafka.security.password_file in streamwatch.yaml: cannot read /gone"
-    assert any(line.startswith(f"ignored, as this command does not use it: {place}") for line in shown)
+    ignored = "kafka.security.password_file in streamwatch.yaml: cannot read /gone"
+    assert any(line.startswith(f"ignored, as this command does not use it: {ignored}") for line in shown)
     assert any(
         line.startswith("ignored, as this command does not use it: alerts.cooldown in streamwatch.yaml")
         for line in shown

@@ -75,7 +75,7 @@ def _unbounded() -> Iterator[str]:
             yield f"{entry.name}: {key} is a parameter or a key of its settings only, not both"
         for parameter in entry.parameters:
             if not parameter.help.strip():
-                yield f"{entry.name}: what {parameter.name} does is not said"
+                yield f"{entry.name}: what {parameter.name} does is not stated"
             problem = parameter.problem(entry.defaults().get(parameter.name, "nothing"))
             if problem:
                 yield f"{entry.name}: by default, {problem}"

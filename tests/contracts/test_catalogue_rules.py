@@ -118,14 +118,14 @@ def test_the_settings_of_a_detector_follow_from_its_line() -> None:
 
 @pytest.mark.parametrize("entry", list(catalogue.entries()), ids=lambda e: e.spec.__name__)
 def test_the_kernel_takes_every_value_that_the_catalogue_allows(entry: Entry) -> None:
-    places = {"forgetting": catalogue.MECHANISMS, "detectors": catalogue.DETECTORS}
-    place = next((name for name, lines in places.items() if entry in lines), "drift_weighted")
+    sections = {"forgetting": catalogue.MECHANISMS, "detectors": catalogue.DETECTORS}
+    section = next((name for name, lines in sections.items() if entry in lines), "drift_weighted")
     for parameter in entry.parameters:
         ends = [e for k, e in parameter.bounds.items() if not k.startswith("exclusive")]
         for value in parameter.choices or (int(e) if parameter.whole else e for e in ends):
             spec = entry.spec(**{parameter.name: value})
             assert catalogue.problems(spec) == []
-            layout_of(replace(SPEC, **{place: (spec,)}))
+            layout_of(replace(SPEC, **{section: (spec,)}))
 
 
 def test_a_default_out_of_range_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,7 +129,7 @@ def test_the_demo_catches_a_drift_within_a_minute_and_leaves_when_asked():
 
 
 class StandIn:
-    """In the daemon's place: says it serves, and runs until stopped or until what it is told to raise."""
+    """Instead of the daemon: says it serves, and runs until stopped or until what it is given to raise."""
 
     url = "http://127.0.0.1:0"
 

@@ -1,4 +1,4 @@
-"""What a person is told during a demo."""
+"""What a person is shown during a demo."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Clock:
 
 @pytest.fixture
 def reported():
-    """A narrator, its clock, and a function that gives what it has said."""
+    """A narrator, its clock, and a function that gives what it has printed."""
     out, clock = io.StringIO(), Clock()
     narrator = Narrator(Console(file=out, width=200), clock)
     return narrator, clock, out.getvalue

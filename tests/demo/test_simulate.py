@@ -52,13 +52,13 @@ def spec_for(broker, **changed):
 
 async def everything(broker, topic, partitions):
     """All records of a topic."""
-    places = [TopicPartition(topic, p) for p in range(partitions)]
+    partitions_of_topic = [TopicPartition(topic, p) for p in range(partitions)]
     async with AIOKafkaConsumer(
         bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="none"
     ) as consumer:
-        consumer.assign(places)
+        consumer.assign(partitions_of_topic)
         await consumer.seek_to_beginning()
-        ends = await consumer.end_offsets(places)
+        ends = await consumer.end_offsets(partitions_of_topic)
         records = []
         async with asyncio.timeout(300):
             while len(records) < sum(ends.values()):

@@ -1,4 +1,4 @@
-"""DriftAlarm of a real Prometheus beside what the daemon tells, in a real Alertmanager with our policy."""
+"""DriftAlarm of a real Prometheus beside what the daemon reports, in a real Alertmanager with our policy."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 
 Everything is real but the models: Apache Kafka, `streamwatch run` with its state on disk, Prometheus with the
 shipped rules, and Alertmanager with the shipped routes and inhibitions. The waits of the rules, and the
-silences that they call too long, pass thirty times as fast. A table is printed of what people should be told,
-of what they were told, and after how long; `STREAMWATCH_TABLE` names a file that it is written to as well.
+silences that they call too long, pass thirty times as fast. A table shows what people should be
+notified of, what they were notified of, and after how long; `STREAMWATCH_TABLE` names a file for it as well.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class People:
         return web.Response(text="ok")
 
     async def once(self, alerts: Collection[Alert], reported: str, since: float) -> float | None:
-        """Wait until they have been told of all of these; seconds until then, None where that never was."""
+        """Wait until they were notified of all of these; seconds until then, None where that never was."""
         while alerts and time.monotonic() < since + DEADLINE_SECONDS:
             known: set[Alert] = set()
             for each in self.notified:
@@ -178,7 +178,7 @@ def _named(alerts: set[Alert]) -> str:
 
 
 HEAD = """\
-| what happens | expected | told | notifications, by receiver | told after | over after |
+| what happens | expected | reported | notifications, by receiver | reported after | over after |
 |---|---|---|---|---|---|"""
 
 
@@ -224,7 +224,7 @@ class Daemon:
 
 @dataclass
 class Stories:
-    """What happens, one after the other, and what people are told of it."""
+    """What happens, one after the other, and what people are notified of."""
 
     people: People
     reported: list[Story] = field(default_factory=list[Story])
@@ -304,7 +304,7 @@ async def everything_that_happens(
 
 
 def check(stories: Stories, scraped: bytes, promtool: str) -> None:
-    """Write the table down, and require that people were told of what happened and of nothing else."""
+    """Write the table down, and require that people were notified of what happened and of nothing else."""
     table = stories.table()
     print(table)  # noqa: T201
     if (path := os.environ.get("STREAMWATCH_TABLE")) is not None:

@@ -77,7 +77,7 @@ class Fleet:
 
 @dataclass
 class People:
-    """What the receivers of Alertmanager are told, as the template writes it."""
+    """What the receivers of Alertmanager are sent, as the template writes it."""
 
     reported: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     """Receiver, title and text of each message."""
@@ -126,7 +126,7 @@ def shortened_rules(directory: Path) -> list[Path]:
 
 @asynccontextmanager
 async def alertmanager(program: str, people: str, directory: Path) -> AsyncIterator[str]:
-    """Alertmanager with the shipped configuration, but for its waits and for whom it tells."""
+    """Alertmanager with the shipped configuration, but for its waits and for whom it notifies."""
     shipped = DEPLOY / "alertmanager"
     document: dict[str, Any] = yaml.safe_load((shipped / "alertmanager.yml").read_text(encoding="utf-8"))
     for route in (document["route"], *document["route"]["routes"]):
@@ -183,7 +183,7 @@ async def test_an_outage_of_500_models_is_one_notification_and_ten_drifts_are_te
     table: list[tuple[str, list[tuple[str, str, str]], float]] = []
 
     async def story(name: str, begins: dict[str, Any], ends: dict[str, Any]) -> list[tuple[str, str, str]]:
-        """What is told while something is the case; then it ends, until that is told, too."""
+        """What is notified while something is the case; then it ends, until that is notified, too."""
         people.reported.clear()
         began = time.monotonic()
         for key, value in begins.items():

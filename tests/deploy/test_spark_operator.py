@@ -164,9 +164,9 @@ def test_the_command_understands_its_arguments_and_finds_its_file() -> None:
 
 
 def test_the_checkpoint_is_on_a_volume_that_all_pods_write_to(settings: Settings) -> None:
-    place = Path(checkpoint_of(settings).removeprefix("file://"))
+    checkpoints = Path(checkpoint_of(settings).removeprefix("file://"))
     for pod in (DRIVER, EXECUTOR):
-        (volume,) = [v for path, v in mounted(pod).items() if Path(path) in place.parents]
+        (volume,) = [v for path, v in mounted(pod).items() if Path(path) in checkpoints.parents]
         assert volume["persistentVolumeClaim"]["claimName"] == CLAIM["metadata"]["name"]
         (mount,) = [m for m in pod["volumeMounts"] if m["name"] == volume["name"]]
         assert not mount.get("readOnly")

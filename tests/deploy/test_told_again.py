@@ -1,4 +1,4 @@
-"""What is over is told once more with what fires next in its group, and no oftener.
+"""What is over is reported once more with what fires next in its group, and no oftener.
 
 Prometheus sends an alert that is over again each minute, for a quarter of an hour. Here it comes each second.
 """
@@ -25,15 +25,15 @@ POLICY = DEPLOY / "alertmanager" / "alertmanager.yml"
 DEADLINE_SECONDS = 90
 ROUNDS = 5
 FAR = timedelta(minutes=10)
-Told = tuple[frozenset[str], frozenset[str]]
+Reported = tuple[frozenset[str], frozenset[str]]
 """Names of the alerts in a notification that fire, and of those that are over."""
 
 
 @dataclass
 class People:
-    """What the receivers are told."""
+    """What the receivers are sent."""
 
-    reported: list[Told] = field(default_factory=list[Told])
+    reported: list[Reported] = field(default_factory=list[Reported])
     heard: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def listen(self, request: web.Request) -> web.Response:
@@ -46,7 +46,7 @@ class People:
         self.heard.set()
         return web.Response()
 
-    async def once(self, reported: Told) -> None:
+    async def once(self, reported: Reported) -> None:
         async with asyncio.timeout(DEADLINE_SECONDS):
             while reported not in self.reported:
                 self.heard.clear()

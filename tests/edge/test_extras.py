@@ -1,4 +1,4 @@
-"""What is said to install where a package is missing, by what made the environment."""
+"""What the error names to install where a package is missing, by what made the environment."""
 
 from __future__ import annotations
 

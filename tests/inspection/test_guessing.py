@@ -52,7 +52,7 @@ def locations(others: object) -> list[tuple[str | None, str | None, bool]]:
 
 
 def chosen(part: Any) -> Any:
-    """The place of a choice, the field of a kind, the places of further mappings, anything else as it is."""
+    """The path of a choice, the field of a kind, the paths of further mappings, anything else as it is."""
     if isinstance(part, tuple) and (not part or isinstance(part[0], TopicGuess)):
         return locations(part)
     if isinstance(part, tuple):

@@ -94,7 +94,7 @@ def test_a_hint_that_stands_is_reported_once_each_time_that_notify_is_switched_o
     monkeypatch.setattr(EarlyHints, "active_hints", lambda _: active)
 
     def reported(*, notify: bool) -> list[tuple[str, str]]:
-        """Kind and incident of what one life tells, which then commits and ends."""
+        """Kind and incident of what one life notifies, which then commits and ends."""
         file = tmp_path / "streamwatch.yaml"
         monitors = {"early_hints": {"notify": notify}}
         chosen = HEAD | {"monitors": monitors, "state": {"directory": str(tmp_path / "state")}}

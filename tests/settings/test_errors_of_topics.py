@@ -62,7 +62,7 @@ from streamwatch.settings import SettingsError, load
             "{predictions: a, labels: a}",
             (
                 "topics in --set: topic 'a' carries predictions and labels: give it the same mapping under both, "
-                "with `kind` to tell them apart; or, if every record holds both, under each side a mapping of its own"
+                "with `kind` to distinguish them; or, if every record holds both, under each side a mapping of its own"
             ),
         ),
         (

@@ -18,7 +18,7 @@ LEAST = "kafka: {bootstrap_servers: localhost:9092}\ntopics: {predictions: p, la
 
 
 def complaint(tmp_path: Path, key: str) -> str:
-    """What is said of a file that has the key; the section of a list is its first entry."""
+    """The error about a file that has the key; the section of a list is its first entry."""
     section, *between, last = key.split(".")
     value = f"{{{last}: 1}}"
     for name in reversed(between):

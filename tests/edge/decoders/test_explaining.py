@@ -1,4 +1,4 @@
-"""Of an invalid record it is said which path was looked at and which fields are there, and no content."""
+"""Of an invalid record it is reported which path was looked at and which fields are there, and no content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HIDDEN = "4111-1111"
 def explained(
     mapping: TopicMapping, record: FakeRecord, kind: str = "json", **options: Any
 ) -> tuple[str, str]:
-    """The reason of the first invalid event of a record, and what is said of it."""
+    """The reason of the first invalid event of a record, and how it is explained."""
     decoder = KINDS[kind].build(DecoderSpec("predictions", "prediction", mapping), FormatOptions(**options))
     (found,) = decoder.decode_all([record], [AT_MS])
     events = found.events if isinstance(found, EventGroup) else (found,)

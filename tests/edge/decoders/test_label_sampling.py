@@ -47,12 +47,12 @@ class AtHand:
         return wanted.compile({1: Schema("AVRO", json.dumps(AVRO)), 2: Schema("PROTOBUF", PROTO)}[wanted.ref])
 
 
-def decoded(content: dict[str, Any], mapping: TopicMapping = MAPPING, **places: Any) -> Event:
+def decoded(content: dict[str, Any], mapping: TopicMapping = MAPPING, **fields: Any) -> Event:
     """The event of a record read alone, which must be that of the same record in columns."""
     assert needs_trees(mapping)
     decoder = build(DecoderSpec("predictions", "prediction", mapping), FormatOptions())
     assert isinstance(decoder, ScannedTrees)
-    record = of({**PREDICTED, **content}, **places)
+    record = of({**PREDICTED, **content}, **fields)
     alone = decoder.decode(record, AT_MS)
     for _ in range(2):  # the first time names are learnt
         (event,) = decoder.decode_batch(fetched([record])).events()

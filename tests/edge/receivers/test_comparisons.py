@@ -1,4 +1,4 @@
-"""What receivers are told of a challenger: which model is better, since when, how sure that is, its end."""
+"""What receivers are sent about a challenger: which model is better, since when, how sure it is, its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What receivers are told of the models that are worse: which, than what, since when, what is promised."""
+"""What receivers are sent about models that are worse: which, than what, since when, what is promised."""
 
 from __future__ import annotations
 

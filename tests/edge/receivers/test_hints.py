@@ -1,4 +1,4 @@
-"""What receivers are told of an early hint: that it is no verdict, what changed, and its end."""
+"""What receivers are sent about an early hint: that it is no verdict, what changed, and its end."""
 
 from __future__ import annotations
 

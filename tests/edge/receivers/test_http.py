@@ -138,7 +138,9 @@ def test_severities_choose_what_a_receiver_is_notified_of() -> None:
     assert receiver.wants(updated(firing(), critical))
     assert receiver.wants(resolved(updated(firing(), critical)))
     ordinary = HttpReceiver(EndpointSpec("chat", "http://a/", severities=frozenset({"warning"})), Slack())
-    assert ordinary.wants(updated(firing(), critical)), "who was told of its beginning is told of its end"
+    assert ordinary.wants(updated(firing(), critical)), (
+        "who was notified of its beginning is notified of its end"
+    )
     assert receiver.wants(digest(severity="critical"))
     assert not receiver.wants(digest(severity="warning"))
 

@@ -1,4 +1,4 @@
-"""Every kind of receiver is told what changed, since when, and what to look at first, with the link."""
+"""Every kind of receiver is sent what changed, since when, and what to look at first, with the link."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_verdict_by_cohorts_says_whom_it_is_against_and_how_sure_it_is(
 ) -> None:
     reported = sent(kind, firing(parts=(part(verdict),), news=("verdict",)))
     assert shown in reported
-    assert "outcome 4,000" not in reported, "in the order of labels it has a place, by cohorts a time"
+    assert "outcome 4,000" not in reported, "in the order of labels it has a position, by cohorts a time"
     assert "by cohorts" in reported
 
 

@@ -1,4 +1,4 @@
-"""What `/api/v1/comparisons` tells is what the comparisons say, in an order a person can read."""
+"""What `/api/v1/comparisons` returns is what the comparisons say, in an order a person can read."""
 
 from __future__ import annotations
 

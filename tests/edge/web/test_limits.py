@@ -1,4 +1,4 @@
-"""What clients may take of the server: places, time, memory, names."""
+"""What clients may take of the server: slots, time, memory, names."""
 
 from __future__ import annotations
 

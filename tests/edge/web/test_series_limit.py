@@ -1,4 +1,4 @@
-"""No answer of /metrics holds more series than allowed; what is left out is counted, and told on change."""
+"""No answer of /metrics holds more series than allowed; what is left out is counted, and logged on change."""
 
 from __future__ import annotations
 

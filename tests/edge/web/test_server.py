@@ -239,7 +239,7 @@ async def test_stopping_is_bounded_with_a_request_open_and_frees_the_port() -> N
         assert own.look().seconds < STOP_SECONDS + 1
         slow.let_go.set()
         await asyncio.gather(request, return_exceptions=True)
-    assert server.url.endswith(f":{port}"), "who tells of it at the end still knows where it was"
+    assert server.url.endswith(f":{port}"), "who reports it at the end still knows where it was"
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 

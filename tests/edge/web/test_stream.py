@@ -1,4 +1,4 @@
-"""The stream of news: who listens is told of every report and alarm, and cannot harm who does not."""
+"""The stream of news: who listens is sent every report and alarm, and cannot harm who does not."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def test_alarms_are_reported_once_even_when_old_ones_are_forgotten(listen:
 
 
 class CountedStream:
-    """Counts how often it renders; what it tells may be large."""
+    """Counts how often it renders; what it sends may be large."""
 
     route = NewsStream.route
 

@@ -1,4 +1,4 @@
-"""What a replay tells: fields of the trace, the JSON document, tables on the terminal."""
+"""What a replay shows: fields of the trace, the JSON document, tables on the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines that could not be used are listed with their place, the reason in words, and where was looked."""
+"""Lines that could not be used are listed with their line, the reason in words, and where was looked."""
 
 from __future__ import annotations
 

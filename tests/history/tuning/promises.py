@@ -73,7 +73,7 @@ class Kept:
     kept: float
     """Share in which the process alarms at most as often as promised."""
     covered: float
-    """Share in which its rate lies in the interval that was told."""
+    """Share in which its rate lies in the interval that was reported."""
     strictest: float
     """The 5 % quantile of achieved over promised rates."""
     median: float

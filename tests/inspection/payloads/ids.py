@@ -1,4 +1,4 @@
-"""Records whose ids stand in several places or differ between the sides."""
+"""Records whose ids stand at several paths or differ between the sides."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from tests.inspection.story import Maker, Payload, iso, story
 
 def one_topic() -> Payload:
     found = Payload(
-        "predictions and labels on one topic, told apart by a type",
+        "predictions and labels on one topic, distinguished by a type",
         predictions={"events": {"id": "value.id", "prediction": "value.decision", "kind": "value.type"}},
         labels={"events": {"id": "value.id", "label": "value.truth", "kind": "value.type"}},
     )
@@ -67,7 +67,7 @@ def kinds_in_one_topic() -> Payload:
 
 def ids_at_two_paths() -> Payload:
     found = Payload(
-        "predictions and labels on one topic by type, their ids at two places",
+        "predictions and labels on one topic by type, their ids at two paths",
         predictions={
             "ledger": {
                 "id": "value.prediction_id",

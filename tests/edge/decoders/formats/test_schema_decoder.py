@@ -200,8 +200,8 @@ def test_null_values_and_records_that_could_not_be_read_stay_what_they_are() -> 
     decoding = decoder("avro", TopicMapping(id="key"))
     batch = decoding.decode_batch(fetched(records))
     plain = JsonDecoder("predictions", "prediction", TopicMapping(id="key")).decode_batch(fetched(records))
-    for place in (0, 1, 3):
-        one, other = batch.events()[place], plain.events()[place]
+    for index in (0, 1, 3):
+        one, other = batch.events()[index], plain.events()[index]
         assert type(one) is type(other)
         assert getattr(one, "reason", "") == getattr(other, "reason", "")
 

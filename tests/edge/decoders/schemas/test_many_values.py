@@ -41,12 +41,12 @@ def alone(reader: ValueReader, contents: list[bytes], preface: bytes | None = No
 
 
 def changed(chance: random.Random, contents: list[bytes]) -> list[bytes]:
-    """Some of the bytes at other places, or gone."""
+    """Some of the bytes at other positions, or gone."""
     for _ in range(chance.choice((0, 0, 1, 2))):
         at = chance.randrange(len(contents))
         value = bytearray(contents[at])
-        place = chance.randrange(len(value) + 1)
-        value[place : place + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
+        position = chance.randrange(len(value) + 1)
+        value[position : position + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
         contents[at] = bytes(value)
     return contents
 

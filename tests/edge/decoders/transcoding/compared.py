@@ -1,4 +1,4 @@
-"""Texts of a transcoder beside the whole JSON text of the same values, at every place that is wanted."""
+"""Texts of a transcoder beside the whole JSON text of the same values, at every path that is wanted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def texts_of(transcoder: Transcoder, contents: Sequence[bytes]) -> list[bytes | 
 
 
 def content_at(tree: Any, path: Path) -> Any:
-    """What a mapping sees at a place: the content, or of which type it is where the path ends before."""
+    """What a mapping sees at a path: the content, or of which type it is where the path ends before."""
     for i, step in enumerate(path):
         if step is None:
             if not isinstance(tree, list):

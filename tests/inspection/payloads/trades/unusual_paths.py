@@ -1,4 +1,4 @@
-"""Ids and classes in unusual places, and records that no mapping reads."""
+"""Ids and classes at unusual paths, and records that no mapping reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def bare_words() -> Payload:
 
 def class_in_a_header() -> Payload:
     found = Payload(
-        "the answer was put into a header of the scanned record; a place called arrivedAt",
+        "the answer was put into a header of the scanned record; a field called arrivedAt",
         predictions={"bags": {"id": "value.tag", "prediction": "header:ml-route"}},
         labels={"piers": {"id": "value.bagTag", "label": "value.arrivedAt"}},
     )
@@ -159,7 +159,7 @@ def readings_of_a_building() -> Payload:
     return found
 
 
-PLACES: tuple[Maker, ...] = (
+PATHS: tuple[Maker, ...] = (
     bare_words,
     class_in_a_header,
     json_keys,
