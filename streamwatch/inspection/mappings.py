@@ -138,7 +138,7 @@ def _mapping(guess: TopicGuess, stream: Stream, pair: ClassPair, way: _Parallel,
 
 
 def _way(stream: Stream, best: ClassPair, pair: ClassPair) -> _Parallel | None:
-    """How a field is beside the best one what another model would be; None where it is not."""
+    """Return the step in which the field of another model differs from the best; None if there is none."""
     if (
         pair.label != best.label
         or pair.largest is not None

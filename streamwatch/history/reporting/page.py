@@ -1,4 +1,4 @@
-"""The page of a report: the answer first, then the chart, the evidence, and what is raw, folded."""
+"""The page of a report: the answer first, then the chart, the evidence, and raw numbers, folded."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def span(seconds: float) -> str:
 
 
 MOST_NAMED: Final = 10
-"""Models that are worse which the first paragraph names."""
+"""Number of worse models that the first paragraph names."""
 MOST_ALARMS: Final = 50
 """Alarms of a model that are listed."""
 _PROBABILITIES: Final = {
@@ -159,7 +159,7 @@ def _alarms(alarms: list[Document]) -> Iterator[Block]:
 
 
 def _described(alarm: Document) -> tuple[str, str]:
-    """Errors before and after, or what a verdict says."""
+    """Describe an alarm: errors before and after, or the verdict with its interval."""
     judgement = alarm.get("judgement")
     if judgement is None:
         return ratio(alarm.get("before")), ratio(alarm.get("after"))
@@ -230,7 +230,7 @@ _MEANING: Final = {
 
 
 def page(source: Source) -> Page:
-    """The answer, the chart, then the evidence; what is raw comes last and is folded."""
+    """Build the page: the answer, the chart, the evidence, and raw numbers, folded, at the end."""
     names = list(source.models)
     if not names:
         title = "Report: no model has been seen"

@@ -83,7 +83,7 @@ def translated(error: Exception, directory: Path) -> Exception:
 
 
 def undecodable(key: bytes, error: Exception) -> StateDamaged:
-    """The store's error for a record of which what was read makes no sense."""
+    """Build the store's error for a record that was read and cannot be decoded."""
     return StateDamaged(
         f"the state is damaged: the record of id {key.hex()} cannot be decoded "
         f"({type(error).__name__}: {error}); `streamwatch state verify` tells what else is"
@@ -189,7 +189,7 @@ OPEN_FILES: Final = 400
 
 
 def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Options:
-    """Bounded in memory, in open files and in logs; checks what it reads."""
+    """Options: bounded memory, open files and logs; checksums are verified on reads."""
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
@@ -274,19 +274,19 @@ class Database:
         return self._database
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """One value."""
+        """Return the value of a key."""
         with failures(self.directory):
             return self._families[family].get(key)
 
     def get_all(self, family: str, keys: list[bytes]) -> Sequence[bytes | None]:
-        """Values of many keys at once."""
+        """Return the values of many keys at once."""
         with failures(self.directory):
             asked: Any = keys
             values: Any = self._families[family].get(asked)
             return values
 
     def items(self, family: str, since: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """In the order of keys; raises where the end is not the end."""
+        """Iterate over keys and values in order; raises if an error ends the iteration."""
         with failures(self.directory):
             found = self._families[family].iter()
             try:
@@ -341,7 +341,7 @@ class Database:
             Checkpoint(self._database).create_checkpoint(str(directory))
 
     def compact(self) -> None:
-        """Merge everything, so that nothing overwritten takes room."""
+        """Compact all files, so that overwritten values use no space."""
         with failures(self.directory):
             for family in self._families.values():
                 family.flush()
@@ -392,7 +392,7 @@ PUBLICATION_PREFIX: Final = b"publication/"
 
 
 def number_key(number: int) -> bytes:
-    """A number that sorts."""
+    """Encode a number as a key whose byte order is that of the numbers."""
     return _NUMBER.pack(number)
 
 
@@ -420,18 +420,18 @@ _decode = msgspec.msgpack.Decoder(StoreManifest).decode
 
 
 def encoded(manifest: StoreManifest) -> bytes:
-    """As it is written."""
+    """Encode it as it is stored."""
     return _encode(manifest)
 
 
 def manifest_of(database: Database) -> StoreManifest | None:
-    """As the last commit left it; None before the first."""
+    """Read the manifest of the last commit; None before the first."""
     value = database.get("meta", STATE_KEY)
     return None if value is None else _decode(value)
 
 
 def identity_of(database: Database) -> str | None:
-    """Of this state, since it began."""
+    """Read the id of this state, which never changes."""
     value = database.get("meta", IDENTITY_KEY)
     return None if value is None else value.decode()
 
