@@ -265,7 +265,7 @@ def repeated_of(events: Iterable[Event], *, revised: bool) -> Sequence[str]:
         if isinstance(event, Prediction):
             repeats.add(event)
     found = repeats.many(revised=revised)
-    return [f"model {each.model} {each.said}; {CAUSE}. Change {CHANGE}" for each in found]
+    return [f"model {each.model} {each.summary}; {CAUSE}. Change {CHANGE}" for each in found]
 
 
 # Check of ids for `streamwatch check`: whether predictions and labels of the samples meet.

@@ -217,8 +217,8 @@ def check_comparisons(state: Inspection, faults: Faults) -> int:
         comparisons = ComparisonSet(spec)
         now = comparisons.estimators().keys()
         kept = kept_of(state.sections[PAIRS])
-        if kept.place.commit > state.manifest.commits:
-            faults.add(f"comparisons are of commit {kept.place.commit}, later than the last")
+        if kept.position.commit > state.manifest.commits:
+            faults.add(f"comparisons are of commit {kept.position.commit}, later than the last")
         if spec.comparisons:  # else it is left from settings that asked for some
             snapshot = kept.snapshot or b""
             comparisons.restore(snapshot)
@@ -271,7 +271,7 @@ def _read(state: Inspection) -> StatePasts:
     behind: dict[str, JournalPosition] = {}
     for key, value in state.items("models"):
         name, kept = key.decode(), kept_of(value)
-        behind[name] = kept.place
+        behind[name] = kept.position
         if kept.snapshot is not None:
             past = decode(kept.snapshot).past
             settled[name] = NONE if past is None else np.frombuffer(past.stretches, STRETCH)

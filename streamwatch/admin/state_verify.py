@@ -136,8 +136,8 @@ def _models(state: Inspection) -> Check:
                 if not model:
                     raise ValueError("expected the name of a model, got an empty one")
                 kept = kept_of(value)
-                if kept.place.commit > state.manifest.commits:
-                    faults.add(f"model {model!r} is of commit {kept.place.commit}, later than the last")
+                if kept.position.commit > state.manifest.commits:
+                    faults.add(f"model {model!r} is of commit {kept.position.commit}, later than the last")
                 if kept.snapshot is None:
                     retired += 1
                     continue

@@ -103,7 +103,7 @@ def inspect(
         f"{joined.labels:,} labels {joined.labels_met:,} met a prediction."
     )
     heading += [f"Note: {note}." for note in guessed.notes]
-    heading += [f"Note: model {each.model} {each.said}; {CAUSE}." for each in joined.repeats.many()]
+    heading += [f"Note: model {each.model} {each.summary}; {CAUSE}." for each in joined.repeats.many()]
     if not sections:
         heading.append("kafka.bootstrap_servers is made up: write your own.")
     text = yaml_text.text(guessed, head, joined, heading)

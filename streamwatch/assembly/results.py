@@ -22,7 +22,13 @@ from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, CommitSpec, ConsumeLoopSpec, Daemon, DaemonStatus, State
 from streamwatch.daemon.alerting import ALARMS, PACING, Alerting
 from streamwatch.daemon.deliveries import Deliveries
-from streamwatch.daemon.results import RESULTS, NewestBatch, ResultsCheckpoint, ResultsProcessor, told_of
+from streamwatch.daemon.results import (
+    RESULTS,
+    NewestBatch,
+    ResultsCheckpoint,
+    ResultsProcessor,
+    last_reported_of,
+)
 from streamwatch.daemon.source_positions import POSITIONS, DataLossTotals, SourcePositions, decode_positions
 from streamwatch.edge.process import Supervisor
 from streamwatch.edge.stores.kind import StateRefused, damage_named
@@ -117,12 +123,12 @@ def results_opening(
         try:
             saved = store.load()
             require_source(settings, saved.sections)
-            checkpoint = ResultsCheckpoint(told_of(saved.sections.get(RESULTS)), saved.commits)
+            checkpoint = ResultsCheckpoint(last_reported_of(saved.sections.get(RESULTS)), saved.commits)
             kept = saved.sections.get(POSITIONS)
             counts = (
                 DataLossTotals()
                 if kept is None
-                else decode_positions(kept).counts.minus(checkpoint.told.data_loss)
+                else decode_positions(kept).counts.minus(checkpoint.reported.data_loss)
             )
             processor = ResultsProcessor(spec, checkpoint, telemetry, _now_ms, newest)
             book = build_alarm_book(settings, store.identity)

@@ -54,7 +54,7 @@ def warm_up_workers() -> None:
 def hold_buckets() -> None:
     """Let buckets be in processes of their own, where the system can hand sockets over."""
     if sys.platform == "linux":
-        processors.HOME.places = holders.start_holders()
+        processors.HOME.slots = holders.start_holders()
 
 
 if __name__ == "__main__":

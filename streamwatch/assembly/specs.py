@@ -91,10 +91,10 @@ def segment_names(settings: Settings) -> frozenset[str]:
 
 def labels_sampled(settings: Settings) -> bool:
     """Tell whether predictions of any topic may carry the probability with which their label is asked for."""
-    return is_mapped(settings, "label_probability")
+    return maps_field(settings, "label_probability")
 
 
-def is_mapped(settings: Settings, field: str) -> bool:
+def maps_field(settings: Settings, field: str) -> bool:
     """Tell whether the mapping of any topic of predictions has a path for an optional field."""
     mappings = (mapping for topic in settings.topics.predictions for mapping in topic.all_mappings)
     return any(getattr(mapping, field) is not None for mapping in mappings)
@@ -251,7 +251,7 @@ def join_spec(settings: Settings) -> JoinSpec:
         comparisons=comparison_specs(settings.monitors.comparisons),
         prediction_registers=prediction_registers(settings),
         conflicts=join.conflicts,
-        carried=tuple(each.name for each in CARRIED if is_mapped(settings, each.fields[0])),
+        carried=tuple(each.name for each in CARRIED if maps_field(settings, each.fields[0])),
     )
 
 

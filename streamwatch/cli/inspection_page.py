@@ -51,7 +51,7 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
         invalid = f"{count:,} {'record' if count == 1 else 'records'} of {escape(topic)} would be invalid"
         console.print(f"[red]{invalid}: {reason}{words}[/red]")
     for each in sample.repeats.many():
-        console.print(f"[red]model {escape(each.model)} {each.said}; {CAUSE}[/red]")
+        console.print(f"[red]model {escape(each.model)} {each.summary}; {CAUSE}[/red]")
     if sample.lone_predictions or sample.lone_labels:
         console.print(_lone(sample))
 

@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.specs import HEADLINE
+from streamwatch.core.specs import HEADLINE, UtilityKind
 
 # Events for the core and outcomes of the join: plain values, decoded and validated at the edge.
 #
-# Times are integers, milliseconds since the epoch. `record_ms` is the clock at the event's place in the
+# Times are integers, milliseconds since the epoch. `record_ms` is the clock at the event's position in the
 # merged sequence (deadlines count from it; the merge sets it when the event is released); `timestamp_ms` is
 # the event's own time, where it carries one (label delay and prediction-time order use it).
 
@@ -69,7 +69,7 @@ class Prediction(msgspec.Struct, gc=False):
     label_probability: float | None = None
     """Probability with which its label is asked for, a float32; None where labels are not sampled."""
     label_requested: bool | None = None
-    """Whether its label was asked for; None without a probability, or where nothing says it."""
+    """Whether its label was asked for; None without a probability, or if that is unknown."""
 
 
 class Label(msgspec.Struct, gc=False):
@@ -125,14 +125,14 @@ class Invalid(msgspec.Struct, gc=False):
     model: str | None = None
     """Model named by the record; None where that cannot be read or is not a valid name."""
     detail: str = ""
-    """Where it was looked at, and which fields were there; said of some records of each reason only."""
+    """Path at which the record was read, and fields found there; only for some records of each reason."""
 
 
 Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Skipped | Invalid
 
 
 class EventGroup(msgspec.Struct, gc=False):
-    """Events of a record that holds several, or none. They share its time and its place in the sequence.
+    """Events of a record that holds several, or none. They share its time and its position in the sequence.
 
     They are joined one after the other, and no commit comes between them.
     """
@@ -148,7 +148,7 @@ Decoded: TypeAlias = Event | EventGroup
 
 
 def is_decodable(found: Decoded) -> bool:
-    """Tell whether a record could be read: it holds no events at all, or one that is not `Invalid`."""
+    """Return whether a record could be read: it holds no events at all, or one that is not `Invalid`."""
     events = found.events if isinstance(found, EventGroup) else (found,)
     return not events or any(type(event) is not Invalid for event in events)
 
@@ -194,12 +194,12 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     resolved_ms: int = 0
     """Clock of the merged sequence where label and prediction met; of an assumed outcome the deadline."""
     waited_ms: int = 0
-    """`resolved_ms` minus the clock at the prediction's place, at least 0. Of a prediction that another took
-    the place of (`join.conflicts: last`) the first place counts."""
+    """`resolved_ms` minus the clock at the prediction's position, at least 0. If another prediction replaced
+    it (`join.conflicts: last`), the position of the first one counts."""
     label_probability: float | None = None
     """Probability with which the label was asked for, a float32; None where labels are not sampled."""
     label_requested: bool | None = None
-    """Whether the label was asked for; None without a probability, or where nothing says it."""
+    """Whether the label was asked for; None without a probability, or if that is unknown."""
 
 
 DelayKind: TypeAlias = Literal["errors", "hits"]
@@ -233,10 +233,12 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     `earliest_ms` is None too if the verdict may hold since before all that was judged.
     """
     latest_ms: int | None = None
+    utility: UtilityKind = "accuracy"
+    """Utility by which the model is judged."""
 
     @property
     def is_headline(self) -> bool:
-        """Tell whether it is what a model is said to be first of all."""
+        """Return whether it decides the headline of the model."""
         return self.basis == "cohorts" or self.opponent == HEADLINE
 
 
@@ -307,7 +309,7 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
     for a verdict, and where no change is found."""
     predicted_ms: int | None = None
     """For a detector in prediction time: time of the prediction at whose outcome it alarmed, while `outcome`
-    and `event_ms` tell when the alarm was noticed. None for all others."""
+    and `event_ms` are those at which the alarm was raised. None for all others."""
     errors: int | None = None
     """Errors of the model among its first `outcome` outcomes. None for a verdict, a detector in prediction
     time, and a model that predicts in folds."""
@@ -316,11 +318,11 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
 # With which probability a label is asked for, and whether it was, as one small number.
 #
 # A prediction may carry the probability π with which its label is asked for, fixed before the label, and
-# whether it was asked for. π is the float32 nearest to what a record says, everywhere: what is computed
+# whether it was asked for. π is the float32 nearest to the record's value, everywhere: what is computed
 # from it is the same in the daemon, in buckets and in a replay.
 #
 # The number is 0 without a probability. Otherwise its lower 29 bits are 1 + the bits of π as a float32
-# beyond those of 2⁻³²; above them stands 0 where nothing says whether the label was asked for, else 1 (no)
+# beyond those of 2⁻³²; the bits above are 0 if it is unknown whether the label was asked for, else 1 (no)
 # or 2 (yes).
 
 
@@ -357,7 +359,7 @@ def samplings_of(bits: NDArray[Any], requested: NDArray[Any]) -> NDArray[np.int3
     bits
         Probabilities as float32, by their bits; 0 without one.
     requested
-        Whether the label was asked for: 2 yes, 1 no, 0 where nothing says it.
+        Whether the label was asked for: 2 yes, 1 no, 0 unknown.
     """
     return np.where(bits > 0, (bits - _BASE + 1) | requested << _SHIFT, 0).astype(np.int32)
 
@@ -370,7 +372,7 @@ def probability_of(sampling: int) -> float | None:
 
 
 def requested_of(sampling: int) -> bool | None:
-    """Tell whether the label was asked for; None where nothing says it."""
+    """Return whether the label was asked for; None if that is unknown."""
     return (None, False, True)[sampling >> _SHIFT]
 
 
@@ -382,18 +384,18 @@ def probabilities_of(numbers: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def requests_of(numbers: NDArray[Any]) -> NDArray[np.int8]:
-    """Tell of numbers, shape (n,), whether the label was asked for: 1 yes, 0 no, −1 where nothing says it."""
-    told = numbers.astype(np.int64) >> _SHIFT
-    return np.where(told == 0, -1, told - 1).astype(np.int8)
+    """Return for each number, shape (n,), whether the label was asked for: 1 yes, 0 no, −1 unknown."""
+    requested = numbers.astype(np.int64) >> _SHIFT
+    return np.where(requested == 0, -1, requested - 1).astype(np.int8)
 
 
 def is_sampling(numbers: NDArray[Any]) -> bool:
-    """Tell whether all numbers stand for something, shape (n,)."""
+    """Return whether all numbers, shape (n,), are valid."""
     wide = numbers.astype(np.int64)
     if ((wide < 0) | (wide > MOST_SAMPLING)).any():
         return False
-    probability, told = wide & _PROBABILITY, wide >> _SHIFT
-    return bool(((probability <= _ONE) & ((probability > 0) | (told == 0))).all())
+    probability, requested = wide & _PROBABILITY, wide >> _SHIFT
+    return bool(((probability <= _ONE) & ((probability > 0) | (requested == 0))).all())
 
 
 # Numbers that go with a prediction, from its record to its outcome.
@@ -413,13 +415,13 @@ class CarriedNumber(NamedTuple):
     """Name of its side column in the store."""
     fields: tuple[str, ...]
     """Fields of `Prediction`, `Outcome` and a topic's mapping: the last ones of the first two, in the order
-    of `CARRIED`. Predictions have the number only where a mapping names a place for the first of them."""
+    of `CARRIED`. Predictions have the number only where a mapping names a field for the first of them."""
     encode: Callable[..., int]
     """Gives the number of the fields' values."""
     decode: tuple[Callable[[int], Any], ...]
     """For each field, gives its value by the number."""
     is_valid: Callable[[NDArray[Any]], bool]
-    """Tells of stored numbers, shape (n,), whether all stand for something."""
+    """Returns whether all of these stored numbers, shape (n,), are valid."""
     meaning: str
     """What it is, for messages: "expected …"."""
 
@@ -454,19 +456,19 @@ def carried_fields(carried: Sequence[int]) -> list[Any]:
 def carried_by_all(events: Sequence[object]) -> NDArray[np.int32]:
     """Numbers that go with events, as `carried_by` gives them: shape (n, len(CARRIED))."""
     found = np.zeros((len(events), len(CARRIED)), np.int32)
-    for place, number in enumerate(CARRIED):
+    for index, number in enumerate(CARRIED):
         first, *others = (map(attrgetter(name), events) for name in number.fields)
         values = list(first)
         if values.count(None) < len(values):
-            found[:, place] = list(map(number.encode, values, *others))
+            found[:, index] = list(map(number.encode, values, *others))
     return found
 
 
 def carried_values(carried: NDArray[np.int32]) -> list[Iterable[Any]]:
     """Values of `CARRIED_FIELDS`, n of each: the last arguments of `Prediction` and `Outcome`."""
     found: list[Iterable[Any]] = []
-    for place, number in enumerate(CARRIED):
-        column = carried[:, place]
+    for index, number in enumerate(CARRIED):
+        column = carried[:, index]
         numbers: list[int] | None = column.tolist() if column.any() else None
         found += [
             repeat(None, len(carried)) if numbers is None else map(decode, numbers)
@@ -479,7 +481,7 @@ def carried_values(carried: NDArray[np.int32]) -> list[Iterable[Any]]:
 
 
 OTHER: Final = "__other__"
-"""Stands for the values of a segment that are not told apart."""
+"""Stands for the values of a segment that are not distinguished."""
 _REMEMBERED: Final = 16_384
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder(list[tuple[Name, Name]])

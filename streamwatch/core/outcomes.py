@@ -209,10 +209,10 @@ def pairs_at(pairs: Pairs, chosen: NDArray[np.bool_ | np.int64], outcomes: int) 
         Number of outcomes n of the batch.
     """
     positions = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
-    place = np.full(outcomes, -1, np.int32)
-    place[positions] = np.arange(len(positions), dtype=np.int32)
-    found = pairs[place[pairs[:, 0]] >= 0]
-    found[:, 0] = place[found[:, 0]]
+    index = np.full(outcomes, -1, np.int32)
+    index[positions] = np.arange(len(positions), dtype=np.int32)
+    found = pairs[index[pairs[:, 0]] >= 0]
+    found[:, 0] = index[found[:, 0]]
     return found[np.argsort(found[:, 0], kind="stable")]
 
 

@@ -87,10 +87,10 @@ class Decoder(Protocol):
 
 @runtime_checkable
 class Explains(Protocol):
-    """A decoder that says of a single record why it is invalid."""
+    """A decoder that explains why a single record is invalid."""
 
     def explain(self, record: Record, reason: str) -> str:
-        """Say where the record was looked at and which fields are there, without a content; or nothing."""
+        """Return the path that was read and the names of the fields found there; or an empty text."""
         ...
 
 
@@ -136,7 +136,7 @@ class DeadLetters(Protocol):
 
     @property
     def is_full(self) -> bool:
-        """Tell whether `flush` has to be called before the next `put`."""
+        """Return whether `flush` has to be called before the next `put`."""
         ...
 
     @property
@@ -231,18 +231,18 @@ class Source(DataLossCounters, Protocol):
 
     @property
     def up(self) -> bool:
-        """Tell whether the brokers answer."""
+        """Return whether the brokers answer."""
         ...
 
     @property
     def assigned(self) -> bool:
-        """Tell whether every partition of the configured topics has a position."""
+        """Return whether every partition of the configured topics has a position."""
         ...
 
     async def start(
         self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
     ) -> None:
-        """Verify the topics, assign every partition and seek to `positions`, else as `start_from` says.
+        """Verify the topics, assign every partition and seek to `positions`, or else to `start_from`.
 
         `fingerprints` are compared with the logs, to find out whether they are still those that were read.
         """
@@ -272,7 +272,7 @@ class Source(DataLossCounters, Protocol):
         """Note that state up to these positions is durable; they may be committed to Kafka for lag tools."""
         ...
 
-    def tell(self) -> None:
+    def release_findings(self) -> None:
         """Release the findings of the last poll about the logs to the counters.
 
         To be called once every record delivered before them is evaluated.
@@ -353,7 +353,7 @@ class Store(Protocol):
 
     @property
     def durable(self) -> bool:
-        """Tell whether commits survive the process."""
+        """Return whether commits survive the process."""
         ...
 
     @property

@@ -103,7 +103,7 @@ class Names:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether numbers should be released: more names were refused than the last release left."""
+        """Return whether numbers should be released: more names were refused than the last release left."""
         return self._refused > self._needed
 
     def number(self, name: str) -> int:
@@ -330,10 +330,11 @@ class RecordBatch:
     vocabulary
         Numbers of the names in the rows.
     topics
-        Topics by number, the first "" for an unknown one; empty if rows do not tell their topic.
+        Topics by number, the first "" for an unknown one; empty if rows do not have the number of their
+        topic.
     scores
-        Scores of the rows whose `side` is `PREDICTION` and that have some, or that say with which probability
-        their label is asked for; beside them are the numbers of `core.events.sampling_of`.
+        Scores of the rows whose `side` is `PREDICTION` and that have some, or that have the probability with
+        which their label is asked for; beside them are the numbers of `core.events.sampling_of`.
     elements
         Events of the rows whose `side` is `SEVERAL`; objects and scores are pointed to by their rows, too.
     """
@@ -357,7 +358,7 @@ class RecordBatch:
 
     @property
     def only_objects(self) -> bool:
-        """Tell whether every event of a whole batch is an object, so that rows say nothing by themselves."""
+        """Return whether every event of a whole batch is an object, so that rows only point to objects."""
         return len(self.objects) == len(self.rows) - len(self.elements) + len(self.elements.rows)
 
     def part(self, start: int, stop: int) -> RecordBatch:
@@ -430,7 +431,7 @@ class RecordBatch:
         return np.repeat(at, np.diff(self.elements.ends, prepend=0))
 
     def decodable(self) -> NDArray[np.bool_]:
-        """Tell which records of a whole batch could be read: not all of their events are invalid."""
+        """Return which records of a whole batch could be read: not all of their events are invalid."""
         found = np.ones(len(self.rows), np.bool_)
         invalid = [number for number, event in enumerate(self.objects) if type(event) is Invalid]
         if invalid:

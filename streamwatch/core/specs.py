@@ -164,13 +164,16 @@ class RegisterSpec(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
+UtilityKind: TypeAlias = Literal["accuracy", "balanced", "costs"]
+
+
 @dataclass(frozen=True, slots=True)
 class UtilitySpec:
     """Utility of a predicted class, by which a model is judged against its opponents."""
 
     models: str = "*"
     """Pattern (fnmatch) of the models' names."""
-    kind: Literal["accuracy", "balanced", "costs"] = "accuracy"
+    kind: UtilityKind = "accuracy"
     costs: tuple[tuple[str, str, float], ...] = ()
     """(true class, predicted class, cost) for each pair, with `kind` costs."""
     other: float | None = None

@@ -1,4 +1,4 @@
-"""The long-running process: a loop that reads and evaluates, what it says about itself, when it stops."""
+"""The long-running process: a loop that reads and evaluates, its status, and its end."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Alerting:
         self._entries = dict(owed)
         """Outbox as of the last decision."""
         self._replaced: dict[str, bytes | None] = {}
-        """What makes the state's outbox that of the holder before, with the next commit."""
+        """Changes with which the next commit makes the outbox that of the previous holder."""
         self.fleet = fleet or WatchedFleet()
         """Labels of the models, for reports."""
 
@@ -190,7 +190,7 @@ class Alerting:
         )
 
     def due(self, *, behind: bool) -> bool:
-        """Tell whether there is something to commit although nothing was read."""
+        """Return whether there is something to commit although nothing was read."""
         if self._is_silent:
             return False
         now_ms, outbox = self._now_ms(), self._deliveries.outbox
@@ -260,7 +260,8 @@ class Alerting:
             issued[notification.id] = notification
             receivers = issued_to[notification.id] = []
             for receiver in self._deliveries.wanted(notification):
-                # Who retrains models is notified of each of them; a list of worse ones is a digest by itself.
+                # Receivers that retrain models are notified of each one; a list of worse models is a digest
+                # already.
                 paced = notification.kind != "retraining" and notification.fleet is None
                 if paced and pacing.paces(receiver):
                     pacing.take(receiver, notification, now_ms)
@@ -277,6 +278,6 @@ class Alerting:
     def _open_incidents(self) -> list[Notification]:
         return [self.fleet.labels.stamped(each) for each in self._book.open_incidents()]
 
-    def tell(self, outgoing: AlertDecisions) -> None:
+    def deliver(self, outgoing: AlertDecisions) -> None:
         """Hand the notifications of a commit that is now durable to the receivers."""
         self._deliveries.add(outgoing.notifications, outgoing.open_incidents, outgoing.issued_to)

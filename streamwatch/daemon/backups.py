@@ -24,7 +24,7 @@ _MOST_SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class BackupsSpec:
-    """Place of backups, and how often they are made."""
+    """Directory of backups, and how often they are made."""
 
     directory: Path
     interval_seconds: float | None = None
@@ -162,14 +162,14 @@ class Backups:
         )
         try:
             async with asyncio.timeout(spec.command_seconds):
-                _, said = await process.communicate()
+                _, errors = await process.communicate()
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.kill()
                 await process.wait()
         if process.returncode:
-            last = said.decode(errors="replace").strip().rpartition("\n")[2]
+            last = errors.decode(errors="replace").strip().rpartition("\n")[2]
             raise BackupCommandFailed(
                 f"state.backups.command ended with {process.returncode} for {target}: {last[:_MOST_SHOWN]}"
             )

@@ -190,7 +190,7 @@ class StoreMaintenance:
             raise
 
     async def stop(self, seconds: float | None) -> bool:
-        """Cancel what is running, and wait at most so long for its end; whether it has ended."""
+        """Cancel what is running, and wait at most so long for its end; return whether it has ended."""
         if self._merge is not None:
             self._merge.cancelled = True
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -271,7 +271,7 @@ class BatchProcessor:
 
     @property
     def held_records(self) -> int:
-        """Records that wait for their place in the sequence."""
+        """Number of records that wait until their order is certain."""
         return self._merged.merge.held_records
 
     @property
@@ -291,17 +291,17 @@ class BatchProcessor:
 
     @property
     def has_ready(self) -> bool:
-        """Tell whether released records wait to be evaluated."""
+        """Return whether released records wait to be evaluated."""
         return self._merged.ready is not None
 
     @property
     def has_report(self) -> bool:
-        """Tell whether there is a report: always."""
+        """Return whether there is a report: always."""
         return True
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether a report would be empty: never, as it has the totals of the join."""
+        """Return whether a report would be empty: never, as it has the totals of the join."""
         return False
 
     @property
@@ -317,7 +317,7 @@ class BatchProcessor:
         return alarms, retired
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether a record that arrived at or before this time is not evaluated yet."""
+        """Return whether a record that arrived at or before this time is not evaluated yet."""
         return self._merged.holds_from_before(arrived_ms)
 
     def crowded(self) -> frozenset[Partition]:
@@ -353,7 +353,7 @@ class BatchProcessor:
         await self._evaluating.make_room()
 
     def evaluate(self) -> int:
-        """Evaluate the next of the released records, so many as fit a turn; the number of alarms raised.
+        """Evaluate the next of the released records, so many as fit a turn; return the number of alarms.
 
         Work that was not taken since the last call is done first.
         """
@@ -398,7 +398,7 @@ class BatchProcessor:
         found = self.pipeline.mismatches()
         unrepresentative = self.pipeline.predictions.unrepresentative()
         families += families_without_verdicts(estimated, found, unrepresentative)
-        self._mismatches.tell(found)
+        self._mismatches.report(found)
         estimated_details = yield from self._monitors.details_in_slices()
         details = details_with(estimated_details, found, unrepresentative)
         yield

@@ -48,8 +48,8 @@ class State:
     """Models and estimators found at the opening."""
     alerting: Alerting | None = None
     """Decides on notifications; None: there are none."""
-    told: Sequence[InternalEvent] = ()
-    """What the log is to say of the opening beside that: settings that have changed."""
+    events: Sequence[InternalEvent] = ()
+    """Internal events of the opening beside that: settings that have changed."""
     topics_since_ms: Mapping[str, int] = field(default_factory=dict[str, int])
     """Topics that were added to the state, and the time from which each is read."""
     publishing: Publishing | SharedPublishing | None = None
@@ -160,7 +160,7 @@ class Commits:
         self._evaluated_at: float | None = None
         """When the oldest record was evaluated that is in no commit; None where there is none."""
         self._committing: float | None = None
-        """The same of the commit that is on its way to the disk."""
+        """Likewise for the commit that is being flushed."""
         self._total = state.checkpoint.commits
 
     @property
@@ -186,7 +186,7 @@ class Commits:
         )
 
     def evaluated(self) -> None:
-        """Take note that records may have been evaluated: from now on they wait to be committed."""
+        """Note that records may have been evaluated: from now on they wait to be committed."""
         if self._evaluated_at is None and self._state.processor.uncommitted > 0:
             self._evaluated_at = self._clock()
 
@@ -216,7 +216,7 @@ class Commits:
             A commit of before, or this one, has failed.
         """
         self.evaluated()
-        # Whoever was behind before a poll reads a backlog by it, though it be the last of it.
+        # A poll is part of a backlog if reading was behind before it, even if it is the last part.
         behind = self._behind()
         self._in_backlog = self._in_backlog or self._was_behind or behind
         self._was_behind = behind
@@ -242,7 +242,7 @@ class Commits:
         await self._flushed()
 
     async def abandon(self, seconds: float | None = None) -> bool:
-        """Wait, at most so long, until no thread uses the store any more; whether that came to pass.
+        """Wait, at most so long, until no thread uses the store any more; return whether that is so.
 
         A flush that succeeds meanwhile is reported; one that fails is not.
         """
@@ -293,7 +293,7 @@ class Commits:
         if state.store.durable:
             self._flushing = asyncio.create_task(self._flush(durable, began, closed))
         else:
-            self._tell(outgoing)
+            self._deliver(outgoing)
             self._settled(durable, began)
         now, interval = self._clock(), self._spec.interval_seconds
         if report:
@@ -306,9 +306,9 @@ class Commits:
     async def _flush(self, durable: Durable, began: float, closed: ClosedPublication) -> None:
         await asyncio.to_thread(self._state.store.flush)
         if self._state.publishing is not None:
-            self._state.publishing.durable(closed, lambda: self._tell(durable.outgoing))
+            self._state.publishing.durable(closed, lambda: self._deliver(durable.outgoing))
         else:
-            self._tell(durable.outgoing)
+            self._deliver(durable.outgoing)
         self._settled(durable, began)
 
     def _decide(self, alarms: Sequence[Alarm], retired: Sequence[str]) -> AlertDecisions:
@@ -321,9 +321,9 @@ class Commits:
             return NOTHING
         return alerting.decide(alarms, retired, in_backlog=backlog, behind=behind)
 
-    def _tell(self, outgoing: AlertDecisions) -> None:
+    def _deliver(self, outgoing: AlertDecisions) -> None:
         if self._state.alerting is not None:
-            self._state.alerting.tell(outgoing)
+            self._state.alerting.deliver(outgoing)
 
     def _settled(self, durable: Durable, began: float) -> None:
         self._seconds = self._clock() - began
@@ -400,7 +400,7 @@ class OffsetMetadata:
     Parameters
     ----------
     is_shared
-        Whether replicas with states of their own use the group in turn: then it says nothing of any.
+        Whether replicas with states of their own use the group in turn: then it is empty.
     """
 
     def __init__(self, *, is_shared: bool = False) -> None:
@@ -411,7 +411,7 @@ class OffsetMetadata:
         """Topics that were added to the state, and the time from which each is read."""
 
     def opened(self, identity: str, commit: int) -> None:
-        """A state is open, and durable up to this commit."""
+        """Note that a state was opened, which is durable up to this commit."""
         self._identity, self._commit = identity, commit
 
     def durable(self, commit: int) -> None:
@@ -419,7 +419,7 @@ class OffsetMetadata:
         self._commit = commit
 
     def __call__(self) -> str:
-        """The text."""
+        """Return the text."""
         if self._is_shared or not self._identity:
             return ""
         return f"state={self._identity} commit={self._commit}"

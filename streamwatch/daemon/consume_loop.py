@@ -154,7 +154,7 @@ class Polls:
         return Decodable(self._as_left(records, poll.moved), at_once)
 
     def _is_too_long(self, began: float) -> bool:
-        """Tell whether others have waited long enough for schemas, of this poll or of one before."""
+        """Return whether others have waited long enough for schemas, of this poll or of one before."""
         now = self._monotonic()
         if self._waiting_since is None:
             self._waiting_since = began
@@ -177,7 +177,7 @@ class Polls:
         return polls[0] if polls else None
 
     def _given_back(self, partitions: Collection[Partition]) -> Sequence[Poll]:
-        """Records set aside of these, as it was delivered."""
+        """Return the records set aside of these partitions, as they were delivered."""
         pieces = {partition: self._aside.pop(partition).pieces for partition in sorted(partitions)}
         polls: list[Poll] = []
         for number in range(max(map(len, pieces.values()), default=0)):
@@ -195,7 +195,7 @@ class Polls:
         }
 
     def _as_left(self, records: Mapping[Partition, Sequence[Record]], moved: frozenset[Partition]) -> Poll:
-        """A poll as of which partitions that were left behind stand where what is set aside begins."""
+        """Return a poll in which partitions left behind have the position of their first record set aside."""
         states = self._standing({p: aside.pieces[0][0].offset for p, aside in self._aside.items()})
         return Poll(records, {**self._states, **states}, moved, frozenset(states))
 
@@ -215,7 +215,7 @@ class Polls:
 
 
 class Backlog:
-    """Tells when what there was at the start has been evaluated.
+    """Finds out when the records that were there at the start have been evaluated.
 
     Parameters
     ----------
@@ -235,14 +235,14 @@ class Backlog:
         self._read_ms: int | None = None
         """When every partition was read to its end; None before."""
         self.passed = False
-        """Whether that of the start is over."""
+        """Whether the backlog of the start is over."""
 
     def begin(self) -> None:
         """Count seconds from now."""
         self._began = self._monotonic()
 
     def lasts(self, processor: Processor | None) -> bool:
-        """Tell whether a backlog is being read, or what was read of one waits for its turn."""
+        """Return whether a backlog is being read, or records of one are still to be evaluated."""
         if not self._status.caught_up:
             self._read_ms = None
             return True
@@ -433,7 +433,7 @@ class ConsumeLoop:
         self._status.data_loss = durable.counts
         self._spec.offset_metadata.durable(durable.commit)
         publishing = self.holder.opened.publishing
-        if publishing is None or publishing.leads:  # of several replicas one tells how far it is
+        if publishing is None or publishing.leads:  # of several replicas only the holder commits offsets
             self._source.durable(durable.positions)
         self._show(durable)
         self._status.shown = self._status.shown or durable.report is not None
@@ -449,13 +449,13 @@ class ConsumeLoop:
             await self._evaluate(commits, stop)
             if processor.has_ready:
                 return
-        if poll.moved:  # what was read of a log that is gone comes first, and goes with the positions before
+        if poll.moved:  # records of a replaced log come first, with the old positions
             processor.forget_records(poll.moved)
             processor.flush(poll.moved)
             await self._evaluate(commits, stop)
             if processor.has_ready:
                 return
-        self._source.tell()
+        self._source.release_findings()
         self._status.partitions = poll.partitions
         decodable = await self._polls.decodable(poll, commits, stop)
         if decodable is None:

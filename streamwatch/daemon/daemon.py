@@ -1,4 +1,4 @@
-"""The running monitor: serve, read, evaluate, commit, show, until a signal says stop."""
+"""The running monitor: serve, read, evaluate, commit, show, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from streamwatch.telemetry import (
 
 
 async def in_background(work: Callable[[], None]) -> None:
-    """Await `work` in a thread of its own; whoever stops waiting leaves it to itself.
+    """Await `work` in a thread of its own, which goes on if the caller is cancelled.
 
     The event loop's own pool is waited for at the end of a run, be it for minutes.
     """
@@ -74,7 +74,7 @@ DELIVER_SECONDS = 2.0
 PUBLISH_SECONDS = 2.0
 """Seconds it waits for outcomes and events of the last commit; the rest is written after the next start."""
 
-TELL_SECONDS = 10.0
+REPORT_SECONDS = 10.0
 COMPILING = "the estimators are being compiled"
 
 
@@ -106,7 +106,7 @@ class Attachments:
     sinks: Sequence[Sink] = ()
     """Shown every report."""
     deliveries: Deliveries | None = None
-    """Tells people of alarms."""
+    """Delivers notifications of alarms to receivers."""
     publisher: Publisher | StandbyPublisher | None = None
     """Writes outcomes and events to their topics."""
     supervisor: Supervisor = field(default_factory=Supervisor)
@@ -125,7 +125,7 @@ class Daemon:
     server
         Started before anything else, so that health is answered from the first moment.
     status
-        Kept up to date with what polls tell.
+        Kept up to date with the results of polls.
     telemetry
         Receives internal events.
     warm_up
@@ -210,13 +210,13 @@ class Daemon:
             gc.unfreeze()
 
     async def _compile(self) -> None:
-        """Have the estimators compiled, or loaded, telling every ten seconds for how long that goes on."""
+        """Have the estimators compiled, or loaded; report every ten seconds how long that has taken."""
         self._status.stage = COMPILING
         self._telemetry.emit(KernelCompiling())
         began = time.monotonic()
         compiling = asyncio.create_task(in_background(self._warm_up))
         try:
-            while not (await asyncio.wait({compiling}, timeout=TELL_SECONDS))[0]:
+            while not (await asyncio.wait({compiling}, timeout=REPORT_SECONDS))[0]:
                 seconds = round(time.monotonic() - began)
                 self._status.stage = f"{COMPILING}, once on this machine: {seconds} s so far"
                 self._telemetry.emit(KernelCompiling(seconds))

@@ -41,7 +41,7 @@ from streamwatch.telemetry import (
 )
 
 _SILENT_SECONDS: Final = 0.1
-"""How often it is asked whether this process may speak."""
+"""Seconds between two checks of whether this process may notify."""
 
 # What became of every notification, by receiver: sent, failed, given up, or still owed.
 
@@ -70,7 +70,7 @@ class DeliveryAccounts:
         self._dropped: Counter[tuple[str, str]] = Counter()
 
     def sent(self, name: str, notification: Notification, attempts: int) -> None:
-        """Count a notification that a receiver took; one that it is owed no longer is none."""
+        """Count a notification that a receiver took, unless it is no longer in the outbox."""
         if self._outbox.settle(name, notification):
             self._sent[name] += 1
             self._emit(NotificationSent(name, notification.id, notification.kind, attempts))
@@ -80,7 +80,7 @@ class DeliveryAccounts:
         self._failed[name, reason] += 1
 
     def drop(self, name: str, notification: Notification, reason: str, attempts: int) -> None:
-        """Give a notification up for one receiver, and say so."""
+        """Drop a notification for one receiver, and report that."""
         self._outbox.settle(name, notification)
         self._dropped[name, reason] += 1
         self._emit(
@@ -151,19 +151,19 @@ class ReceiverQueue:
     receiver: Receiver
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     failures: int = 0
-    """In a row."""
+    """Failed attempts in a row."""
     resume: float = 0.0
     """Loop time before which it is left alone."""
     remind: float = 0.0
     """Loop time of the next reminder of open alarms."""
     reminded: bool = False
-    """Whether it was reminded last: then what is new has its turn, though reminders may fail for ever."""
+    """Whether the last attempt was a reminder: then new notifications come first, even if reminders fail."""
     gone: bool = False
     durations: Durations = field(default_factory=Durations)
     """Of attempts to deliver a notification."""
 
     def pause(self, answer: DeliveryResult, spec: DeliverySpec, draw: float) -> None:
-        """Leave it alone after a failure: exponential back-off with full jitter, longer if it asks for it."""
+        """Wait after a failure: exponential back-off with full jitter, longer if it asks for it."""
         ceiling = min(spec.maximum_seconds, spec.initial_seconds * 2.0 ** min(self.failures, 32))
         asked = (answer.after_seconds or 0.0) if isinstance(answer, Failed) else 0.0
         self.failures += 1
@@ -184,7 +184,7 @@ class Deliveries:
     Parameters
     ----------
     receivers
-        Whom to tell; names are unique.
+        Receivers of notifications; names are unique.
     spec
         How long and how often.
     emit
@@ -259,7 +259,7 @@ class Deliveries:
         open_incidents: Sequence[Notification],
         orphans: Sequence[tuple[str, Notification]] = (),
     ) -> None:
-        """Owe exactly what the last durable commit says is owed, at a start or when state was opened anew.
+        """Take the outbox of the last durable commit, at a start or when state was opened anew.
 
         `orphans` waited to be issued to receivers that are no longer configured.
         """
@@ -278,7 +278,7 @@ class Deliveries:
             self._tasks = [group.create_task(self._serve(queue)) for queue in self._queues.values()]
 
     async def stop(self, seconds: float) -> None:
-        """Let go out what goes out within `seconds`; the rest stays in the outbox for the next start."""
+        """Deliver what can be delivered within `seconds`; the rest stays in the outbox for the next start."""
         self._stopping = True
         for queue in self._queues.values():
             queue.woken.set()
@@ -323,7 +323,7 @@ class Deliveries:
             await queue.receiver.close()
 
     async def _unless_silenced(self, attempt: Coroutine[Any, Any, DeliveryResult]) -> DeliveryResult | None:
-        """Make an attempt; None where this process may not speak any more, and has broken it off."""
+        """Make an attempt; return None if it was cancelled, as this process may no longer notify."""
         speaks = self._speaks
         if speaks is None:
             return await attempt
@@ -351,7 +351,7 @@ class Deliveries:
         return notification, None if notification is None else queue.resume - now
 
     async def _remind(self, queue: ReceiverQueue) -> None:
-        """Repeat open incidents, but those of models about which there is something newer to tell first."""
+        """Repeat open incidents, except those of models with a newer notification that waits."""
         name, wait = queue.receiver.name, queue.receiver.repeat_interval_seconds or 0.0
         queue.reminded = True
         queue.remind = asyncio.get_running_loop().time() + wait
@@ -371,7 +371,7 @@ class Deliveries:
                 queue.pause(answer, self._spec, self._draw())
 
     def _account(self, queue: ReceiverQueue, notification: Notification, answer: DeliveryResult) -> None:
-        """Write down how an attempt went."""
+        """Record the result of an attempt."""
         name = queue.receiver.name
         attempts = self.outbox.attempts(name, notification) + 1
         if isinstance(answer, Delivered):
@@ -398,7 +398,7 @@ class Deliveries:
                     )
 
     def _close(self, queue: ReceiverQueue, answer: Gone) -> None:
-        """Tell a receiver nothing more until the next start."""
+        """Deliver nothing more to a receiver until the next start."""
         queue.gone = True
         self._emit(ReceiverGone(queue.receiver.name, queue.receiver.host, answer.reason))
         self._bound(queue)

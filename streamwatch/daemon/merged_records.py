@@ -54,7 +54,8 @@ class RecentRecords:
     def let_go(self, offsets: Mapping[Partition, int]) -> None:
         """Drop what lies before these offsets; of what ends at one, only that record is kept.
 
-        Values are most of what a backlog brings: kept from one commit to the next they take its memory.
+        Most of a backlog are values: if they were kept from one commit to the next, they would take as much
+        memory.
         """
         for partition, offset in offsets.items():
             delivered = self._delivered.get(partition)
@@ -73,7 +74,7 @@ class RecentRecords:
             while delivered and _last_offset(delivered[0]) < offset:
                 delivered.popleft()
             if delivered:
-                record = delivered[0][_place(delivered[0], offset)]
+                record = delivered[0][_index_of(delivered[0], offset)]
                 if record.offset == offset:
                     found[partition] = record
         return found
@@ -86,8 +87,8 @@ def _last_offset(records: Sequence[Record]) -> int:
     return records[-1].offset
 
 
-def _place(records: Sequence[Record], offset: int) -> int:
-    """Place of the first record that does not lie before an offset."""
+def _index_of(records: Sequence[Record], offset: int) -> int:
+    """Index of the first record at or after an offset."""
     if isinstance(records, FetchedRecords):
         return int(np.searchsorted(records.rows[:, OFFSET], offset))
     return bisect_left(records, offset, key=lambda record: record.offset)
@@ -117,12 +118,12 @@ class RejectedRecords:
     def keep(self, records: Sequence[Record], batch: RecordBatch) -> None:
         """Keep those of the records decoded to a batch that are invalid, or hold events that are."""
         if self._keeps and batch.objects:
-            for place, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
+            for index, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
                 if type(event) is Invalid:
-                    self._records[event.topic, event.partition, event.offset] = records[place]
+                    self._records[event.topic, event.partition, event.offset] = records[index]
 
     def release(self, event: Invalid) -> None:
-        """Hand over the record of an event whose turn has come; once, whatever number of them is invalid."""
+        """Hand over the record of a released event; once, however many of its events are invalid."""
         record = self._records.pop((event.topic, event.partition, event.offset), None)
         if record is None:
             return
@@ -167,10 +168,10 @@ def _explain(records: Sequence[Record], batch: RecordBatch, decoder: Explains) -
     if not batch.objects:
         return
     explained: set[str] = set()
-    for place, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
+    for index, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
         if type(event) is Invalid and event.reason not in explained:
             explained.add(event.reason)
-            event.detail = decoder.explain(records[place], event.reason)
+            event.detail = decoder.explain(records[index], event.reason)
 
 
 # The event loop turns often enough for health checks, and no more often than that.
@@ -199,7 +200,7 @@ async def yield_to_loop() -> None:
 
 
 class MergedRecords:
-    """Decodes records, holds them until their place in the sequence is certain, and releases them.
+    """Decodes records, holds them until their order is certain, and releases them.
 
     Parameters
     ----------
@@ -244,7 +245,7 @@ class MergedRecords:
         """Records decoded since the start."""
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether something is yet to be evaluated that was read by then."""
+        """Return whether something is yet to be evaluated that was read by then."""
         return self.ready is not None or self.merge.holds_from_before(arrived_ms)
 
     def flush(self, moved: frozenset[Partition]) -> None:
@@ -252,7 +253,7 @@ class MergedRecords:
         self._begin(self.merge.flush(sorted(moved), self._clocks.host_ms()))
 
     def forget_records(self, partitions: frozenset[Partition]) -> None:
-        """Recognise these logs no longer by what was read of them: they are others now."""
+        """Forget the records by which these logs were recognised, as the logs were replaced."""
         for partition in partitions:
             self._recent.forget(partition)
 
@@ -286,9 +287,9 @@ class MergedRecords:
         self._begin(self.merge.in_turns(clocks.monotonic_ms(), clocks.host_ms(), connected=connected))
 
     def next_turn(self) -> None:
-        """Have the next of what is released ready, if there is more."""
+        """Make the next released records ready, if there are more."""
         self.ready = next(self._turns, None)
-        self._tell()
+        self._report()
         if self.ready is None:
             self._recent.let_go(self._progress.newest)
             self._advance_positions()
@@ -302,14 +303,14 @@ class MergedRecords:
         self.next_turn()
 
     def _advance_positions(self) -> None:
-        """Go on where reading stands in partitions of which nothing is held: past control records, too."""
+        """Set the position of partitions without held records to that of reading, past control records."""
         for partition, position in self._read.items():
             if self.merge.is_empty(partition):
                 self._progress.positions[partition] = position
 
     def _meet(self, poll: Poll) -> None:
         """Take up partitions seen for the first time, and forget those that are no longer there."""
-        for partition in poll.moved:  # an offset of the log before says nothing of this one
+        for partition in poll.moved:  # an offset of the old log means nothing in the new one
             self._progress.newest.pop(partition, None)
         for partition, state in poll.partitions.items():
             if partition not in self._progress.positions or partition in poll.moved:
@@ -330,8 +331,8 @@ class MergedRecords:
             _explain(records, batch, decoder)
         return arrivals_of(records, batch)
 
-    def _tell(self) -> None:
-        """Say who is not waited for any more, and whether the host's clock is believed."""
+    def _report(self) -> None:
+        """Emit events for partitions no longer waited for, full name tables and the host's clock."""
         for partition in self.merge.left_behind:
             self._progress.left_behind += 1
             self._telemetry.emit(PartitionLeftBehind(partition.topic, partition.partition))
@@ -354,8 +355,8 @@ class MismatchReporter:
         self._telemetry = telemetry
         self._reported: set[tuple[str, str]] = set()
 
-    def tell(self, found: Sequence[Mismatch]) -> None:
-        """Emit what is new among everything that is wrong now."""
+    def report(self, found: Sequence[Mismatch]) -> None:
+        """Emit events for new ones among all mismatches of now."""
         now: set[tuple[str, str]] = set()
         for each in found:
             if each.disjoint is not None:

@@ -60,17 +60,17 @@ class Processor(Protocol):
 
     @property
     def has_ready(self) -> bool:
-        """Tell whether something is at hand for `evaluate`."""
+        """Return whether records are ready for `evaluate`."""
         ...
 
     @property
     def has_report(self) -> bool:
-        """Tell whether there is something to be shown: what is half read is not."""
+        """Return whether there is a report: there is none of what is half read."""
         ...
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether everything was read and there is nothing to be shown."""
+        """Return whether everything was read and a report would be empty."""
         ...
 
     @property
@@ -93,7 +93,7 @@ class Processor(Protocol):
         ...
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether something is yet to be evaluated that was read by then."""
+        """Return whether something is yet to be evaluated that was read by then."""
         ...
 
     def crowded(self) -> frozenset[Partition]:
@@ -101,11 +101,11 @@ class Processor(Protocol):
         ...
 
     def flush(self, moved: frozenset[Partition]) -> None:
-        """Take note that the logs of these partitions are no longer there; nothing may be ready."""
+        """Note that the logs of these partitions are no longer there; nothing may be ready."""
         ...
 
     def forget_records(self, partitions: frozenset[Partition]) -> None:
-        """Recognise these logs no longer by what was read of them: they are others now."""
+        """Forget the records by which these logs were recognised, as the logs were replaced."""
         ...
 
     def take_newest(self) -> Mapping[Partition, Record]:
@@ -121,7 +121,7 @@ class Processor(Protocol):
         ...
 
     def evaluate(self) -> int:
-        """Evaluate so much as fits a turn; the number of alarms raised."""
+        """Evaluate as much as fits a turn; return the number of alarms raised."""
         ...
 
     def take_work(self) -> Work | None:

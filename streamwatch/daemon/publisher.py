@@ -7,10 +7,10 @@ Order of what happens, and what a crash in between leaves:
 2. The publication is written in one transaction with the ledger, which names the commit. Before the end of
    the transaction nobody who reads committed records sees any of it; the next producer ends it, and the
    publication, which the state has, is written then.
-3. A later commit removes the publication from the state. Before that, the ledger tells that it is written.
+3. A later commit removes the publication from the state. Until then, the ledger records that it is written.
 
-So what is decided is decided once, by the state, and the ledger decides what is written: neither evaluation
-nor clocks have to repeat themselves.
+So the state decides once, and the ledger decides what is written: neither evaluation nor clocks have to be
+reproducible.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Publisher:
 
     @property
     def writes_invalid(self) -> bool:
-        """Tell whether publications are to have invalid records: never, they are written before commits."""
+        """Return whether publications are to have invalid records: never, they are written before commits."""
         return False
 
     @property
@@ -316,9 +316,9 @@ class Publishing:
             values[commit] = encoded(publication)
         return ClosedPublication(publication, values, {SECTION: self.log.section()})
 
-    def durable(self, closed: ClosedPublication, tell: Callable[[], None]) -> None:
-        """Have the publication of a commit written, which is durable now, and tell of its notifications."""
-        tell()
+    def durable(self, closed: ClosedPublication, deliver: Callable[[], None]) -> None:
+        """Deliver the notifications of a commit that is durable now, and have its publication written."""
+        deliver()
         if closed.publication is not None:
             self.publisher.add(closed.publication)
 

@@ -1,8 +1,8 @@
 """The results of a distributed run, taken in as a daemon takes in records: whole batches, each once.
 
-What the topic says is read from its beginning at every start, as it is compacted; the state keeps which
-batch was told of last, and who has yet to be told of what. Nothing is shown before the topic was read to
-the end that it had: of what was compacted only the whole is of one moment.
+The topic is compacted and read from its beginning at every start; the state keeps which batch was reported
+last, and which notifications are still to be delivered. Nothing is shown before the topic was read to its end
+as of the start: after compaction only the whole of it belongs to one moment.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from streamwatch.daemon.merged_records import MismatchReporter, RejectedRecords,
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.telemetry import Telemetry
 
-# What a commit says of results: which batch was reported last.
+# Section of a commit about results: which batch was reported last.
 
 
 RESULTS: Final = "results"
-"""The section of a commit that says which batch was reported last."""
+"""Section of a commit with the batch that was reported last."""
 
 
 class LastReportedBatch(msgspec.Struct, frozen=True, array_like=True):
@@ -59,13 +59,13 @@ class LastReportedBatch(msgspec.Struct, frozen=True, array_like=True):
     """What was missing of the job's topics up to there."""
 
 
-_TOLD: Final = msgspec.msgpack.Decoder(LastReportedBatch)
+_LAST_REPORTED: Final = msgspec.msgpack.Decoder(LastReportedBatch)
 
 
-def told_of(section: bytes | None) -> LastReportedBatch:
+def last_reported_of(section: bytes | None) -> LastReportedBatch:
     """Read the section of a commit; raises PackedError if it is none."""
     with reading(f"the section {RESULTS!r}"):
-        return LastReportedBatch() if section is None else _TOLD.decode(section)
+        return LastReportedBatch() if section is None else _LAST_REPORTED.decode(section)
 
 
 @dataclass(slots=True)
@@ -74,13 +74,13 @@ class ResultsCheckpoint:
 
     Parameters
     ----------
-    told
+    reported
         As of the last commit.
     commits
         Number of the last commit.
     """
 
-    told: LastReportedBatch
+    reported: LastReportedBatch
     commits: int = 0
 
     def changes(
@@ -88,11 +88,11 @@ class ResultsCheckpoint:
     ) -> CommitBatch:
         """Build the next commit."""
         self.commits += 1
-        own = {RESULTS: msgspec.msgpack.encode(self.told)}
+        own = {RESULTS: msgspec.msgpack.encode(self.reported)}
         return CommitBatch({**own, **sections}, outbox=outbox or {})
 
 
-# How far a distributed run has come, as its results topic tells.
+# Progress of a distributed run, from its results topic.
 
 
 STALE_INTERVALS: Final = 10
@@ -114,7 +114,7 @@ class NewestBatch:
     """Time at which it was written; None before the first."""
 
     def is_stale(self, now_ms: int) -> bool:
-        """Tell whether it is older than ten intervals and than five minutes; not before the first."""
+        """Return whether it is older than ten intervals and than five minutes; not before the first."""
         if self.written_ms is None:
             return False
         most_seconds = max(STALE_INTERVALS * self.interval_seconds, STALE_SECONDS)
@@ -165,7 +165,7 @@ class RunProgress:
         return MergeProgress(clock_ms=clock_ms, running_ms=self.running_ms, **counts)
 
 
-# Results as they are read, held until the mark of their batch says that it is whole.
+# Results as they are read, held until the mark of their batch: then it is whole.
 
 
 @dataclass(slots=True)
@@ -273,18 +273,18 @@ class ResultsProcessor:
 
     @property
     def has_report(self) -> bool:
-        """Tell whether a whole batch was taken in."""
+        """Return whether a whole batch was taken in."""
         return bool(self._life)
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether the topic was read to its end and holds no whole batch."""
+        """Return whether the topic was read to its end and holds no whole batch."""
         return self._at_end and not self._life
 
     @property
     def data_loss(self) -> DataLoss:
         """Records missing of the job's topics, as far as batches were taken in."""
-        return self._checkpoint.told.data_loss
+        return self._checkpoint.reported.data_loss
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
         """Hand over alarms since the last commit, and models that are no longer there."""
@@ -294,7 +294,7 @@ class ResultsProcessor:
         return alarms, retired
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether what was read is yet to be taken in."""
+        """Return whether what was read is yet to be taken in."""
         del arrived_ms
         return bool(self._batches.whole)
 
@@ -325,7 +325,7 @@ class ResultsProcessor:
         ResultsFormatError
             If a record is none of results.
         StateRefused
-            If the topic ends before a batch that was told of.
+            If the topic ends before a batch that was reported.
         """
         del connected
         for records in poll.records.values():
@@ -360,7 +360,7 @@ class ResultsProcessor:
         )
         families += yield from monitors.families_in_slices()
         found = view.mismatches()
-        self._mismatches.tell(found)
+        self._mismatches.report(found)
         details = details_with((yield from monitors.details_in_slices()), found)
         details = details_with_caveats(details, view.caveats(), families)
         alarms = sorted(view.alarms.values(), key=lambda alarm: (alarm.event_ms, alarm.model, alarm.outcome))
@@ -386,12 +386,12 @@ class ResultsProcessor:
         mark = whole.pop((MARK, ""))
         if mark.life != self._life:
             self._begin(mark.life)
-        told = self._checkpoint.told
-        same = mark.life == told.life
-        if same and mark.batch < told.batch:
+        reported = self._checkpoint.reported
+        same = mark.life == reported.life
+        if same and mark.batch < reported.batch:
             raise StateRefused(
-                f"the results topic ends with batch {mark.batch}, but batch {told.batch} was seen before: "
-                "results were lost; set another state.directory to start afresh with what there is"
+                f"the results topic ends with batch {mark.batch}, but batch {reported.batch} was seen "
+                "before: results were lost; set another state.directory to start afresh with what there is"
             )
         before = self._models()
         for number, ((kind, name), result) in enumerate(sorted(whole.items()), 1):
@@ -404,7 +404,7 @@ class ResultsProcessor:
                 self._lost[name] = data_loss_of(result.body)
                 continue
             self.view.take(kind, name, result.body)
-            if kind == ALARM and result.body and not (same and result.batch <= told.batch):
+            if kind == ALARM and result.body and not (same and result.batch <= reported.batch):
                 self._alarms.append(self.view.alarms[name])
             if number % _TURN == 0:
                 await yield_to_loop()
@@ -417,7 +417,9 @@ class ResultsProcessor:
         run = self._run
         run.batch, run.written_ms, run.mark = mark.batch, self._batches.marked_ms, mark_of(mark.body)
         self._newest.written_ms = run.written_ms
-        self._checkpoint.told = LastReportedBatch(mark.life, mark.batch, total_data_loss(self._lost.values()))
+        self._checkpoint.reported = LastReportedBatch(
+            mark.life, mark.batch, total_data_loss(self._lost.values())
+        )
 
     def _models(self) -> set[str]:
         return {model_of(name) for name in self.view.monitors.models()}

@@ -54,10 +54,10 @@ class DataLossTotals(msgspec.Struct, frozen=True):
         )
 
 
-class PositionsSection(msgspec.Struct, frozen=True):
+class PositionsSection(msgspec.Struct, frozen=True, rename={"partitions": "places"}):
     """Positions and counts as a commit stores them; a state without counts has the list of positions only."""
 
-    places: list[PartitionPosition]
+    partitions: list[PartitionPosition]
     counts: DataLossTotals = DataLossTotals()
 
 
@@ -83,11 +83,11 @@ class SourcePositions:
 
     def encode(self) -> bytes:
         """Encode for a commit."""
-        places = [
+        partitions = [
             PartitionPosition(*partition, position, self.fingerprints.get(partition))
             for partition, position in sorted(self.positions.items())
         ]
-        return _ENCODER.encode(PositionsSection(places, self.counts))
+        return _ENCODER.encode(PositionsSection(partitions, self.counts))
 
 
 def decode_positions(written: bytes) -> SourcePositions:
@@ -95,10 +95,10 @@ def decode_positions(written: bytes) -> SourcePositions:
     with reading(f"the section {POSITIONS!r}"):
         found = _DECODER.decode(written)
     section = found if isinstance(found, PositionsSection) else PositionsSection(found)
-    by_partition = {Partition(place.topic, place.partition): place for place in section.places}
+    by_partition = {Partition(each.topic, each.partition): each for each in section.partitions}
     return SourcePositions(
-        {partition: place.position for partition, place in by_partition.items()},
-        {partition: place.fingerprint for partition, place in by_partition.items() if place.fingerprint},
+        {partition: each.position for partition, each in by_partition.items()},
+        {partition: each.fingerprint for partition, each in by_partition.items() if each.fingerprint},
         section.counts,
     )
 

@@ -10,11 +10,11 @@ has what the others need: the last numbers, digests up to them, and the holder's
   writes what it has beyond the last numbers, and decides on alarms beyond those that were considered.
 - A notification is sent only after a transaction has its decision: the next holder knows it by the same id.
   It knows that it was delivered with a later transaction; in between it is sent again.
-- What was decided and not written is forgotten by whoever loses its place, and decided by the next.
+- Decisions that were not written are dropped by a replica that loses the election; the next holder decides.
 - Invalid records are part of publications, too. The holder writes them to their topic just before the
-  transaction whose ledger has their place: those between the two are written again by the next holder.
+  transaction whose ledger has their position: those between the two are written again by the next holder.
 
-`Candidacy` says whether it may speak; brokers say whether it may write.
+`Candidacy` decides whether it may notify; brokers decide whether it may write.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Election(Protocol):
         ...
 
     async def run(self) -> None:
-        """Be a member until cancelled, and tell the candidacy."""
+        """Be a member until cancelled, and update the candidacy."""
         ...
 
 
@@ -213,7 +213,7 @@ class StandbyPublisher:
         self._transactions = transactions
         self._dead_letters = dead_letters
         self._sent = BEGINNING
-        """Place up to which this process has written the invalid records, be the ledger behind."""
+        """Position of the last invalid record that this process has written; the ledger may be behind."""
         self._names = names
         self._emit = emit
         self._clock = clock
@@ -230,8 +230,8 @@ class StandbyPublisher:
         self._is_read = self._was_holder = False
         self._tenures = 0
         """Times that it has read the ledger as the holder: what was decided before one is void."""
-        self._tells: dict[int, Callable[[], None]] = {}
-        """Tells of the notifications of a commit, once it is written."""
+        self._deliver_after: dict[int, Callable[[], None]] = {}
+        """Called for a commit once it is written, to deliver its notifications."""
         self._outcomes_compared = Comparison("outcomes", Publication.outcome_digest)
         self._events_compared = Comparison("alarms and verdicts", Publication.event_digest)
         self._attempts = Attempts(names, emit, RETRY_SECONDS)
@@ -257,7 +257,7 @@ class StandbyPublisher:
         """
         log = state.log
         self._state = state
-        self._tells.clear()
+        self._deliver_after.clear()
         self._outcomes_compared.restart(log.outcomes, log.digests.outcomes)
         self._events_compared.restart(log.events, log.digests.events)
         self._queue.restart(map(decoded, waiting.values()))
@@ -266,22 +266,22 @@ class StandbyPublisher:
         self.candidacy.close()
         self._queue.wake()
 
-    def add(self, publication: Publication, tenure: int | None, tell: Callable[[], None]) -> None:
-        """Write a publication that is durable now, or keep it until the holder has written its like.
+    def add(self, publication: Publication, tenure: int | None, deliver: Callable[[], None]) -> None:
+        """Write a publication that is durable now, or keep it until the holder has written its own.
 
         Parameters
         ----------
         publication
-            With what was decided in a tenure.
+            Contains what was decided in a tenure.
         tenure
             The tenure; None where nothing was decided.
-        tell
-            Tells of its notifications.
+        deliver
+            Called once it is written, to deliver its notifications.
         """
         if tenure is None or tenure != self.tenure:
             publication = publication.numbered()
         else:
-            self._tells[publication.commit] = tell
+            self._deliver_after[publication.commit] = deliver
         digests = publication.digests or Digests()
         self._queue.add(publication)
         self._outcomes_compared.reach(publication.last_outcome, digests.outcomes)
@@ -320,7 +320,7 @@ class StandbyPublisher:
 
     @property
     def writes_invalid(self) -> bool:
-        """Tell whether publications are to have invalid records, as there is a topic for them."""
+        """Return whether publications are to have invalid records, as there is a topic for them."""
         return self._dead_letters is not None
 
     @property
@@ -334,7 +334,7 @@ class StandbyPublisher:
         return self.candidacy.role(self._clock())
 
     def speaks(self) -> bool:
-        """Tell whether this replica may notify now."""
+        """Return whether this replica may notify now."""
         return self.candidacy.speaks(self._clock())
 
     def unready(self) -> Sequence[str]:
@@ -490,15 +490,15 @@ class StandbyPublisher:
             await self._transactions.close()
             return
         self._queue.replace(Publication.numbered)
-        self._tells.clear()
+        self._deliver_after.clear()
         if found is not None:
             self._drop_written(found)
         ledger = found or Ledger.begun(state.log.life, self._writer)
         begun: Decisions | None = None
         if self._decisions is None:  # nobody has decided anything: all replicas go on from this state
             begun = state.alerting.decided(0, 0, state.log.verdicts)
-        place = ledger.invalid or BEGINNING if self.writes_invalid else None
-        await self._write([], replace_ledger(ledger, commit=0, writer=self._writer, invalid=place), begun)
+        written = ledger.invalid or BEGINNING if self.writes_invalid else None
+        await self._write([], replace_ledger(ledger, commit=0, writer=self._writer, invalid=written), begun)
         decisions = self._decisions
         if decisions is None or not self._is_elected(state, term):
             await self._transactions.close()
@@ -515,7 +515,7 @@ class StandbyPublisher:
             self._emit(StandbyTookOver(ledger.outcome, waiting, round(self._clock() - began, 3)))
 
     def _is_elected(self, state: SharedPublishing, term: int) -> bool:
-        """Tell whether it is the holder still, in the same term and with the same state."""
+        """Return whether it is the holder still, in the same term and with the same state."""
         return state is self._state and self.candidacy.is_elected and self.candidacy.terms == term
 
     async def _hold(self) -> None:
@@ -532,15 +532,15 @@ class StandbyPublisher:
         await self._write(chosen, ledger.with_shared(chosen, self._writer), decided[-1] if decided else None)
         self._queue.drop(chosen)
         for publication in chosen:
-            if (tell := self._tells.pop(publication.commit, None)) is not None:
-                tell()
+            if (deliver := self._deliver_after.pop(publication.commit, None)) is not None:
+                deliver()
 
     async def _write_invalid(self, chosen: Sequence[Publication]) -> None:
-        """Write invalid records to their topic; what brokers do not take is counted, and holds up nothing."""
+        """Write invalid records to their topic; those that brokers do not take are counted and skipped."""
         if self._dead_letters is None:
             return
         for record in (record for each in chosen for record in each.invalid):
-            if record.place > self._sent:
+            if record.position > self._sent:
                 self._dead_letters.put(record, record.reason)
                 if self._dead_letters.is_full:
                     await self._dead_letters.flush()
@@ -565,7 +565,7 @@ class StandbyPublisher:
     async def _step_down(self) -> None:
         """Decide and write nothing more; what was decided and not written, the next holder decides."""
         self._was_holder = False
-        self._tells.clear()
+        self._deliver_after.clear()
         self._queue.replace(Publication.numbered)
         if self._state is not None:
             self._state.alerting.silence()
@@ -604,7 +604,7 @@ class SharedPublishing:
         self._considered = (0, 0)
         self._is_new = False
         """Whether it has taken over and decided nothing since."""
-        self._told: Decisions | None = None
+        self._last_decisions: Decisions | None = None
 
     def begin(self) -> None:
         """Write or follow from now on, beginning with what the state has."""
@@ -614,17 +614,17 @@ class SharedPublishing:
     def take_over(self, decisions: Decisions) -> None:
         """Decide from now on, beginning behind what the holder before has considered."""
         self._considered = (decisions.event, decisions.retired)
-        self._told, self._is_new = decisions, True
+        self._last_decisions, self._is_new = decisions, True
         self.log.go_on_from(decisions.comparisons)
 
     @property
     def leads(self) -> bool:
-        """Tell whether this replica is the holder."""
+        """Return whether this replica is the holder."""
         return self.publisher.tenure is not None
 
     @property
     def due(self) -> bool:
-        """Tell whether it has taken over, and is to decide on what has happened before."""
+        """Return whether it has taken over, and has yet to decide on what happened before."""
         return self._is_new and self._may_decide
 
     @property
@@ -661,14 +661,14 @@ class SharedPublishing:
             values[commit] = encoded(kept)
         if decides:
             decisions = self.alerting.decided(*self._considered, self.log.verdicts)
-            if decisions != self._told:
-                self._told = decisions
+            if decisions != self._last_decisions:
+                self._last_decisions = decisions
                 publication = replace_publication(
                     publication or self.log.nothing(commit), decisions=decisions
                 )
         return ClosedPublication(publication, values, {SECTION: self.log.section()})
 
-    def durable(self, closed: ClosedPublication, tell: Callable[[], None]) -> None:
-        """Have the publication of a commit written, which is durable now, and then its notifications sent."""
+    def durable(self, closed: ClosedPublication, deliver: Callable[[], None]) -> None:
+        """Have the publication of a durable commit written, and its notifications delivered afterwards."""
         if closed.publication is not None:
-            self.publisher.add(closed.publication, self._tenure, tell)
+            self.publisher.add(closed.publication, self._tenure, deliver)

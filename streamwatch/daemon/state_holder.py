@@ -77,7 +77,7 @@ class StateHolder:
         return self.state
 
     async def open(self) -> State:
-        """Open state, and tell what was found; if cancelled, what its thread opens is closed again."""
+        """Open state, and report what was found; if cancelled, what its thread opens is closed again."""
         self._status.stage = "state is being opened"
         began = self._monotonic()
         opening = _Opening(self._open_state)
@@ -94,7 +94,7 @@ class StateHolder:
             self._telemetry.emit(
                 StateOpened(state.checkpoint.commits, resumed.models, resumed.refolded, seconds)
             )
-        for event in state.told:
+        for event in state.events:
             self._telemetry.emit(event)
         if resumed.begun:
             models = sorted({shown_name(name) for name in resumed.begun})
@@ -117,11 +117,11 @@ class StateHolder:
         return DataLossTotals(losses, counts.records_lost, counts.position_unverified)
 
     def worked(self) -> None:
-        """Take note that something became durable: the next failure is the first again."""
+        """Note that something became durable: the next failure counts as the first."""
         self._failures = 0
 
     def failed(self, error: StateFailed | StateForbidden) -> float:
-        """Tell that what is in memory is given up; seconds to wait before state is opened again."""
+        """Report that memory is dropped; return the seconds to wait before state is opened again."""
         if isinstance(error, StateGone):
             self._gone += 1
         delay = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
@@ -134,9 +134,9 @@ class StateHolder:
     async def leave(self, commits: Commits | None, seconds: float | None, *, unused: bool = True) -> None:
         """Close the store once no thread uses it; one that hangs in a flush keeps it to the end.
 
-        `unused` tells whether others than commits and merges have left it.
+        `unused`: nothing but commits and merges uses it any more.
         """
-        self._status.commits = None  # a store that is closed tells nothing of itself
+        self._status.commits = None  # a closed store has no metrics
         unused = (commits is None or await commits.abandon(seconds)) and unused
         if self.state is not None and self.state.processor.maintenance is not None:
             unused = await self.state.processor.maintenance.stop(seconds) and unused
@@ -167,7 +167,7 @@ class _Opening:
         return state
 
     def give_up(self) -> None:
-        """Tell that nobody waits any more."""
+        """Give the opening up: its result is closed when it comes."""
         with self._lock:
             self._given_up = True
             state = self._state

@@ -28,7 +28,7 @@ _FDS = "/proc/self/fd"
 
 
 def process_families(started_s: float) -> Sequence[Family]:
-    """CPU time, memory, open files and start of this process; without what the system does not tell.
+    """CPU time, memory, open files and start of this process; without those that the system does not report.
 
     Parameters
     ----------
@@ -46,24 +46,24 @@ def process_families(started_s: float) -> Sequence[Family]:
 
 
 def _resident_bytes() -> float | None:
-    """Resident memory in bytes; None where the system does not tell it (Linux does)."""
+    """Resident memory in bytes; None where the system does not report it (Linux does)."""
     with suppress(OSError), open(_STATM, encoding="ascii") as statm:  # noqa: PTH123 - a third of Path.open's time
         return float(int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     return None
 
 
 def _open_files() -> float | None:
-    """File descriptors held open, the one of this look left out; None where the system does not tell it."""
+    """Number of open file descriptors, without the one used to count; None where it is not reported."""
     with suppress(OSError):
         return float(len(os.listdir(_FDS)) - 1)  # noqa: PTH208 - names are not asked for
     return None
 
 
 class MetricsProvider(Protocol):
-    """A part of the daemon that tells about itself."""
+    """A part of the daemon that has metrics."""
 
     def families(self) -> Sequence[Family]:
-        """As series."""
+        """Return its series."""
         ...
 
 
@@ -149,7 +149,7 @@ class DaemonStatus:
         self.standby: Standby | None = None
         """Part of this process as one of several replicas; None where it is alone."""
         self.results_stale: Callable[[], bool | None] = lambda: None
-        """Tells whether the results that are shown are old; None where evaluation is the daemon's own."""
+        """Returns whether the results shown are old; None where this daemon evaluates by itself."""
 
     @property
     def caught_up(self) -> bool:
@@ -251,10 +251,10 @@ def _wall_ms() -> int:
 class SteadyClock:
     """Milliseconds since the epoch that do not go back at once.
 
-    It bounds record timestamps from the future. A host whose clock is set back by a day would have every
-    record clamped to what was an hour from now yesterday; so what the clock said before goes on by itself. It
-    may as well have been set right, after it had been ahead: when it has said less for `BELIEVED_SECONDS`, it
-    is believed. Should it be wrong after all, the records tell (`core.merge.host_clock`).
+    It bounds record timestamps from the future. If the host's clock is set back by a day, every record would
+    be clamped to an hour after the wrong time; so this clock goes on from the time before. The host's clock
+    may also have been corrected after it was ahead: once it has been behind for `BELIEVED_SECONDS`, it is
+    used. If it is wrong after all, the records show it (`core.merge.host_clock`).
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ class WaitingPublications:
 
     @property
     def is_half_full(self) -> bool:
-        """Tell whether half of the allowed bytes wait."""
+        """Return whether half as much waits as may."""
         return 2 * self.size_bytes >= self._most_bytes
 
     def wake(self) -> None:

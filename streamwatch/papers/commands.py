@@ -76,11 +76,11 @@ def show(  # one parameter per option
     console = Console(stderr=True)
     with reporting_compilation(), console.status(experiment.title) as status:
 
-        def said(what: str) -> None:
+        def progress(what: str) -> None:
             status.update(what)
 
         try:
-            result = experiment.run(Effort(seed, reduced, recording, said, moa))
+            result = experiment.run(Effort(seed, reduced, recording, progress, moa))
         except AnswersError as error:
             refuse(str(error))
     if as_markdown:
@@ -191,10 +191,10 @@ def benchmark(  # noqa: PLR0913  # one parameter per option
     console = Console(stderr=True)
     with reporting_compilation(), console.status("benchmark") as status:
 
-        def said(what: str) -> None:
+        def progress(what: str) -> None:
             status.update(what)
 
-        effort = Effort(seed, reduced, None, said, moa, data, min(seeds, 3) if reduced else seeds)
+        effort = Effort(seed, reduced, None, progress, moa, data, min(seeds, 3) if reduced else seeds)
         for name in parts:
             try:
                 tables = page.PARTS[name](effort)
@@ -601,11 +601,11 @@ def write_stream(  # noqa: PLR0913  # one parameter per option
     except OSError as error:
         refuse(f"--output: {output} cannot be written: {error.strerror or error}")
     changes = kind.known_changes(instances) if lap == kind.mixture.lap else ()
-    said = f"; changes at once at instances {', '.join(f'{at:,}' for at in changes)}" if changes else ""
-    typer.echo(f"{output}: {instances:,} instances of {kind.name}{said}", err=True)
+    jumps = f"; changes at once at instances {', '.join(f'{at:,}' for at in changes)}" if changes else ""
+    typer.echo(f"{output}: {instances:,} instances of {kind.name}{jumps}", err=True)
 
 
-def _to_kafka(  # all that is said of where and what
+def _to_kafka(  # where to, and what
     mixture: Mixture,
     instances: int,
     seed: int,

@@ -232,11 +232,11 @@ KIND = Experiment(
 Classes: TypeAlias = NDArray[np.int64]
 TRUTH = "y_true"
 LEAST = 2_000
-"""Outcomes below which windows of 1,000 and orders of dependence tell nothing."""
+"""Outcomes below which windows of 1,000 and orders of dependence show nothing."""
 
 
 class AnswersError(ValueError):
-    """A file that an experiment cannot evaluate; the message says what was expected of it."""
+    """A file that an experiment cannot evaluate; the message has what was expected of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ class Recording:
 
     @property
     def tree(self) -> str:
-        """Classifier in the place of the papers' Hoeffding tree: `ht@8`, as on Elec2, else the first."""
+        """Classifier used for the papers' Hoeffding tree: `ht@8`, as on Elec2, else the first."""
         return "ht@8" if "ht@8" in self.answers else next(iter(self.answers))
 
 

@@ -153,7 +153,7 @@ def _gains(effort: Effort, recording: Recording, used: list[str]) -> Table:
     persistent = totals_of(truth, truth)
     rows: list[tuple[Cell, ...]] = []
     for name in used:
-        effort.said(f"gain by the last label: {name}")
+        effort.progress(f"gain by the last label: {name}")
         totals = totals_of(truth, recording.answers[name])
         retrained = recording.answers.get(f"{name}t")
         rows.append(
@@ -184,7 +184,7 @@ def _gains(effort: Effort, recording: Recording, used: list[str]) -> Table:
 
 
 def _gain_of_order(truth: Classes, classes: int, order: int) -> tuple[float, list[float]]:
-    """Δ(ℓ), mean over classes, and by class: what one more equal label tells (§6.8)."""
+    """Δ(ℓ), mean over classes, and by class: the gain by one more equal label (§6.8)."""
     found = [_after_run(truth, k, order) - _after_run(truth, k, order + 1) for k in range(classes)]
     known = [value for value in found if value == value]  # noqa: PLR0124 - NaN
     return float(np.mean(known)) if known else float("nan"), found
@@ -209,7 +209,7 @@ def _orders(effort: Effort, recording: Recording, used: list[str]) -> tuple[Tabl
     ]
     accuracies: dict[str, list[float]] = {}
     for name in used[: effort.size(len(used), 2)]:
-        effort.said(f"orders of temporal dependence: {name}")
+        effort.progress(f"orders of temporal dependence: {name}")
         accuracies[name] = [
             accuracy_of(truth, augmented(truth, recording.answers[name], k, order)) for order in orders
         ]
@@ -220,7 +220,7 @@ def _orders(effort: Effort, recording: Recording, used: list[str]) -> tuple[Tabl
         "Orders of temporal dependence",
         (
             Panel(
-                "what one more equal label tells",
+                "gain by one more equal label",
                 "ℓ",
                 "Δ(ℓ)",
                 tuple(

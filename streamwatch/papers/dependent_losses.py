@@ -45,7 +45,7 @@ LONGEST: Final = 50
 
 
 def spacing(losses: Losses) -> int:
-    """Outcomes between two losses that hardly tell of each other.
+    """Outcomes between two losses that hardly depend on each other.
 
     The first lag at which the autocorrelation of the first `LEARNED` losses is below 2/√n, two standard
     errors under independence; 1 where losses never change, at most `LONGEST`.
@@ -262,7 +262,7 @@ def recorded_tables(recording: Recording, effort: Effort) -> tuple[Table, Table]
     correlations: dict[tuple[str, str], list[float]] = {}
     for name in used[: effort.size(len(used), 3)]:
         for r in range(effort.size(3, 1)):
-            effort.said(f"recorded losses: {name}, {r + 1}")
+            effort.progress(f"recorded losses: {name}, {r + 1}")
             rng = effort.rng("recorded losses", name, r)
             for order, losses in _orders(recording.true_class, recording.answers[name], rng).items():
                 for version, (seen, every) in _versions(losses, rng).items():

@@ -16,7 +16,7 @@ COLOURS = (
 
 
 class DrawingError(RuntimeError):
-    """There is no matplotlib; the message says how to get it."""
+    """There is no matplotlib; the message has how to get it."""
 
 
 def check_drawing(folder: Path) -> None:
@@ -74,20 +74,22 @@ def drawn(figure: Figure) -> Any:
     count = len(figure.panels)
     if figure.beside:
         canvas = made(figsize=(10.0, 4.2), layout="constrained")
-        places = canvas.subplots(1, count, squeeze=False, sharex=True, sharey=True)[0]
+        subplots = canvas.subplots(1, count, squeeze=False, sharex=True, sharey=True)[0]
     else:
         canvas = made(figsize=(10.0, 0.4 + 2.5 * count), layout="constrained")
-        places = canvas.subplots(count, squeeze=False, sharex=_of_one_scale(figure.panels))[:, 0]
+        subplots = canvas.subplots(count, squeeze=False, sharex=_of_one_scale(figure.panels))[:, 0]
     canvas.suptitle(figure.title, fontsize=10)
-    for axes, panel in zip(places, figure.panels, strict=True):
+    for axes, panel in zip(subplots, figure.panels, strict=True):
         _draw(axes, panel, equal=figure.beside)
     if figure.beside:  # one legend, and no room that equal scales leave empty
-        canvas.legend(*places[0].get_legend_handles_labels(), loc="outside lower center", fontsize=7, ncols=6)
+        canvas.legend(
+            *subplots[0].get_legend_handles_labels(), loc="outside lower center", fontsize=7, ncols=6
+        )
     return canvas
 
 
 def _of_one_scale(panels: tuple[Panel, ...]) -> bool:
-    """Whether x is the same in all panels, so that what happens at one place stands below each other."""
+    """Whether x is the same in all panels, so that equal values of x stand below each other."""
     return len({panel.x_label for panel in panels}) == 1 and not any(panel.logarithmic for panel in panels)
 
 

@@ -36,7 +36,7 @@ _MEASURES = (
 
 
 def run(effort: Effort) -> Result:
-    """Compare what each measure says of useless and useful classifiers of unequal classes."""
+    """Compare the values of each measure for useless and useful classifiers of unequal classes."""
     recording = read_recording(effort.recording)
     windows, figure = _windows(recording)
     return Result((_confusion(), windows, _synthetic(effort)), (figure,))

@@ -138,7 +138,7 @@ def restarted(
 
 
 def _evidence(x: Floats, member: NDArray[np.bool_], classes: int, window: int | None) -> Floats:
-    """Ln P(class)·P(x | class) with what the instances before tell."""
+    """Ln P(class)·P(x | class) as estimated from the instances before."""
     weights = member[:, None].astype(np.float64)
     centre = x.mean(axis=0)  # cumulative squares keep their digits near 0
     shifted = x - centre
@@ -181,13 +181,13 @@ def at_alarms(
         length, found = LOOK_AHEAD, []
         while True:
             part = slice(begin, begin + length)
-            said = predictions(x[part], true_class[part], classes)
-            found = alarms_of(spec, said != true_class[part])[detector]
+            predicted = predictions(x[part], true_class[part], classes)
+            found = alarms_of(spec, predicted != true_class[part])[detector]
             if found or begin + length >= len(x):
                 break
             length *= 2
         end = begin + found[0] if found else len(x)
-        answers[begin:end] = said[: end - begin]
+        answers[begin:end] = predicted[: end - begin]
         if found and end < len(x):
             starts.append(end)
         begin = end

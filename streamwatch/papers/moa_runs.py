@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class MoaError(RuntimeError):
-    """MOA cannot be run; the message says why."""
+    """MOA cannot be run; the message has the reason."""
 
 
 def refuse_without(jars: Path) -> None:

@@ -27,7 +27,7 @@ def run(effort: Effort) -> Result:
     rows, optimal, first = [], [], []
     shown = np.arange(499, OUTCOMES, 100)
     for kind in KINDS:
-        effort.said(f"optimal classifiers: {kind.name}")
+        effort.progress(f"optimal classifiers: {kind.name}")
         drawn = [
             draw(kind.mixture, OUTCOMES, int(effort.rng(kind.name, r).integers(2**31))) for r in range(runs)
         ]

@@ -72,7 +72,7 @@ def _losses(effort: Effort, r: int) -> NDArray[np.bool_]:
 def _table(effort: Effort, losses: NDArray[np.bool_], form: Form, words: str) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for remainder, printed in zip(REMAINDERS, PRINTED, strict=True):
-        effort.said(f"Page-Hinkley, {words}: 1 − α = {remainder:g}")
+        effort.progress(f"Page-Hinkley, {words}: 1 − α = {remainder:g}")
         waits, false = [], []
         for each in losses:
             alarms = np.array(alarms_of(spec_of(page_hinkley=spec(remainder, form)), each)[PAGE_HINKLEY])

@@ -117,7 +117,7 @@ def run(effort: Effort) -> Result:
     panels: list[Panel] = []
     shown = np.arange(DRIFT - 1_000, OUTCOMES, 20)
     for title, drawn, classes in _STREAMS:
-        effort.said(f"recovery: {title}")
+        effort.progress(f"recovery: {title}")
         streams = [drawn(effort.rng("recovery", title, r)) for r in range(runs)]
         lines: list[Line] = []
         for name, learner in _LEARNERS:

@@ -29,11 +29,11 @@ class Measured:
         """Value and standard error for people."""
         if isnan(self.value):
             return "–"
-        said = f"{round(self.value, self.decimals) + 0.0:,.{self.decimals}f}"  # + 0: no −0
+        value = f"{round(self.value, self.decimals) + 0.0:,.{self.decimals}f}"  # + 0: no −0
         if isnan(self.error):
-            return f"{said} ± ?"
+            return f"{value} ± ?"
         shown = self.error >= 0.5 * 10.0**-self.decimals
-        return f"{said} ± {self.error:,.{self.decimals}f}" if shown else said
+        return f"{value} ± {self.error:,.{self.decimals}f}" if shown else value
 
 
 Cell: TypeAlias = str | Measured
@@ -133,8 +133,8 @@ class Result:
         }
 
 
-def _unheard(_said: str) -> None:
-    """Say nothing."""
+def _unshown(_line: str) -> None:
+    """Show no progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,8 @@ class Effort:
     """Whether it is to take seconds; every table is there, its numbers are less sure."""
     recording: Path | None = None
     """CSV of labels and predictions, for experiments that evaluate recorded classifiers."""
-    said: Callable[[str], None] = field(default=_unheard)
-    """Takes a line about what is being done."""
+    progress: Callable[[str], None] = field(default=_unshown)
+    """Shows a line about what is being done."""
     moa: Path | None = None
     """Folder with MOA's jar files, for experiments that set its detectors beside the daemon's."""
     data: Path | None = None
@@ -165,14 +165,14 @@ class Effort:
 
     def runs(self, what: str, full: int, reduced: int) -> Sequence[int]:
         """Numbers of the runs to make; each is printed as it begins."""
-        return _Told(self.size(full, reduced), what, self.said)
+        return _ShownRuns(self.size(full, reduced), what, self.progress)
 
 
-class _Told(Sequence[int]):
+class _ShownRuns(Sequence[int]):
     """Numbers from 0 on, each printed when it is taken."""
 
-    def __init__(self, count: int, what: str, said: Callable[[str], None]) -> None:
-        self._count, self._what, self._said = count, what, said
+    def __init__(self, count: int, what: str, progress: Callable[[str], None]) -> None:
+        self._count, self._what, self._progress = count, what, progress
 
     def __len__(self) -> int:
         return self._count
@@ -180,7 +180,7 @@ class _Told(Sequence[int]):
     def __getitem__(self, index: int | slice) -> int:  # type: ignore[override]
         if isinstance(index, slice) or index >= self._count:
             raise IndexError(index)
-        self._said(f"{self._what}: {index + 1} of {self._count}")
+        self._progress(f"{self._what}: {index + 1} of {self._count}")
         return index
 
 

@@ -29,7 +29,7 @@ from streamwatch.papers.result import (
 # Bifet et al. 2015, §4.1, in the small: each classifier is an ensemble of online logistic regressions, each
 # on a random half of the features, with online bagging; two classifiers differ in their seeds alone. Every
 # fold has a copy of each, with a seed of its own unless they share one, that trains as `streamwatch.folds`
-# says. All runs are computed side by side.
+# defines. All runs are computed side by side.
 
 
 Floats = NDArray[np.float64]
@@ -104,8 +104,8 @@ def evaluate(
     for t in range(n):
         seen = x[t][:, None, None, None, :] * mask
         p = 1 / (1 + np.exp(-(w * seen).sum(axis=-1)))
-        said = p.mean(axis=-1) > 0.5
-        hits[t] = said == y[t][:, None, None]
+        predicted = p.mean(axis=-1) > 0.5
+        hits[t] = predicted == y[t][:, None, None]
         bagged = rng.poisson(1.0, p.shape) * weights[t][None, None, :, None]
         w += RATE * (bagged * (y[t][:, None, None, None] - p))[..., None] * seen
     return Evaluated(hits, tests)
@@ -181,7 +181,7 @@ NOISE = (0.0, 0.05, 0.10)
 LOOKS = 8
 """Of the figure."""
 TESTS = {"McNemar": 0, "sign": 1, "Wilcoxon": 3}
-"""By place in `fold_runs.TESTS`."""
+"""By index in `fold_runs.TESTS`."""
 APART = ("accuracy lost", "its sd over folds", "McNemar on one fold", "McNemar on all folds")
 """What is shown of how far two classifiers are apart."""
 PRINTED: dict[tuple[str, bool], tuple[str, ...]] = {
@@ -237,7 +237,7 @@ def _rejected(
     found: dict[tuple[str, bool, int, int], int] = {}
     for column, (_, validation) in enumerate(SCHEMES):
         for row, (name, stream) in enumerate(STREAMS.items()):
-            effort.said(f"validation schemes: {validation} on {name}")
+            effort.progress(f"validation schemes: {validation} on {name}")
             seed = int(effort.rng("validation", validation, name).integers(2**31))
             evaluated = evaluate(stream, Scheme(validation, FOLDS), runs, outcomes, seed)
             tests, _ = who(Scheme(validation, FOLDS, prequential=False), outcomes)
@@ -250,9 +250,9 @@ def _rejected(
                         apart[column, level, row] = spread(differing)
                     if prequential and validation == "cross-validation":
                         growing[:, level] += _by_then(differing, looks)
-                    for test, place in TESTS.items():
+                    for test, index in TESTS.items():
                         key = (test, prequential, column, level)
-                        found[key] = found.get(key, 0) + round(float(shares[place]) * runs)
+                        found[key] = found.get(key, 0) + round(float(shares[index]) * runs)
     return found
 
 

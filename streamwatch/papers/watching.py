@@ -61,7 +61,7 @@ def spec_of(
 WITH_DDM = replace(spec_of(), detectors=(*spec_of().detectors, DdmSpec()))
 """The same with DDM beside the other detectors: one more compiled loop, for experiments that ask for DDM."""
 DDM = 2
-"""Its place among the detectors."""
+"""Its index among the detectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Watched:
 
 
 def watch(spec: MonitorsSpec, true_class: NDArray[np.integer], predicted: NDArray[np.integer]) -> Watched:
-    """Evaluate runs, each as a model of its own, and keep what its estimators said after each outcome.
+    """Evaluate runs, each as a model of its own, and keep the values of its estimators after each outcome.
 
     Parameters
     ----------

@@ -121,8 +121,8 @@ def _run(effort: Effort, r: int, per_concept: int) -> _Ran:
     shared, declared = _by_reference(truth, answers, reference)
     ddm = alarms_of(WITH_DDM, reference != truth)[DDM]
     by = np.empty((len(answers), len(CRITERIA)))
-    for index, said in enumerate(answers):
-        hits = said == truth
+    for index, predicted in enumerate(answers):
+        hits = predicted == truth
         by[index] = (
             own.accuracy(LANDMARK)[index, -1],
             own.weighted()[index, -1],

@@ -92,7 +92,7 @@ def run(effort: Effort) -> Result:
     panels: list[Panel] = []
     shown = np.arange(LOOK - 1, OUTCOMES, LOOK)
     for title, shape in SHAPES:
-        effort.said(f"windows and factors: {title}")
+        effort.progress(f"windows and factors: {title}")
         truth = shape(t)
         losses = np.stack([effort.rng("losses", title, r).random(OUTCOMES) < truth for r in range(runs)])
         watched = {size: watch_losses(spec_of(size=size, alpha=factor(size)), losses) for size in SIZES}
@@ -124,7 +124,7 @@ def run(effort: Effort) -> Result:
 def _recorded(recording: Recording, effort: Effort) -> tuple[Table, Panel]:
     """Windows beside ADWIN's on a recording, where nobody knows the true accuracy."""
     name = recording.tree
-    effort.said(f"windows and ADWIN on {name}")
+    effort.progress(f"windows and ADWIN on {name}")
     outcomes = len(recording.true_class)
     shown = np.arange(LOOK - 1, outcomes, LOOK)
     curves: dict[str, Floats] = {}

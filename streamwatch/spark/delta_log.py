@@ -32,7 +32,7 @@ class Head(Protocol):
     """A value state of `HEAD_SCHEMA`."""
 
     def exists(self) -> bool:
-        """Tell whether there is a value."""
+        """Return whether there is a value."""
         ...
 
     def get(self) -> tuple[int, bytes, int, int, int] | None:
@@ -56,7 +56,7 @@ class Entries(Protocol):
         ...
 
     def containsKey(self, key: tuple[int, int]) -> bool:  # noqa: N802
-        """Tell whether there is a value."""
+        """Return whether there is a value."""
         ...
 
     def removeKey(self, key: tuple[int, int]) -> None:  # noqa: N802
@@ -66,7 +66,7 @@ class Entries(Protocol):
 
 @dataclass(slots=True)
 class CachedObject:
-    """An object, and the entry after which it is as it is."""
+    """Object of a bucket, and the last entry of the log that it contains."""
 
     bucket: Bucket
     entry: int
@@ -88,14 +88,14 @@ class KeptObjects:
         self.objects[stage, bucket] = kept
 
     @contextmanager
-    def place(self, stage: str, bucket: int) -> Generator[KeptPlace]:
-        """See `processors.Places`."""
-        yield KeptPlace(self, stage, bucket, self.take(stage, bucket))
+    def open_slot(self, stage: str, bucket: int) -> Generator[KeptSlot]:
+        """See `processors.ObjectSlots`."""
+        yield KeptSlot(self, stage, bucket, self.take(stage, bucket))
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPlace:
-    """A `processors.Place` in this process."""
+class KeptSlot:
+    """A `processors.ObjectSlot` in this process."""
 
     objects: KeptObjects
     stage: str
@@ -103,11 +103,11 @@ class KeptPlace:
     kept: CachedObject | None
 
     def new(self, make: Callable[[], Bucket]) -> Bucket:
-        """See `processors.Place`."""
+        """See `processors.ObjectSlot`."""
         return make()
 
     def keep(self, kept: CachedObject) -> None:
-        """See `processors.Place`."""
+        """See `processors.ObjectSlot`."""
         self.objects.put(self.stage, self.bucket, kept)
 
 
@@ -167,7 +167,7 @@ class DeltaLog:
         return entry, bytes(token), first, base_bytes, delta_bytes
 
     def _is_entry(self, kept: CachedObject) -> bool:
-        """Tell whether the log has the entry after which an object is as it is."""
+        """Return whether the log has the last entry that a cached object contains, with its token."""
         found = self._entries.getValue((kept.entry, 0))
         return found is not None and bytes(found[0]) == kept.token
 

@@ -122,7 +122,7 @@ def hold(line: socket.socket) -> None:
 
 
 def _serve(worker: Connection, key: Key, objects: dict[Key, CachedObject]) -> None:
-    """Do what a worker asks of one bucket; it is kept only if the worker comes to say so."""
+    """Do what a worker asks of one bucket; it is kept only if the worker asks for that at the end."""
     kept = objects.pop(key, None)
     worker.send(None if kept is None else (kept.entry, kept.token))
     bucket: Any = None if kept is None else kept.bucket
@@ -134,7 +134,7 @@ def _serve(worker: Connection, key: Key, objects: dict[Key, CachedObject]) -> No
                 objects[key] = CachedObject(bucket, *arguments)
                 answer = None
             elif name == "new":
-                bucket = None  # before another takes its place
+                bucket = None  # before another replaces it
                 bucket = cloudpickle.loads(arguments[0])()
                 answer = None
             else:
@@ -173,8 +173,8 @@ class HeldBucket:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldPlace:
-    """A `processors.Place` in a holder."""
+class HeldSlot:
+    """A `processors.ObjectSlot` in a holder."""
 
     held: HeldBucket
     kept: CachedObject | None
@@ -197,7 +197,7 @@ class Holders:
     """End at which to ask the host."""
 
     @contextmanager
-    def place(self, stage: str, bucket: int) -> Generator[HeldPlace]:
+    def open_slot(self, stage: str, bucket: int) -> Generator[HeldSlot]:
         """Connect to the holder of a bucket, which serves nobody else meanwhile.
 
         Without their host the parent of workers is of no use: it is ended, and Spark starts another.
@@ -216,7 +216,7 @@ class Holders:
                 raise
         with Connection(ours.detach()) as holder:
             held, found = HeldBucket(holder), holder.recv()
-            yield HeldPlace(held, None if found is None else CachedObject(held, *found))
+            yield HeldSlot(held, None if found is None else CachedObject(held, *found))
 
 
 def start_holders(most: int = MOST_HOLDERS) -> Holders:

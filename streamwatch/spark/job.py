@@ -29,7 +29,8 @@ REQUIRED: Final[Mapping[str, str]] = MappingProxyType(
         # Adaptive execution would merge shuffle partitions, which stages with state do not allow.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
-        # It is told to workers of stages only, in their environment: so sources would have others.
+        # Spark passes this in the environment to workers of stages only: if it were set, sources would have
+        # another environment, and so workers of their own.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     }
 )
@@ -60,7 +61,7 @@ Trigger = Literal["continuously", "available now"]
 
 
 def session(spec: JobSpec, master: str | None) -> SparkSession:
-    """The session of Spark; `master` None leaves it to `spark-submit`."""
+    """Create the Spark session; with `master` None, `spark-submit` chooses the master."""
     builder = SparkSession.builder.appName("streamwatch")
     if master is not None:
         builder = builder.master(master)
@@ -75,7 +76,7 @@ def session(spec: JobSpec, master: str | None) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name, value)
     found = builder.getOrCreate()
-    # Set for functions and not for sources: these would have workers, and a parent, of their own.
+    # Spark sets it for functions and not for sources, which would then get a parent of workers of their own.
     found.sparkContext.environment.pop("PYTHONHASHSEED", None)
     return found
 
@@ -86,7 +87,7 @@ def start(
     trigger: Trigger = "continuously",
     emit: Callable[[InternalEvent], None] = lambda _: None,
 ) -> StreamingQuery:
-    """Make the results topic if there is none, and start the query; `emit` is told of each batch.
+    """Make the results topic if there is none, and start the query; `emit` receives an event for each batch.
 
     Raises
     ------

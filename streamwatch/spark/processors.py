@@ -28,7 +28,7 @@ from streamwatch.spark.holders import freeze_once
 
 # Rows that go between the stages of the job, and their order.
 #
-# Spark delivers the rows of a key in any order. Pieces say where they are from, so that a bucket is fed the
+# Spark delivers the rows of a key in any order. Pieces have their origin, so that a bucket is fed the
 # same sequence at every attempt.
 
 
@@ -140,7 +140,7 @@ KEPT: Final = KeptObjects({})
 
 
 class ObjectSlot(Protocol):
-    """Access of one task to the place that keeps a bucket's object between batches."""
+    """Access of one task to the slot that keeps a bucket's object between batches."""
 
     @property
     def kept(self) -> CachedObject | None:
@@ -148,26 +148,26 @@ class ObjectSlot(Protocol):
         ...
 
     def new(self, make: Callable[[], Bucket]) -> Bucket:
-        """Make a bucket without state there."""
+        """Make a bucket without state."""
         ...
 
     def keep(self, kept: CachedObject) -> None:
-        """Keep it there for the next batch."""
+        """Keep the object for the next batch."""
         ...
 
 
 class ObjectSlots(Protocol):
-    """Places that keep the objects of buckets between batches."""
+    """Slots that keep the objects of buckets between batches."""
 
-    def place(self, stage: str, bucket: int) -> AbstractContextManager[ObjectSlot]:
-        """Open the place of one bucket."""
+    def open_slot(self, stage: str, bucket: int) -> AbstractContextManager[ObjectSlot]:
+        """Open the slot of one bucket."""
         ...
 
 
 class _Home:
     """Where objects are: in this process, unless its parent has holders (`assembly.spark_workers`)."""
 
-    places: ObjectSlots = KEPT
+    slots: ObjectSlots = KEPT
 
 
 HOME: Final = _Home()
@@ -220,11 +220,11 @@ class Stage(StatefulProcessor):
         spec = self._spec
         number = spec.keys.index(int(key[0]))
         came = arrived(rows)
-        with HOME.places.place(spec.name, number) as place:
-            kept = self._log.load(place.kept, lambda: place.new(partial(spec.new_bucket, number)))
+        with HOME.slots.open_slot(spec.name, number) as slot:
+            kept = self._log.load(slot.kept, lambda: slot.new(partial(spec.new_bucket, number)))
             fed = kept.bucket.feed(came.batch, came.pieces, came.end_ms)
             self._log.append(kept, fed.delta)
-            place.keep(kept)
+            slot.keep(kept)
         if spec.next_keys:
             yield from map(_of_spark, rows_onward(spec.next_keys, number, came, fed))
         else:

@@ -248,7 +248,7 @@ class Range:
 
 def ranges(begin: Cut, end: Cut, topics: Sequence[str]) -> Sequence[Range]:
     """Ranges that a batch reads, in the order of the topics in the settings."""
-    rank = {topic: place for place, topic in enumerate(topics)}
+    rank = {topic: number for number, topic in enumerate(topics)}
     chosen = sorted(end.positions, key=lambda p: (rank.get(p.topic, len(rank)), p))
     begins = {**end.begins, **begin.positions}
     found = (Range(p, begins.get(p, 0), end.positions[p]) for p in chosen)

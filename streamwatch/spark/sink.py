@@ -106,7 +106,7 @@ class ResultsSink:
         elif partitions != 1:
             raise ResultsTopicError(
                 f"spark.results_topic: expected a topic with one partition, {spec.topic!r} has {partitions}: "
-                "what a batch says has one order"
+                "the results of a batch must stay in order"
             )
 
     async def _write(self, records: Iterable[ResultRecord]) -> None:

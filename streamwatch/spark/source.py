@@ -55,7 +55,7 @@ Split = Callable[[Partition, Sequence[Record], int], Sequence[tuple[int, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Place of the topics, and what becomes of their records."""
+    """Cluster and topics to read, and how their records are split among buckets."""
 
     kafka: KafkaSpec
     topics: Sequence[str]
@@ -139,7 +139,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._asked(ask).document()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """So many records a batch as the settings say."""
+        """Return the limit of records per batch that is set."""
         return ReadMaxRows(self._spec.most_records)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name

@@ -95,7 +95,7 @@ class Life:
         self.state: State = state_opening(
             self.settings, self.topics, telemetry, clocks=clocks, discard=self.discard
         )()
-        for event in self.state.told:
+        for event in self.state.events:
             telemetry.emit(event)
 
     def events(self, name: str) -> list[dict[str, Any]]:

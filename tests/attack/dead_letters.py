@@ -72,7 +72,7 @@ class Refusing:
             return 0
         if len(written.value or b"") > self.largest:
             return 10
-        return self.for_good.get(written.places[2] % 11, 0)
+        return self.for_good.get(written.position[2] % 11, 0)
 
 
 def refusing(chance: random.Random, partitions: int) -> Refusing:
@@ -122,17 +122,17 @@ def _compare(
     told: list[InternalEvent],
     tally: Tally,
 ) -> None:
-    arrived = {written.places[2]: written for written in brokers.log}
+    arrived = {written.position[2]: written for written in brokers.log}
     dropped = sum(event.dead_letters for event in told if isinstance(event, DeadLettersDropped))
     delayed = any(isinstance(event, DeadLettersDelayed) for event in told)
     for offset, (record, reason) in put.items():
         tally.records += 1
         tally.reasons.add(reason)
         written = arrived.get(offset)
-        place = [("streamwatch.topic", b"events"), ("streamwatch.partition", b"0")]
-        place.append(("streamwatch.offset", b"%d" % offset))
+        headers = [("streamwatch.topic", b"events"), ("streamwatch.partition", b"0")]
+        headers.append(("streamwatch.offset", b"%d" % offset))
         taken_by_all = all(
-            not refuses(Written(number, record.key, record.value, place)) for number in brokers.partitions
+            not refuses(Written(number, record.key, record.value, headers)) for number in brokers.partitions
         )
         empty = record.key is None and record.value is None
         if written is None:

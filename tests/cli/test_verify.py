@@ -77,7 +77,7 @@ def altered_snapshot(database):
     key, value = next((k, v) for k, v in database.items("models") if len(v) > 50)
     kept = msgspec.msgpack.decode(value, type=ModelCheckpoint)
     snapshot = kept.snapshot.replace(b"\xa8first_ms", b"\xa8last__ms")
-    put(database, "models", key, msgspec.msgpack.encode(ModelCheckpoint(kept.place, snapshot)))
+    put(database, "models", key, msgspec.msgpack.encode(ModelCheckpoint(kept.position, snapshot)))
 
 
 @pytest.mark.slow

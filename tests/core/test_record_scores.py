@@ -48,7 +48,7 @@ def test_batches_keep_their_scores_from_arrival_to_release() -> None:
         words = np.concatenate([words, kept.add(some)])
         chosen = np.flatnonzero(np.array([chance.random() < 0.8 for _ in range(len(words))]))
         words = words[chosen]
-        expected = [expected[place] for place in chosen.tolist()]
+        expected = [expected[index] for index in chosen.tolist()]
         if chance.random() < 0.4:
             kept.keep(rows_of(words))
         rows = rows_of(words.copy())

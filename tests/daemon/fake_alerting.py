@@ -1,4 +1,4 @@
-"""A process that tells of alarms, its parts made up: receiver, models, batches, a store whose flush waits."""
+"""A process that notifies of alarms, made of fakes: receiver, models, batches, a store whose flush waits."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def alarm(model: str = "m", ordinal: int = 1, event_ms: int = NOW_MS) -> Alarm:
 
 @dataclass
 class FakeReceiver:
-    """Takes everything; `kinds` is what it was told."""
+    """Takes everything; `kinds` is what it was sent."""
 
-    told: list[Notification] = field(default_factory=list)
+    delivered: list[Notification] = field(default_factory=list)
     reminded: list[str] = field(default_factory=list)
     repeat_interval_seconds: float | None = None
     name: str = "people"
@@ -62,7 +62,7 @@ class FakeReceiver:
 
     async def deliver(self, notification: Notification, now_ms: int) -> DeliveryResult:
         del now_ms
-        self.told.append(notification)
+        self.delivered.append(notification)
         return Delivered()
 
     async def remind(self, open_alarms: Sequence[Notification], now_ms: int) -> DeliveryResult:
@@ -72,7 +72,7 @@ class FakeReceiver:
 
     @property
     def kinds(self) -> list[str]:
-        return [notification.kind for notification in self.told]
+        return [notification.kind for notification in self.delivered]
 
 
 @dataclass

@@ -105,7 +105,7 @@ class FakeSource:
     rewound_to: Mapping[Partition, int] | None = None
     ends: dict[Partition, int] = field(default_factory=dict)
     newest: dict[Partition, Record] = field(default_factory=dict)
-    told: int = 0
+    releases: int = 0
     last: Mapping[Partition, PartitionState] = field(default_factory=dict)
     idle: bool = True
     """Whether every partition is found at its end once the polls are used up."""
@@ -117,8 +117,8 @@ class FakeSource:
     def evaluated(self, newest: Mapping[Partition, Record]) -> None:
         self.newest |= newest
 
-    def tell(self) -> None:
-        self.told += 1
+    def release_findings(self) -> None:
+        self.releases += 1
 
     def durable(self, positions: Mapping[Partition, int]) -> None:
         self.durable_positions = dict(positions)

@@ -32,7 +32,7 @@ class Fake:
     script: list[Any] = field(default_factory=lambda: [Delivered()])
     repeat_interval_seconds: float | None = None
     severities: frozenset[str] = frozenset({"info", "warning", "error", "critical"})
-    told: list[str] = field(default_factory=list)
+    delivered: list[str] = field(default_factory=list)
     reminded: list[list[str]] = field(default_factory=list)
     host: str = "fake.example"
     opened: int = 0
@@ -48,7 +48,7 @@ class Fake:
 
     async def deliver(self, notification: Notification, now_ms: int) -> DeliveryResult:
         del now_ms
-        self.told.append(notification.id)
+        self.delivered.append(notification.id)
         return await self._answer(notification)
 
     async def remind(self, open_alarms: Sequence[Notification], now_ms: int) -> DeliveryResult:
@@ -96,13 +96,13 @@ class Clock:
 async def delivering(
     *receivers: Any,
     spec: DeliverySpec = QUICK,
-    said: list[InternalEvent] | None = None,
+    events: list[InternalEvent] | None = None,
     clock: Callable[[], int] | None = None,
     outbox: Mapping[str, bytes] | None = None,
     open_alarms: Sequence[Notification] = (),
 ) -> AsyncIterator[Deliveries]:
     """Deliveries that run, and are killed at the end."""
-    emit = (lambda _: None) if said is None else said.append
+    emit = (lambda _: None) if events is None else events.append
     deliveries = Deliveries(receivers, spec, emit, clock or Clock(), lambda: 0.5)
     deliveries.restore(outbox or {}, open_alarms)
     running = asyncio.create_task(deliveries.run())

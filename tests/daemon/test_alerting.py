@@ -1,4 +1,4 @@
-"""Alarms are decided with the commit that holds them and told once it is durable; nobody waits for more."""
+"""Alarms are decided with the commit that holds them and sent once it is durable; nobody waits for more."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.daemon.fake_alerting import (
 from tests.daemon.fake_daemon import FakeSource, until
 
 
-async def test_a_notification_is_kept_with_the_alarm_that_made_it_and_told_when_both_are_durable() -> None:
+async def test_a_notification_is_kept_with_its_alarm_and_delivered_when_both_are_durable() -> None:
     async with telling(FakeDaemon()) as fake_daemon:
         fake_daemon.store.may_flush.clear()
         fake_daemon.find(alarm())
@@ -40,15 +40,15 @@ async def test_a_notification_is_kept_with_the_alarm_that_made_it_and_told_when_
         assert kept.encode() in fake_daemon.model_store.sections[ALARMS], "one commit holds both"
         for _ in range(20):
             await asyncio.sleep(0.001)
-        assert fake_daemon.receiver.told == []
+        assert fake_daemon.receiver.delivered == []
         assert fake_daemon.shown == []
         fake_daemon.store.may_flush.set()
         await until(lambda: fake_daemon.receiver.kinds == ["firing"])
-        assert fake_daemon.receiver.told[0].id == kept
+        assert fake_daemon.receiver.delivered[0].id == kept
         assert [each.outgoing.notifications[0].id for each in fake_daemon.shown] == [kept]
 
 
-async def test_an_idle_stream_commits_that_a_notification_was_told_and_then_nothing_more() -> None:
+async def test_an_idle_stream_commits_that_a_notification_was_delivered_and_then_nothing_more() -> None:
     async with telling(FakeDaemon()) as fake_daemon:
         fake_daemon.find(alarm())
         await fake_daemon.turns(
@@ -68,7 +68,7 @@ async def test_an_idle_stream_ends_an_alarm_whose_time_is_over() -> None:
         await fake_daemon.rests()
         fake_daemon.now_ms += 2 * HOUR_MS
         await fake_daemon.turns(lambda: fake_daemon.receiver.kinds == ["firing", "resolved"])
-        assert fake_daemon.receiver.told[1].parts[0].reason == "accepted_as_new_level"
+        assert fake_daemon.receiver.delivered[1].parts[0].reason == "accepted_as_new_level"
         await fake_daemon.turns(lambda: fake_daemon.model_store.outbox == {})
         assert fake_daemon.alerting.due(behind=False) is False
 
@@ -78,10 +78,10 @@ async def test_an_alarm_ends_with_its_model_be_it_within_one_commit() -> None:
         fake_daemon.find(alarm())
         fake_daemon.processor.retired.append("m")
         await fake_daemon.turns(lambda: fake_daemon.receiver.kinds == ["firing", "resolved"])
-        assert fake_daemon.receiver.told[1].parts[0].reason == "model_retired"
+        assert fake_daemon.receiver.delivered[1].parts[0].reason == "model_retired"
 
 
-def test_hints_told_by_a_life_with_notify_are_over_in_one_without_and_told_anew_in_the_next_with() -> None:
+def test_hints_sent_by_a_life_with_notify_are_over_in_one_without_and_sent_anew_in_the_next_with() -> None:
     active = {"m": ActiveHint(1, NOW_MS, "fraud", more=True, before=0.1, now=0.4)}
     kept, kinds, incidents = b"", list[list[str]](), set[str]()
     for hints in (lambda: active, None, None, lambda: active):
@@ -98,7 +98,7 @@ def test_hints_told_by_a_life_with_notify_are_over_in_one_without_and_told_anew_
     assert len(incidents) == 2
 
 
-async def test_state_in_memory_tells_at_once_and_keeps_nothing() -> None:
+async def test_state_in_memory_delivers_at_once_and_keeps_nothing() -> None:
     async with telling(FakeDaemon(durable=False)) as fake_daemon:
         fake_daemon.find(alarm())
         await fake_daemon.turns(lambda: fake_daemon.receiver.kinds == ["firing"])
@@ -106,19 +106,19 @@ async def test_state_in_memory_tells_at_once_and_keeps_nothing() -> None:
         fake_daemon.find()
         await fake_daemon.turns(lambda: fake_daemon.receiver.kinds == ["firing", "resolved"])
         await fake_daemon.rests()
-        assert fake_daemon.receiver.told[1].parts[0].reason == "back_to_level"
+        assert fake_daemon.receiver.delivered[1].parts[0].reason == "back_to_level"
         assert fake_daemon.model_store.commits == 0
 
 
 @pytest.mark.parametrize("written", [True, False])
-async def test_what_could_not_be_flushed_is_told_by_the_next_life_if_it_is_there(*, written: bool) -> None:
+async def test_what_could_not_be_flushed_is_sent_by_the_next_life_if_it_is_there(*, written: bool) -> None:
     async with telling(FakeDaemon()) as fake_daemon:
         fake_daemon.store.fails = True
         before = fake_daemon.model_store if written else ModelStore()
         fake_daemon.find(alarm())
         with pytest.raises(StateFailed):
             await fake_daemon.turns(lambda: False)
-        assert fake_daemon.receiver.told == []
+        assert fake_daemon.receiver.delivered == []
         fake_daemon.model_store = before
         fake_daemon.begin_life()
         fake_daemon.alerting.begin()
@@ -138,7 +138,7 @@ async def test_killed_after_the_commit_the_next_life_owes_the_same_id_and_knows_
         (kept,) = fake_daemon.model_store.outbox
         fake_daemon.store.may_flush.set()
     async with telling(FakeDaemon(fake_daemon.model_store)) as again:
-        await until(lambda: [notification.id for notification in again.receiver.told] == [kept])
+        await until(lambda: [notification.id for notification in again.receiver.delivered] == [kept])
         again.find(alarm(ordinal=2))
         await again.rests()
         assert again.receiver.kinds == ["firing"], "it is open already"
@@ -149,25 +149,25 @@ async def test_the_end_of_a_backlog_is_part_of_it_and_what_comes_after_is_not() 
     old_ms = NOW_MS - 3 * HOUR_MS
     async with telling(FakeDaemon()) as fake_daemon:
         fake_daemon.find(alarm("a", event_ms=old_ms), alarm("b", event_ms=old_ms), alarm("now"))
-        await fake_daemon.turns(lambda: len(fake_daemon.receiver.told) == 2)
+        await fake_daemon.turns(lambda: len(fake_daemon.receiver.delivered) == 2)
         assert sorted(fake_daemon.receiver.kinds) == ["digest", "firing"]
-        (found,) = (told.digest for told in fake_daemon.receiver.told if told.digest is not None)
+        (found,) = (each.digest for each in fake_daemon.receiver.delivered if each.digest is not None)
         assert found.alarms == 2
         await fake_daemon.rests()
         fake_daemon.find(alarm("late", event_ms=old_ms))
-        await fake_daemon.turns(lambda: len(fake_daemon.receiver.told) == 3)
+        await fake_daemon.turns(lambda: len(fake_daemon.receiver.delivered) == 3)
         assert fake_daemon.receiver.kinds[2] == "firing"
         fake_daemon.behind = True
         fake_daemon.find(alarm("c", event_ms=old_ms))
         await fake_daemon.turns(lambda: fake_daemon.processor.uncommitted == 0)
         fake_daemon.behind = False
-        await fake_daemon.turns(lambda: len(fake_daemon.receiver.told) == 4)
+        await fake_daemon.turns(lambda: len(fake_daemon.receiver.delivered) == 4)
         assert fake_daemon.receiver.kinds[3] == "digest"
 
 
 async def test_what_is_owed_and_what_is_open_does_not_wait_for_kafka() -> None:
     async with telling(FakeDaemon()) as first:
-        first.find(alarm("told"))
+        first.find(alarm("delivered"))
         await first.turns(lambda: first.receiver.kinds == ["firing"] and first.model_store.outbox == {})
     first.find(alarm("owed"))
     await first.turns(lambda: first.model_store.outbox != {})
@@ -188,8 +188,8 @@ async def test_what_is_owed_and_what_is_open_does_not_wait_for_kafka() -> None:
     running = asyncio.create_task(reading.run(stop))
     try:
         (kept,) = first.model_store.outbox
-        await until(lambda: [notification.id for notification in again.receiver.told] == [kept])
-        await until(lambda: again.receiver.reminded == [first.receiver.told[0].id])
+        await until(lambda: [notification.id for notification in again.receiver.delivered] == [kept])
+        await until(lambda: again.receiver.reminded == [first.receiver.delivered[0].id])
         assert not source.assigned
     finally:
         delivering.cancel()

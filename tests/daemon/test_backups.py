@@ -30,11 +30,11 @@ class Made:
     """Backups of a store, and a clock that stands."""
 
     def __init__(self, store: RocksStore, directory: Path, **choices: object) -> None:
-        self.told: list[InternalEvent] = []
+        self.events: list[InternalEvent] = []
         self.now = 1_000_000.0
         self.store = store
         self.spec = BackupsSpec(directory, **choices)  # type: ignore[arg-type]
-        self.backups = Backups(self.spec, self.told.append, lambda: self.now)
+        self.backups = Backups(self.spec, self.events.append, lambda: self.now)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(60):
@@ -43,9 +43,9 @@ class Made:
                 await asyncio.sleep(0.001)
 
     async def one(self) -> None:
-        before = len(self.told)
+        before = len(self.events)
         self.backups.ask()
-        await self.until(lambda: len(self.told) > before)
+        await self.until(lambda: len(self.events) > before)
         self.now += 1
 
     def figures(self) -> dict[str, float]:
@@ -66,7 +66,7 @@ async def test_a_backup_holds_the_last_commit_and_nothing_after_it(store, tmp_pa
     assert opened.identity == store.identity
     opened.close()
     assert store.load().sections == {"one": b"2"}
-    assert [type(each) for each in made.told] == [BackupMade]
+    assert [type(each) for each in made.events] == [BackupMade]
     assert made.figures()["last_backup_timestamp_seconds"] == 1_000_000.0
 
 
@@ -83,15 +83,15 @@ async def test_only_the_newest_backups_are_kept(store, tmp_path):
 
 async def test_backups_are_due_at_intervals_counted_from_the_newest_that_is_there(store, tmp_path):
     made = Made(store, tmp_path / "backups", interval_seconds=60.0)
-    await made.until(lambda: len(made.told) == 1)  # there is none yet
+    await made.until(lambda: len(made.events) == 1)  # there is none yet
     again = Made(store, tmp_path / "backups", interval_seconds=60.0)
     again.now += 59
     for _ in range(20):
         again.backups.look(store)
         await asyncio.sleep(0.001)
-    assert again.told == []
+    assert again.events == []
     again.now += 1
-    await again.until(lambda: len(again.told) == 1)
+    await again.until(lambda: len(again.events) == 1)
     assert len(backups_in(tmp_path / "backups")) == 2
 
 
@@ -99,7 +99,7 @@ async def test_a_command_is_given_the_backup_and_its_failure_is_that_of_the_back
     program = "import sys, os; print(sorted(os.listdir(sys.argv[1])), file=sys.stderr); sys.exit(3)"
     made = Made(store, tmp_path / "backups", command=(sys.executable, "-c", program))
     await made.one()
-    [failed] = made.told
+    [failed] = made.events
     assert isinstance(failed, BackupFailed)
     assert "state.backups.command ended with 3" in failed.error
     assert "format.json" in failed.error
@@ -111,7 +111,7 @@ async def test_a_command_that_hangs_is_ended(store, tmp_path):
     program = "import time; time.sleep(600)"
     made = Made(store, tmp_path / "b", command=(sys.executable, "-c", program), command_seconds=0.2)
     await made.one()
-    assert [type(each) for each in made.told] == [BackupFailed]
+    assert [type(each) for each in made.events] == [BackupFailed]
 
 
 async def test_a_copy_that_fails_leaves_nothing_that_looks_like_a_backup(store, tmp_path, monkeypatch):
@@ -122,7 +122,7 @@ async def test_a_copy_that_fails_leaves_nothing_that_looks_like_a_backup(store, 
     monkeypatch.setattr(store, "copy_to", fails)
     made = Made(store, tmp_path / "backups")
     await made.one()
-    assert made.told == [BackupFailed("no space left")]
+    assert made.events == [BackupFailed("no space left")]
     assert backups_in(tmp_path / "backups") == []
     monkeypatch.undo()
     made.now -= 1
@@ -131,8 +131,8 @@ async def test_a_copy_that_fails_leaves_nothing_that_looks_like_a_backup(store, 
 
 
 def test_asked_for_without_a_directory_it_says_what_to_set():
-    told: list[InternalEvent] = []
-    backups = Backups(None, told.append)
+    events: list[InternalEvent] = []
+    backups = Backups(None, events.append)
     backups.ask()
-    assert told == [BackupSkipped("state.backups.directory is not set")]
+    assert events == [BackupSkipped("state.backups.directory is not set")]
     assert backups.families() == ()

@@ -34,7 +34,7 @@ AHEAD = stands(0, caught_up=False)
 """A partition of which there is more to read."""
 
 
-async def test_a_rejected_record_is_told_by_its_place_and_counted_by_its_reason() -> None:
+async def test_a_rejected_record_is_reported_by_its_position_and_counted_by_its_reason() -> None:
     bad = Record("predictions", 0, 1, NOW_MS, b'{"id": "secret-id", ')
     h = fake_daemon(poll(prediction(0), bad))
     await run_through(h)
@@ -50,7 +50,7 @@ async def test_a_rejected_record_is_told_by_its_place_and_counted_by_its_reason(
     assert dict(family.samples) == {("invalid_json", "predictions"): 1}
 
 
-async def test_of_a_rejected_record_the_place_looked_at_and_the_fields_there_are_told() -> None:
+async def test_of_a_rejected_record_the_path_and_the_fields_there_are_reported() -> None:
     bad = Record("predictions", 0, 1, NOW_MS, b'{"ID": "secret-id", "model": "m", "prediction": "secret"}')
     h = fake_daemon(poll(prediction(0), bad))
     await run_through(h)
@@ -114,7 +114,7 @@ async def test_a_record_that_comes_after_later_ones_is_taken_at_once_and_counted
     }
 
 
-async def test_a_partition_that_was_at_its_end_and_then_hangs_is_left_behind_and_told() -> None:
+async def test_a_partition_that_was_at_its_end_and_then_hangs_is_left_behind_and_reported() -> None:
     now_ms = [0]
     h = fake_daemon(merge=MergeSpec(settle_ms=0, max_hold_back_ms=600_000), monotonic_ms=lambda: now_ms[0])
     await taken(h.processor, poll(prediction(0), label(0)))
@@ -128,8 +128,8 @@ async def test_a_partition_that_was_at_its_end_and_then_hangs_is_left_behind_and
     await taken(h.processor, Poll({}, hanging.partitions))
     assert h.processor.positions[P] == 2
     assert h.processor.progress.left_behind == 1
-    told = [json.loads(line) for line in h.log.getvalue().splitlines()]
-    assert [(t["topic"], t["partition"]) for t in told if t["event"] == "partition_left_behind"] == [
+    events = [json.loads(line) for line in h.log.getvalue().splitlines()]
+    assert [(t["topic"], t["partition"]) for t in events if t["event"] == "partition_left_behind"] == [
         ("labels", 0)
     ]
     await taken(h.processor, Poll({L: [label(1, record_ms=NOW_MS - 1)]}, {P: stands(2), L: stands(2)}))
@@ -150,7 +150,7 @@ async def test_while_brokers_are_away_nobody_is_left_behind() -> None:
     assert not h.processor.has_ready
 
 
-async def test_a_host_whose_clock_is_behind_is_told_and_holds_nothing_back() -> None:
+async def test_a_host_whose_clock_is_behind_is_reported_and_holds_nothing_back() -> None:
     day_ms = 86_400_000
     stamped = [NOW_MS + day_ms + i for i in range(20)]
     h = fake_daemon()
@@ -215,7 +215,7 @@ async def test_a_partition_that_was_gone_at_a_start_holds_nothing_back() -> None
     assert h.processor.progress.out_of_order == {}
 
 
-async def test_catching_up_is_told_once_and_shown() -> None:
+async def test_catching_up_is_reported_once_and_shown() -> None:
     h = fake_daemon(poll(prediction(0), caught_up=False), poll(prediction(1)), poll(prediction(2)))
     await run_through(h)
     assert h.events().count("catch_up_completed") == 1
@@ -308,8 +308,8 @@ async def test_freed_memory_is_given_back_once_a_backlog_is_over_and_then_every_
     await until(lambda: len(returned) == 1)
     assert returned == [0.0], "the backlog of the start is over"
     for now[0] in (9.9, 10.0, 15.0, 20.0):
-        before = h.source.told
-        await until(lambda before=before: h.source.told > before + 2)
+        before = h.source.releases
+        await until(lambda before=before: h.source.releases > before + 2)
     h.daemon.stop()
     await running
     assert returned == [0.0, 10.0, 20.0]

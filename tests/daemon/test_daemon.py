@@ -82,7 +82,7 @@ async def test_stopping_reports_all_that_was_evaluated_before_the_server_goes() 
     assert h.events()[-2:] == ["stopping", "stopped"]
 
 
-async def test_a_poll_of_which_nothing_was_evaluated_when_told_to_stop_is_left_to_the_next_start(
+async def test_a_poll_of_which_nothing_was_evaluated_when_stopped_is_left_to_the_next_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     h = fake_daemon(*(poll(*(prediction(100 * k + i) for i in range(100))) for k in range(5)))
@@ -114,10 +114,10 @@ async def test_a_poll_that_hangs_does_not_keep_it_from_stopping() -> None:
 def test_while_the_estimators_are_compiled_the_log_and_readiness_say_for_how_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "TELL_SECONDS", 0.01)
+    monkeypatch.setattr(module, "REPORT_SECONDS", 0.01)
     compiled = threading.Event()
 
-    async def told_again() -> None:
+    async def reported_again() -> None:
         h = fake_daemon(warm_up=lambda: compiled.wait(60.0) and None)
         running = asyncio.create_task(h.daemon.run())
         await until(lambda: h.events().count("kernel_compiling") > 3)
@@ -126,7 +126,7 @@ def test_while_the_estimators_are_compiled_the_log_and_readiness_say_for_how_lon
         h.daemon.stop()
         await running
 
-    asyncio.run(told_again())
+    asyncio.run(reported_again())
 
 
 def test_a_stop_does_not_wait_for_the_compiler() -> None:
@@ -212,7 +212,7 @@ async def test_nothing_new_is_not_reported_again() -> None:
     await running
 
 
-async def test_an_alarm_is_told_and_reported() -> None:
+async def test_an_alarm_is_reported_and_reported() -> None:
     wrong = range(40, 120)
     predictions = poll(*(prediction(i) for i in range(120)))
     h = fake_daemon(predictions, poll(*(label(i, "b" if i in wrong else "a") for i in range(120))))

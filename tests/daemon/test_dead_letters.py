@@ -78,11 +78,11 @@ async def test_every_invalid_record_is_written_once_with_its_reason() -> None:
 async def test_letters_are_written_before_the_commit_that_is_past_them() -> None:
     letters = FakeLetters()
     h = with_letters(letters, poll(*(bad(i) for i in range(10))))
-    told: list[int] = []
-    h.source.durable = lambda _positions: told.append(len(letters.written))  # type: ignore[method-assign]
+    counts: list[int] = []
+    h.source.durable = lambda _positions: counts.append(len(letters.written))  # type: ignore[method-assign]
     await run_through(h)
     assert h.reported("records_invalid_total") == 10
-    assert {count for count in told if count} == {10}
+    assert {count for count in counts if count} == {10}
 
 
 async def test_very_many_are_written_in_between() -> None:

@@ -23,17 +23,17 @@ from tests.edge.receivers.notifications import NOW_MS, digest, firing, resolved
 async def test_a_notification_goes_to_every_receiver_that_wants_it_and_then_leaves_the_outbox() -> None:
     one, other, picky = Fake("one"), Fake("other"), Fake("picky", severities=frozenset({"critical"}))
     disk = Disk()
-    said: list[InternalEvent] = []
-    async with delivering(one, other, picky, said=said) as deliveries:
+    events: list[InternalEvent] = []
+    async with delivering(one, other, picky, events=events) as deliveries:
         disk.commit(deliveries, firing())
         assert list(disk.outbox) == ["firing_1"]
-        await until(lambda: one.told == other.told == ["firing_1"])
+        await until(lambda: one.delivered == other.delivered == ["firing_1"])
         await until(lambda: counted(deliveries, "notifications_pending") == {})
         disk.commit(deliveries)
     assert disk.outbox == {}
-    assert picky.told == []
+    assert picky.delivered == []
     assert counted(deliveries, "notifications_sent_total") == {("one",): 1.0, ("other",): 1.0}
-    assert said.count(NotificationSent("one", "firing_1", "firing", 1)) == 1
+    assert events.count(NotificationSent("one", "firing_1", "firing", 1)) == 1
     assert one.opened == 0, "closed"
 
 
@@ -46,14 +46,14 @@ async def test_what_nobody_wants_is_not_kept() -> None:
 
 async def test_a_failure_is_tried_again_until_it_works() -> None:
     fake = Fake(script=[Failed("http_500"), Failed("timeout"), Delivered()])
-    said: list[InternalEvent] = []
-    async with delivering(fake, said=said) as deliveries:
+    events: list[InternalEvent] = []
+    async with delivering(fake, events=events) as deliveries:
         Disk().commit(deliveries, firing())
         await until(lambda: counted(deliveries, "notifications_sent_total") != {})
-        assert fake.told == ["firing_1"] * 3
+        assert fake.delivered == ["firing_1"] * 3
         failed = {("http_500", "fake"): 1.0, ("timeout", "fake"): 1.0}
         assert counted(deliveries, "notifications_failed_total") == failed
-    assert [h.attempts for h in said if isinstance(h, NotificationFailed | NotificationSent)] == [1, 2, 3]
+    assert [h.attempts for h in events if isinstance(h, NotificationFailed | NotificationSent)] == [1, 2, 3]
 
 
 async def test_waits_double_up_to_a_bound_with_full_jitter_and_are_as_long_as_asked_for() -> None:
@@ -73,9 +73,9 @@ async def test_waits_double_up_to_a_bound_with_full_jitter_and_are_as_long_as_as
 
 async def test_a_refused_notification_is_dropped_and_the_next_goes_on() -> None:
     fake = Fake(script=[Refused("http_400"), Delivered()])
-    said: list[InternalEvent] = []
+    events: list[InternalEvent] = []
     disk = Disk()
-    async with delivering(fake, said=said) as deliveries:
+    async with delivering(fake, events=events) as deliveries:
         disk.commit(deliveries, firing(), firing("firing_2", "clicks"))
         await until(lambda: counted(deliveries, "notifications_sent_total") != {})
         assert counted(deliveries, "notifications_dropped_total") == {("http_400", "fake"): 1.0}
@@ -84,23 +84,23 @@ async def test_a_refused_notification_is_dropped_and_the_next_goes_on() -> None:
     dead = NotificationDropped(
         "fake", "firing_1", "firing", "incident_of_fraud-v3", "fraud-v3", "page_hinkley", "http_400", 1
     )
-    assert [h for h in said if isinstance(h, NotificationDropped)] == [dead]
+    assert [h for h in events if isinstance(h, NotificationDropped)] == [dead]
 
 
-async def test_a_receiver_that_is_gone_is_told_nothing_more_and_it_is_said_once() -> None:
+async def test_a_receiver_that_is_gone_gets_nothing_more_and_that_is_reported_once() -> None:
     fake, other = Fake(script=[Gone("http_410")]), Fake("other")
-    said: list[InternalEvent] = []
+    events: list[InternalEvent] = []
     disk = Disk()
-    async with delivering(fake, other, said=said) as deliveries:
+    async with delivering(fake, other, events=events) as deliveries:
         disk.commit(deliveries, firing(), digest())
-        await until(lambda: len(other.told) == 2 and fake.opened == 0)
+        await until(lambda: len(other.delivered) == 2 and fake.opened == 0)
         disk.commit(deliveries, firing("firing_2"))
-        await until(lambda: len(other.told) == 3)
+        await until(lambda: len(other.delivered) == 3)
         disk.commit(deliveries)
         assert counted(deliveries, "notifications_dropped_total") == {("receiver_gone", "fake"): 3.0}
-    assert fake.told == ["firing_1"]
+    assert fake.delivered == ["firing_1"]
     assert disk.outbox == {}
-    assert [h for h in said if isinstance(h, ReceiverGone)] == [
+    assert [h for h in events if isinstance(h, ReceiverGone)] == [
         ReceiverGone("fake", "fake.example", "http_410")
     ]
 
@@ -110,7 +110,7 @@ async def test_what_cannot_be_delivered_for_too_long_is_given_up() -> None:
     fake = Fake(script=[Failed("timeout")])
     async with delivering(fake, clock=clock) as deliveries:
         Disk().commit(deliveries, firing())
-        await until(lambda: len(fake.told) > 2)
+        await until(lambda: len(fake.delivered) > 2)
         assert counted(deliveries, "notifications_dropped_total") == {}
         clock.ms += 24 * HOUR_MS
         await until(lambda: counted(deliveries, "notifications_dropped_total") == {("timeout", "fake"): 1.0})
@@ -129,7 +129,7 @@ async def test_with_the_one_that_was_tried_everything_is_given_up_that_has_waite
         assert counted(deliveries, "notifications_pending") == {("fake",): 1.0}
         disk.commit(deliveries)
     assert list(disk.outbox) == ["firing_young"]
-    assert len(fake.told) == 1, "it asked for an hour"
+    assert len(fake.delivered) == 1, "it asked for an hour"
 
 
 async def test_beyond_the_limit_the_oldest_is_given_up() -> None:
@@ -142,7 +142,7 @@ async def test_beyond_the_limit_the_oldest_is_given_up() -> None:
         assert counted(deliveries, "notifications_dropped_total") == {("too_many_pending", "fake"): 2.0}
         held.set()
         await until(lambda: counted(deliveries, "notifications_pending") == {})
-    assert fake.told == ["firing_2", "firing_3", "firing_4"]
+    assert fake.delivered == ["firing_2", "firing_3", "firing_4"]
 
 
 async def test_no_end_overtakes_its_alarm_and_no_failing_alarm_blocks_others() -> None:
@@ -153,11 +153,11 @@ async def test_no_end_overtakes_its_alarm_and_no_failing_alarm_blocks_others() -
     fake = Fake(script=[poison])
     async with delivering(fake) as deliveries:
         Disk().commit(deliveries, firing(), resolved(firing()), firing("firing_2", "clicks"), digest())
-        await until(lambda: {"firing_2", "digest_1"} <= set(fake.told))
-        assert "resolved_of_firing_1" not in fake.told
+        await until(lambda: {"firing_2", "digest_1"} <= set(fake.delivered))
+        assert "resolved_of_firing_1" not in fake.delivered
         poisoned = False
         await until(lambda: counted(deliveries, "notifications_pending") == {})
-    assert fake.told[-2:] == ["firing_1", "resolved_of_firing_1"]
+    assert fake.delivered[-2:] == ["firing_1", "resolved_of_firing_1"]
 
 
 async def test_a_hanging_receiver_delays_no_other() -> None:
@@ -165,8 +165,8 @@ async def test_a_hanging_receiver_delays_no_other() -> None:
     async with delivering(stuck, good) as deliveries:
         for i in range(20):
             Disk().commit(deliveries, firing(f"firing_{i}", f"m{i}"))
-        await until(lambda: len(good.told) == 20)
-        assert stuck.told == ["firing_0"]
+        await until(lambda: len(good.delivered) == 20)
+        assert stuck.delivered == ["firing_0"]
         assert counted(deliveries, "notifications_pending") == {("stuck",): 20.0}
 
 
@@ -179,4 +179,4 @@ async def test_beyond_the_limit_what_was_decided_first_is_given_up_though_the_cl
         Disk().commit(deliveries, begin, end)
         held.set()
         await until(lambda: counted(deliveries, "notifications_pending") == {})
-    assert fake.told == ["resolved_of_firing_1"]
+    assert fake.delivered == ["resolved_of_firing_1"]

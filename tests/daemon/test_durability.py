@@ -264,7 +264,7 @@ async def test_state_that_is_open_counts_as_durable_before_kafka_has_answered() 
     await running
 
 
-async def test_an_alarm_is_told_only_when_it_is_durable() -> None:
+async def test_an_alarm_is_delivered_only_when_it_is_durable() -> None:
     disk = Disk()
     disk.may_flush.clear()
     numbers = range(120)
@@ -306,7 +306,7 @@ async def test_what_is_held_is_no_part_of_a_commit_neither_its_position_nor_its_
     assert again.source.started_with == {P: 1, L: 1}
 
 
-def test_places_survive_their_commit() -> None:
+def test_positions_survive_their_commit() -> None:
     stands = SourcePositions({P: 3, L: 9})
     assert decode_positions(stands.encode()) == stands
     assert replace(stands, positions={P: 3}) == stands.only({"predictions"})

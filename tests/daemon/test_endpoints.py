@@ -51,15 +51,15 @@ async def test_each_trouble_of_a_real_endpoint_is_counted_and_overcome(
 
 
 async def test_an_endpoint_that_asks_for_time_is_left_alone() -> None:
-    said: list[InternalEvent] = []
+    events: list[InternalEvent] = []
     async with (
         endpoint((429, {"Retry-After": "1800"})) as receiver,
-        delivering(web(receiver.url), said=said) as deliveries,
+        delivering(web(receiver.url), events=events) as deliveries,
     ):
         Disk().commit(deliveries, firing())
-        await until(lambda: any(isinstance(h, NotificationFailed) for h in said))
+        await until(lambda: any(isinstance(h, NotificationFailed) for h in events))
         Disk().commit(deliveries, firing("firing_2", "clicks"))
-        (failed,) = (h for h in said if isinstance(h, NotificationFailed))
+        (failed,) = (h for h in events if isinstance(h, NotificationFailed))
         assert failed.retry_in_seconds == pytest.approx(1_800, abs=1)
         await asyncio.wait_for(deliveries.stop(1.0), 60)
         assert len(receiver.posts) == 1

@@ -39,7 +39,7 @@ from tests.core.join.cold.cold_model import SMALL
 from tests.layouts import TINY
 
 START_MS = 1_700_000_000_000
-PLACES = tuple(Partition(topic, n) for topic in ("predictions", "labels") for n in range(2))
+PARTITIONS = tuple(Partition(topic, n) for topic in ("predictions", "labels") for n in range(2))
 JOIN = JoinSpec(horizon_ms=60_000, early_horizon_ms=60_000, dedup_horizon_ms=60_000)
 
 
@@ -90,7 +90,7 @@ class Daemon:
         self.alarms += alarms
         self.retired += retired
 
-    def said(self) -> object:
+    def results(self) -> object:
         """Everything published but where entries lie, positions, alarms and what was logged."""
         models = self.monitors.models()
         return (
@@ -106,11 +106,14 @@ class Daemon:
 def poll_of(records: dict[Partition, list[KafkaRecord]], now_ms: int, *, at_end: bool = True) -> Poll:
     """A poll of these records, in which every partition was found at its end."""
     states = {}
-    for place in PLACES:
-        found = records.get(place, [])
+    for partition in PARTITIONS:
+        found = records.get(partition, [])
         position = found[-1].offset + 1 if found else 0
-        states[place] = PartitionState(position, position, at_end, now_ms if at_end else None)
-    return Poll({place: gathered(place, [piece_of(each)]) for place, each in records.items() if each}, states)
+        states[partition] = PartitionState(position, position, at_end, now_ms if at_end else None)
+    return Poll(
+        {partition: gathered(partition, [piece_of(each)]) for partition, each in records.items() if each},
+        states,
+    )
 
 
 def written(chance: random.Random, number: int, at_ms: int) -> tuple[str, bytes | None]:
@@ -137,7 +140,7 @@ def written(chance: random.Random, number: int, at_ms: int) -> tuple[str, bytes 
 
 def polls(chance: random.Random, count: int) -> list[Poll]:
     """A stream of all kinds of records, cut into polls of any size, time passing quickly at times."""
-    at_ms, offsets = START_MS, dict.fromkeys(PLACES, 0)
+    at_ms, offsets = START_MS, dict.fromkeys(PARTITIONS, 0)
     found: list[Poll] = []
     number = 0
     while number < count:
@@ -146,10 +149,10 @@ def polls(chance: random.Random, count: int) -> list[Poll]:
             number += 1
             at_ms += chance.choice((0, 1, 5, 100)) if chance.random() < 0.99 else 70_000
             topic, value = written(chance, number, at_ms)
-            place = Partition(topic, chance.randrange(2))
-            record = KafkaRecord(*place, offsets[place], at_ms, None, value)
-            offsets[place] += 1
-            poll.setdefault(place, []).append(record)
+            partition = Partition(topic, chance.randrange(2))
+            record = KafkaRecord(*partition, offsets[partition], at_ms, None, value)
+            offsets[partition] += 1
+            poll.setdefault(partition, []).append(record)
         found.append(poll_of(poll, len(found) + 1))
     return found
 
@@ -176,7 +179,7 @@ def test_counters_snapshots_alarms_and_log_are_the_same_with_most_entries_outsid
         assert await outside.processor.maintenance.stop(None)
 
     asyncio.run(run())
-    assert outside.said() == inside.said()
+    assert outside.results() == inside.results()
     assert (
         outside.processor.pipeline.join.entries_outside > 0 == inside.processor.pipeline.join.entries_outside
     )
@@ -185,7 +188,7 @@ def test_counters_snapshots_alarms_and_log_are_the_same_with_most_entries_outsid
 
 def ever_new_names(chance: random.Random) -> list[Poll]:
     """Predictions and labels whose models and classes change all the time, half of them held for a while."""
-    offsets = dict.fromkeys(PLACES, 0)
+    offsets = dict.fromkeys(PARTITIONS, 0)
     found: list[Poll] = []
     for number in range(200):
         poll: dict[Partition, list[KafkaRecord]] = {}
@@ -195,14 +198,14 @@ def ever_new_names(chance: random.Random) -> list[Poll]:
                 ("predictions", {"id": f"{n}", "model": model, "prediction": shown}),
                 ("labels", {"id": f"{n - 30}", "label": shown} | ({"model": model} if n % 2 else {})),
             ):
-                place = Partition(topic, n % 2)
+                partition = Partition(topic, n % 2)
                 value = json.dumps(content).encode()
-                poll.setdefault(place, []).append(
-                    KafkaRecord(*place, offsets[place], START_MS + n, None, value)
+                poll.setdefault(partition, []).append(
+                    KafkaRecord(*partition, offsets[partition], START_MS + n, None, value)
                 )
-                offsets[place] += 1
+                offsets[partition] += 1
         if number % 4 < 2:  # the others wait for these partitions, which are not at their ends
-            poll = {place: records for place, records in poll.items() if place.partition}
+            poll = {each: records for each, records in poll.items() if each.partition}
         found.append(poll_of(poll, number + 1, at_end=number % 4 == 3))
     return found
 
@@ -216,8 +219,8 @@ def test_names_beyond_the_numbers_that_there_are_take_over_those_that_no_held_re
                 await daemon.take(poll)
 
     asyncio.run(run())
-    *ours, log = cast("Sequence[object]", few.said())
-    *theirs, _ = cast("Sequence[object]", many.said())
+    *ours, log = cast("Sequence[object]", few.results())
+    *theirs, _ = cast("Sequence[object]", many.results())
     assert ours == theirs
     assert few.processor.pipeline.join.counters.predictions_resolved > 1_000
     full = [line for line in cast("list[dict[str, object]]", log) if line["event"] == "name_table_full"]
@@ -243,14 +246,14 @@ def calls_and_blocks(work: Callable[[], None]) -> tuple[int, int]:
 
 def ordinary(start: int, count: int) -> dict[Partition, list[KafkaRecord]]:
     """Predictions of ids and their labels, half of each."""
-    poll: dict[Partition, list[KafkaRecord]] = {place: [] for place in PLACES}
+    poll: dict[Partition, list[KafkaRecord]] = {partition: [] for partition in PARTITIONS}
     for n in range(start, start + count // 2):
         at_ms = START_MS + n
-        for place, content in (
-            (PLACES[n % 2], f'{{"id":"i{n}","model":"m","prediction":"a","timestamp":{at_ms}}}'),
-            (PLACES[2 + n % 2], f'{{"id":"i{n}","label":"{"ab"[n % 3 == 0]}","timestamp":{at_ms}}}'),
+        for partition, content in (
+            (PARTITIONS[n % 2], f'{{"id":"i{n}","model":"m","prediction":"a","timestamp":{at_ms}}}'),
+            (PARTITIONS[2 + n % 2], f'{{"id":"i{n}","label":"{"ab"[n % 3 == 0]}","timestamp":{at_ms}}}'),
         ):
-            poll[place].append(KafkaRecord(*place, n // 2, at_ms, None, content.encode()))
+            poll[partition].append(KafkaRecord(*partition, n // 2, at_ms, None, content.encode()))
     return poll
 
 
@@ -275,7 +278,7 @@ def test_an_ordinary_record_costs_no_object_and_no_call() -> None:
 
 
 async def test_room_is_made_in_a_thread_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every place but the growing in time is forbidden to grow, and what comes out is the same."""
+    """Every function but the one that grows in time is forbidden to grow, and what comes out is the same."""
     stream, roomy = polls(random.Random(3), 12_000), Daemon()
     for poll in stream:
         await roomy.take(poll)
@@ -296,6 +299,6 @@ async def test_room_is_made_in_a_thread_before_it_is_needed(monkeypatch: pytest.
     narrow = Daemon()
     for poll in stream:
         await narrow.take(poll)
-    assert narrow.said() == roomy.said()
+    assert narrow.results() == roomy.results()
     assert threads
     assert threading.get_ident() not in threads

@@ -35,21 +35,21 @@ def report(h: FakeDaemon):
             return end.value
 
 
-def told(h: FakeDaemon):
+def reported(h: FakeDaemon):
     lines = [json.loads(line) for line in h.log.getvalue().splitlines()]
     return [line for line in lines if line["event"] in {"classes_disjoint", "nothing_joins"}]
 
 
-async def test_classes_with_nothing_in_common_are_told_once_with_examples_and_shown_while_it_lasts():
+async def test_classes_with_nothing_in_common_are_reported_once_with_examples_and_shown_while_it_lasts():
     h = fake_daemon()
-    said = [prediction(n, "10"[n % 2], BASE_MS + n) for n in range(120)]
-    await taken(h.processor, poll(*said, *(label(n, "fraud", BASE_MS + 200 + n) for n in range(110))))
+    predicted = [prediction(n, "10"[n % 2], BASE_MS + n) for n in range(120)]
+    await taken(h.processor, poll(*predicted, *(label(n, "fraud", BASE_MS + 200 + n) for n in range(110))))
     for _ in range(2):
         made = report(h)
         assert only_samples(made.families, "classes_disjoint") == [(("m",), 1)]
         disjoint = {"predicted_class": ["1", "0"], "true": ["fraud"]}
         assert made.details["m"]["classes_disjoint"] == disjoint
-    (line,) = told(h)
+    (line,) = reported(h)
     assert (line["model"], line["predicted_class"], line["true"]) == ("m", ["1", "0"], ["fraud"])
     await taken(
         h.processor, poll(prediction(200, "fraud", BASE_MS + 400), label(110, "fraud", BASE_MS + 500))
@@ -60,16 +60,16 @@ async def test_classes_with_nothing_in_common_are_told_once_with_examples_and_sh
     assert "classes_disjoint" not in made.details["m"]
 
 
-async def test_a_model_that_meets_no_label_is_told_though_it_has_no_estimates():
+async def test_a_model_that_meets_no_label_is_reported_though_it_has_no_estimates():
     h = fake_daemon()
     await taken(h.processor, poll(*(prediction(n, record_ms=BASE_MS) for n in range(3))))
-    assert told(h) == []
+    assert reported(h) == []
     stray = Record("labels", 0, 0, BASE_MS + HOUR, b'{"id": "id-1", "label": "a"}')
     await taken(h.processor, poll(prediction(9, record_ms=BASE_MS + HOUR), stray))
     made = report(h)
     assert only_samples(made.families, "nothing_joins") == [(("m",), 1)]
     assert made.details["m"]["nothing_joins"] == {"predictions": 4}
-    assert [(line["event"], line["model"], line["predictions"]) for line in told(h)] == [
+    assert [(line["event"], line["model"], line["predictions"]) for line in reported(h)] == [
         ("nothing_joins", "m", 4)
     ]
 
@@ -78,7 +78,7 @@ async def test_a_model_whose_predictions_wait_has_its_row_its_page_and_its_reaso
     h = fake_daemon()
     await taken(h.processor, poll(*(prediction(n, record_ms=BASE_MS) for n in range(3))))
     made = report(h)
-    assert told(h) == []
+    assert reported(h) == []
     ends = made.details["m"]["first_horizon_ends_timestamp_seconds"]
     assert ends == (BASE_MS + h.processor.pipeline._spec.horizon_ms) / 1000
     history = HistoryExporter()

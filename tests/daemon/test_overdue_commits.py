@@ -1,4 +1,4 @@
-"""What a commit waits for, be it dead letters or a disk, neither relaxes the next ones nor goes unsaid."""
+"""Commits that wait, be it for dead letters or a disk: they do not relax the next ones, and are reported."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SlowLetters:
 
 
 class StalledStore(MemoryStore):
-    """Its writes take as long as the clock is told, its disk as long as the test wants."""
+    """Its writes take as long as the clock is set, its disk as long as the test wants."""
 
     def __init__(self, clock: Clock, seconds: float = 0.0) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ async def test_waiting_for_the_flush_before_does_not_count_as_time_of_a_commit()
     await until(lambda: len(shown) == 3)
 
 
-async def test_records_uncommitted_for_three_intervals_are_said_with_what_they_wait_for() -> None:
+async def test_records_uncommitted_for_three_intervals_are_reported_with_what_they_wait_for() -> None:
     letters = SlowLetters()
     h = fake_daemon(rejected=RejectedRecords(letters))
     commits = commits_of(h, letters.clock, MemoryStore())

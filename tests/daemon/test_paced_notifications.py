@@ -18,30 +18,30 @@ async def test_an_outage_of_500_models_is_one_notification() -> None:
     async with telling(daemon):
         daemon.find(*outage())
         await daemon.rests()
-        assert daemon.receiver.told == []
+        assert daemon.receiver.delivered == []
         assert daemon.model_store.saved().outbox == {}
         daemon.now_ms += 10_000
-        await daemon.turns(lambda: bool(daemon.receiver.told))
+        await daemon.turns(lambda: bool(daemon.receiver.delivered))
         await daemon.rests()
-    (digest,) = daemon.receiver.told
+    (digest,) = daemon.receiver.delivered
     assert digest.gathered is not None
     assert digest.gathered.models == 500
     assert daemon.model_store.saved().outbox == {}
 
 
-async def test_what_was_gathered_before_a_kill_is_told_after_it() -> None:
+async def test_what_was_gathered_before_a_kill_is_delivered_after_it() -> None:
     store = ModelStore()
     killed = FakeDaemon(store, paced=SPEC)
     async with telling(killed):
         killed.find(*outage(12))
         await killed.rests()
-    assert killed.receiver.told == []
+    assert killed.receiver.delivered == []
     again = FakeDaemon(store, paced=SPEC)
     again.now_ms += 10_000
     async with telling(again):
-        await again.turns(lambda: bool(again.receiver.told))
+        await again.turns(lambda: bool(again.receiver.delivered))
         await again.rests()
-    (digest,) = again.receiver.told
+    (digest,) = again.receiver.delivered
     assert digest.gathered is not None
     assert digest.gathered.notifications == 12
 
@@ -55,16 +55,16 @@ async def test_a_digest_that_was_committed_and_not_delivered_keeps_its_id_and_it
     await killed.rests()  # nobody delivers: the process dies before that
     assert len(store.saved().outbox) == 1
     lives = [FakeDaemon(store, paced=SPEC) for _ in range(2)]
-    told = []
+    delivered = []
     for life in lives:
         life.now_ms += 10_000
         async with telling(life):
-            await life.turns(lambda life=life: bool(life.receiver.told))
-        told += life.receiver.told  # killed again before a commit forgets it
+            await life.turns(lambda life=life: bool(life.receiver.delivered))
+        delivered += life.receiver.delivered  # killed again before a commit forgets it
         if life is lives[0]:
             lives[1].begin_life()
-    assert len(told) == 2
-    assert told[0] == told[1]
+    assert len(delivered) == 2
+    assert delivered[0] == delivered[1]
 
 
 async def test_a_few_alarms_are_notified_one_by_one_after_their_wait() -> None:
@@ -73,5 +73,5 @@ async def test_a_few_alarms_are_notified_one_by_one_after_their_wait() -> None:
         daemon.find(*outage(3))
         await daemon.rests()
         daemon.now_ms += 10_000
-        await daemon.turns(lambda: len(daemon.receiver.told) == 3)
+        await daemon.turns(lambda: len(daemon.receiver.delivered) == 3)
     assert daemon.receiver.kinds == ["firing"] * 3

@@ -1,4 +1,4 @@
-"""What a daemon makes of the results topic: whole batches, each once, and no alarm told twice."""
+"""What a daemon makes of the results topic: whole batches, each once, and no alarm reported twice."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def totals(accepted: int, name: str = "ids/0") -> tuple[str, str, bytes]:
 
 
 def alarm(number: int, model: str = "m") -> tuple[str, str, bytes]:
-    told = Alarm(model, "page_hinkley", number, 100 * number, NOW_MS + number, 51.0, 50.0, 0.1, 0.4, 900.0)
-    return ALARM, f"models/0/{number:012d}", msgspec.msgpack.encode(told)
+    alarm = Alarm(model, "page_hinkley", number, 100 * number, NOW_MS + number, 51.0, 50.0, 0.1, 0.4, 900.0)
+    return ALARM, f"models/0/{number:012d}", msgspec.msgpack.encode(alarm)
 
 
 def model(name: str, answers: Sequence[str]) -> tuple[str, str, bytes]:
@@ -82,8 +82,8 @@ def model(name: str, answers: Sequence[str]) -> tuple[str, str, bytes]:
     return MODEL, name, monitors.snapshot(name)
 
 
-def processor(told: LastReportedBatch | None = None) -> ResultsProcessor:
-    checkpoint = ResultsCheckpoint(told or LastReportedBatch())
+def processor(reported: LastReportedBatch | None = None) -> ResultsProcessor:
+    checkpoint = ResultsCheckpoint(reported or LastReportedBatch())
     spec = BucketsSpec({"predictions": "prediction", "labels": "label"}, monitors=SPEC)
     return ResultsProcessor(spec, checkpoint, Telemetry(stream=io.StringIO()), lambda: NOW_MS)
 
@@ -132,7 +132,7 @@ async def test_half_a_batch_is_not_shown():
     assert accepted(found) == 11
 
 
-async def test_a_batch_that_was_written_twice_counts_once_and_tells_no_alarm_again():
+async def test_a_batch_that_was_written_twice_counts_once_and_repeats_no_alarm():
     topic = Topic().batch(1, totals(3), alarm(1)).batch(2, totals(5), alarm(2))
     found = processor()
     await found.receive(topic.poll())
@@ -158,7 +158,7 @@ async def test_a_start_from_the_compacted_topic_gives_what_is_known_of_each_mode
         assert shown[family.name] == sorted(family.samples)
 
 
-async def test_a_restart_tells_only_of_alarms_after_the_batch_that_was_told_of():
+async def test_a_restart_reports_only_alarms_after_the_batch_that_was_reported():
     topic = Topic().batch(1, alarm(1)).batch(2, alarm(2)).batch(3, alarm(3))
     found = processor(LastReportedBatch("life", 2))
     await found.receive(topic.compacted().poll())
@@ -193,7 +193,7 @@ async def test_another_job_on_the_topic_begins_anew():
     assert accepted(anew) == 3
 
 
-async def test_a_topic_that_lost_batches_that_were_told_of_is_refused():
+async def test_a_topic_that_lost_batches_that_were_reported_is_refused():
     with pytest.raises(StateRefused, match="ends with batch 1, but batch 2 was seen before"):
         await processor(LastReportedBatch("life", 2)).receive(Topic().batch(1, totals(3)).poll())
 
@@ -254,7 +254,7 @@ async def committed(chosen: Settings, poll: Poll) -> tuple[list[str], int]:
         state.store.close()
 
 
-async def test_what_was_committed_is_not_told_again_after_a_restart(tmp_path: Path):
+async def test_what_was_committed_is_not_reported_again_after_a_restart(tmp_path: Path):
     chosen = settings(tmp_path)
     topic = Topic().batch(1, model("m", "ab"), model("n", "ab"), alarm(1))
     assert await committed(chosen, topic.poll()) == (["m"], 1)
@@ -275,7 +275,7 @@ async def test_a_state_of_the_other_source_is_refused(tmp_path: Path):
         state_opening(other, build_topics(other), Telemetry(stream=io.StringIO()))()
 
 
-async def test_how_far_the_job_is_is_told_of_the_last_whole_batch():
+async def test_progress_of_the_job_is_that_of_the_last_whole_batch():
     found, topic = processor(), Topic()
     assert not any(family.samples for family in found.families())
     topic.batch(1, totals(3))
@@ -292,16 +292,16 @@ async def test_how_far_the_job_is_is_told_of_the_last_whole_batch():
     )
     topic.write(ResultRecord("life", 3, *totals(9)))
     await found.receive(topic.poll())
-    told = found.families()
-    assert only(told, "results_batch") == 2
-    assert only(told, "results_batch_timestamp_seconds") == (NOW_MS + 4_000) / 1_000
-    assert only(told, "results_batch_end_timestamp_seconds") == (NOW_MS - 5_000) / 1_000
-    assert dict(only_samples(told, "results_waiting_records")) == {("l",): 0.0, ("p",): 11.0}
+    families = found.families()
+    assert only(families, "results_batch") == 2
+    assert only(families, "results_batch_timestamp_seconds") == (NOW_MS + 4_000) / 1_000
+    assert only(families, "results_batch_end_timestamp_seconds") == (NOW_MS - 5_000) / 1_000
+    assert dict(only_samples(families, "results_waiting_records")) == {("l",): 0.0, ("p",): 11.0}
 
 
 async def test_the_clock_of_the_job_is_behind_while_most_records_of_a_batch_are_from_its_future():
-    """Said of what batches add; of the first one that is seen nothing is known before it."""
-    found, topic, said = processor(), Topic(), []
+    """Reported for what batches add; of the first one that is seen nothing is known before it."""
+    found, topic, values = processor(), Topic(), []
     counted = [
         ({"p": 90}, {"future": 80}),
         ({"p": 95, "l": 5}, {"future": 85}),
@@ -313,8 +313,8 @@ async def test_the_clock_of_the_job_is_behind_while_most_records_of_a_batch_are_
         read = len(topic.records)
         topic.batch(number, (TOTALS, "ids/0", encode_totals(Totals(NOW_MS, records=records))))
         await found.receive(topic.poll(read))
-        said += [dict(only_samples(found.families(), "host_clock_behind")).get(())]
-    assert said == [None, 0.0, 1.0, 1.0, 0.0]
+        values += [dict(only_samples(found.families(), "host_clock_behind")).get(())]
+    assert values == [None, 0.0, 1.0, 1.0, 0.0]
 
 
 async def test_the_newest_record_time_of_each_partition_is_that_of_the_last_batch_that_read_it():
@@ -332,7 +332,7 @@ async def test_the_newest_record_time_of_each_partition_is_that_of_the_last_batc
         }
 
 
-async def test_another_job_tells_of_its_own_partitions_only():
+async def test_another_job_reports_its_own_partitions_only():
     topic = Topic().batch(4, totals(3), (WATERMARK, *encode_watermark(Partition("p", 0), 1_000)))
     topic.batch(1, totals(1), (WATERMARK, *encode_watermark(Partition("q", 0), 2_000)), life="another")
     found = processor()

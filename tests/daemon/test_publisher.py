@@ -32,12 +32,12 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Process:
-    """A publisher of a process, and what it told."""
+    """A publisher of a process, and the events that it emitted."""
 
     def __init__(self, broker: Broker, most_bytes: int = 1 << 20) -> None:
-        self.told: list[InternalEvent] = []
+        self.emitted: list[InternalEvent] = []
         self.transactions = FakeTransactions(broker)
-        self.publisher = Publisher(self.transactions, "topic outcomes", self.told.append, most_bytes)
+        self.publisher = Publisher(self.transactions, "topic outcomes", self.emitted.append, most_bytes)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Publisher]:
@@ -74,7 +74,7 @@ async def test_a_transaction_that_fails_is_written_once(fault: str) -> None:
     assert numbers(broker) == [1, 2, 3, 4, 5]
     assert broker.ledger is not None
     assert (broker.ledger.commit, broker.ledger.outcome) == (2, 5)
-    assert [type(each) for each in process.told if isinstance(each, PublishingDelayed)]
+    assert [type(each) for each in process.emitted if isinstance(each, PublishingDelayed)]
 
 
 @pytest.mark.parametrize(("confirmed", "removed"), [(0, False), (2, False), (2, True), (3, False)])
@@ -109,7 +109,7 @@ async def test_an_older_copy_of_the_state_writes_only_what_is_new() -> None:
         await publisher.drain(10)
     assert numbers(broker) == [11, 12]
     assert broker.events == [b"notification", b"third"]
-    assert process.told == [StateOlderThanTopics(5, 20)]
+    assert process.emitted == [StateOlderThanTopics(5, 20)]
     assert broker.ledger is not None
     assert (broker.ledger.commit, broker.ledger.outcome, broker.ledger.event) == (7, 12, 3)
 
@@ -122,7 +122,7 @@ async def test_a_state_that_begins_anew_is_numbered_from_one() -> None:
         publisher.add(publication(1, 1, 2))
         await publisher.drain(10)
     assert numbers(broker) == [1, 2]
-    assert process.told == [PublishingBegun(LIFE, "another.0", 10)]
+    assert process.emitted == [PublishingBegun(LIFE, "another.0", 10)]
 
 
 async def test_of_two_processes_the_one_that_began_first_ends() -> None:
@@ -168,14 +168,14 @@ async def test_commits_wait_while_too_much_waits_for_brokers() -> None:
         await until(lambda: publisher.problem is not None)
         assert publisher.problem == "6 records wait for topic outcomes: nobody answers"
         assert not waits.done()
-        told = {family.name: family.samples[0][1] for family in publisher.families()}
-        assert (told["publishing_waiting_records"], told["publishing_up"]) == (6, 0)
-        assert told["publishing_delayed_commits_total"] == 1
+        values = {family.name: family.samples[0][1] for family in publisher.families()}
+        assert (values["publishing_waiting_records"], values["publishing_up"]) == (6, 0)
+        assert values["publishing_delayed_commits_total"] == 1
         broker.reachable = True
         await asyncio.wait_for(waits, 10)
         await until(lambda: publisher.problem is None)
     assert numbers(broker) == [1, 2, 3, 4, 5, 6]
-    assert isinstance(process.told[-1], PublishingResumed)
+    assert isinstance(process.emitted[-1], PublishingResumed)
 
 
 async def test_what_waits_is_written_in_the_order_of_commits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def test_the_record_at_an_offset_is_found_wherever_it_was_delivered(records):
             recent.add(PARTITION, records(offsets))
         there = asked in {offset for offsets in delivered for offset in offsets}
         found = recent.take({PARTITION: asked})
-        assert {place: record.value for place, record in found.items()} == (
+        assert {partition: record.value for partition, record in found.items()} == (
             {PARTITION: b"%d" % asked} if there else {}
         )
 

@@ -1,4 +1,4 @@
-"""Alarms that stay open are told of again and again, and never out of turn."""
+"""Alarms that stay open are repeated again and again, and never out of turn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ async def test_open_alarms_are_repeated_until_they_end() -> None:
         disk.commit(deliveries, firing(), open_alarms=[firing()])
         await until(lambda: len(fake.reminded) >= 3)
         disk.commit(deliveries, resolved(firing()))
-        await until(lambda: fake.told == ["firing_1", "resolved_of_firing_1"])
+        await until(lambda: fake.delivered == ["firing_1", "resolved_of_firing_1"])
         times = len(fake.reminded)
         disk.commit(deliveries, firing("firing_2", "clicks"), open_alarms=[firing("firing_2", "clicks")])
         await until(lambda: len(fake.reminded) > times)
@@ -35,8 +35,8 @@ async def test_a_reminder_does_not_run_ahead_of_what_is_still_owed() -> None:
     async with delivering(fake) as deliveries:
         open_alarms = [again, firing("firing_3", "clicks")]
         Disk().commit(deliveries, resolved(firing()), again, open_alarms=open_alarms)
-        await until(lambda: len(fake.reminded) > 2 and len(fake.told) > 2)
-    assert set(fake.told) == {"resolved_of_firing_1"}
+        await until(lambda: len(fake.reminded) > 2 and len(fake.delivered) > 2)
+    assert set(fake.delivered) == {"resolved_of_firing_1"}
     assert {tuple(ids) for ids in fake.reminded} == {("firing_3",)}
 
 
@@ -48,6 +48,6 @@ async def test_reminders_that_fail_are_counted_and_hold_no_notification_up() -> 
     async with delivering(fake, open_alarms=[firing("open", "other")]) as deliveries:
         await until(lambda: len(fake.reminded) > 2)
         Disk().commit(deliveries, firing(), open_alarms=[firing("open", "other")])
-        await until(lambda: fake.told == ["firing_1"])
+        await until(lambda: fake.delivered == ["firing_1"])
         assert counted(deliveries, "notifications_failed_total")["http_400", "fake"] > 2
         assert counted(deliveries, "notifications_dropped_total") == {}

@@ -20,16 +20,16 @@ async def test_a_stop_lets_out_what_goes_out_and_leaves_the_rest_to_the_next_sta
     disk = Disk()
     async with delivering(good, stuck, down, spec=DeliverySpec(initial_seconds=3_600)) as deliveries:
         disk.commit(deliveries, firing(), digest())
-        await until(lambda: bool(len(good.told) == 2 and stuck.told and down.told))
+        await until(lambda: bool(len(good.delivered) == 2 and stuck.delivered and down.delivered))
         await deliveries.stop(0.05)
         disk.commit(deliveries)
-    assert good.told == ["firing_1", "digest_1"]
+    assert good.delivered == ["firing_1", "digest_1"]
     assert {good.opened, stuck.opened, down.opened} == {0}
     good, stuck, down = Fake("good"), Fake("stuck"), Fake("down")
     async with delivering(good, stuck, down, outbox=disk.outbox) as deliveries:
         await until(lambda: counted(deliveries, "notifications_pending") == {})
-    assert good.told == []
-    assert set(stuck.told) == set(down.told) == {"firing_1", "digest_1"}
+    assert good.delivered == []
+    assert set(stuck.delivered) == set(down.delivered) == {"firing_1", "digest_1"}
 
 
 async def test_a_restart_keeps_the_order_of_an_alarm_and_its_end_decided_at_once() -> None:
@@ -40,7 +40,7 @@ async def test_a_restart_keeps_the_order_of_an_alarm_and_its_end_decided_at_once
         disk.commit(deliveries, begin, resolved(begin, id="a_resolved"))
     async with delivering(fake, outbox=disk.outbox) as deliveries:
         await until(lambda: counted(deliveries, "notifications_pending") == {})
-    assert fake.told == ["firing_z", "a_resolved"]
+    assert fake.delivered == ["firing_z", "a_resolved"]
 
 
 async def test_a_restart_keeps_the_order_of_decisions_though_the_clock_was_set_back() -> None:
@@ -55,7 +55,7 @@ async def test_a_restart_keeps_the_order_of_decisions_though_the_clock_was_set_b
     fake = Fake()
     async with delivering(fake, outbox=disk.outbox) as deliveries:
         await until(lambda: counted(deliveries, "notifications_pending") == {})
-    assert fake.told == ["firing_1", "resolved_of_firing_1", "firing_2"]
+    assert fake.delivered == ["firing_1", "resolved_of_firing_1", "firing_2"]
 
 
 async def test_notifications_of_a_receiver_that_was_removed_are_dropped() -> None:
@@ -65,14 +65,14 @@ async def test_notifications_of_a_receiver_that_was_removed_are_dropped() -> Non
     kept = Fake("kept")
     async with delivering(kept, outbox=disk.outbox) as deliveries:
         assert counted(deliveries, "notifications_dropped_total") == {("receiver_removed", "old"): 1.0}
-        await until(lambda: kept.told == ["firing_1"])
+        await until(lambda: kept.delivered == ["firing_1"])
         await until(lambda: counted(deliveries, "notifications_pending") == {})
         disk.commit(deliveries)
     assert disk.outbox == {}
 
 
 async def test_state_opened_anew_while_delivering_is_what_counts() -> None:
-    """A commit failed: what it held was never announced, and what it would have removed is told again."""
+    """A commit failed: what it held was never announced, and what it would have removed is sent again."""
     disk, fake = Disk(), Fake()
     async with delivering(fake) as deliveries:
         disk.commit(deliveries, firing())
@@ -80,22 +80,22 @@ async def test_state_opened_anew_while_delivering_is_what_counts() -> None:
         assert deliveries.outbox.changed
         deliveries.restore(disk.outbox, ())
         assert not deliveries.outbox.changed
-        await until(lambda: fake.told == ["firing_1", "firing_1"])
+        await until(lambda: fake.delivered == ["firing_1", "firing_1"])
         await until(lambda: deliveries.outbox.changed)
         disk.commit(deliveries)
     assert disk.outbox == {}
 
 
 async def test_attempts_are_remembered_over_a_restart() -> None:
-    disk, said = Disk(), list[InternalEvent]()
+    disk, events = Disk(), list[InternalEvent]()
     fake = Fake(script=[Failed("dns")])
     async with delivering(fake) as deliveries:
         disk.commit(deliveries, firing())
-        await until(lambda: len(fake.told) == 4)
+        await until(lambda: len(fake.delivered) == 4)
         disk.commit(deliveries)
-    async with delivering(Fake(), outbox=disk.outbox, said=said) as deliveries:
+    async with delivering(Fake(), outbox=disk.outbox, events=events) as deliveries:
         await until(lambda: counted(deliveries, "notifications_pending") == {})
-    (delivered,) = (h for h in said if isinstance(h, NotificationSent))
+    (delivered,) = (h for h in events if isinstance(h, NotificationSent))
     assert delivered.attempts >= 4
 
 

@@ -1,4 +1,4 @@
-"""Records wait for their schemas: nothing is dropped, nothing is passed over, and the wait is told."""
+"""Records wait for their schemas: nothing is dropped, nothing is passed over, and the wait is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replicas that write in turn: each outcome and event once, each notification told, whoever is the holder."""
+"""Replicas that write in turn: each outcome and event once, each notification delivered."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ class FakeElection:
 class FakeAlerting(Alerting):
     """Announces each alarm, and delivers at once what it may; remembers by ids alone."""
 
-    def __init__(self, told: list[str], speaks: Callable[[], bool]) -> None:
-        self._told = told
+    def __init__(self, delivered: list[str], speaks: Callable[[], bool]) -> None:
+        self._delivered = delivered
         self._speaks = speaks
         self._entries: dict[str, bytes] = {}
         self._announced: list[str] = []
@@ -178,13 +178,13 @@ class FakeAlerting(Alerting):
         announced = json.dumps(self._announced).encode()
         return Decisions(event, retired, announced, b"", dict(self._entries), verdicts)
 
-    def tell(self, outgoing: AlertDecisions) -> None:
+    def deliver(self, outgoing: AlertDecisions) -> None:
         self._outgoing += [each.id for each in outgoing.notifications]
 
-    def deliver(self) -> None:
+    def send(self) -> None:
         while self._outgoing and self._speaks():
             name = self._outgoing.pop(0)
-            self._told.append(name)
+            self._delivered.append(name)
             self._entries.pop(name, None)
 
 
@@ -195,7 +195,7 @@ class Replica:
         self._broker = broker
         self._chance = chance
         self._deployment = deployment
-        self.told: list[str] = []
+        self.delivered: list[str] = []
         self.events: list[InternalEvent] = []
         self._section: bytes | None = None
         self._kept: dict[int, bytes] = {}
@@ -232,7 +232,7 @@ class Replica:
             dead_letters=LetterTopic(self._broker.letters, self.number),
         )
         self.publisher.caught_up = lambda: True
-        self.alerting = FakeAlerting(self.told, self.publisher.speaks)
+        self.alerting = FakeAlerting(self.delivered, self.publisher.speaks)
         self.log = PublicationLog(
             "state",
             self._commits,
@@ -279,7 +279,7 @@ class Replica:
                 self._kept[commit] = value
         self._section = closed.sections["publishing"]
         self._durable = self._evaluated
-        self.state.durable(closed, lambda: self.alerting.tell(outgoing))
+        self.state.durable(closed, lambda: self.alerting.deliver(outgoing))
 
     def win(self) -> None:
         self.candidacy.win(self.now)
@@ -308,8 +308,8 @@ def invalid_offsets(reached: int) -> list[int]:
 @asynccontextmanager
 async def replicas(broker: SharedBroker, seed: int = 0, number: int = 2) -> AsyncIterator[list[Replica]]:
     made = [Replica(broker, random.Random(seed + n)) for n in range(number)]
-    for place, each in enumerate(made):
-        each.number = place
+    for index, each in enumerate(made):
+        each.number = index
         each.begin()
     try:
         yield made
@@ -337,7 +337,7 @@ def events(broker: Broker, kind: str) -> list[Mapping[str, object]]:
     return [each for value in broker.events if (each := json.loads(value))["type"] == kind]
 
 
-async def test_the_next_holder_writes_what_is_missing_and_tells_what_was_not_told() -> None:
+async def test_the_next_holder_writes_what_is_missing_and_delivers_what_was_not_delivered() -> None:
     broker = SharedBroker()
     async with replicas(broker) as (first, second):
         first.win()
@@ -346,18 +346,18 @@ async def test_the_next_holder_writes_what_is_missing_and_tells_what_was_not_tol
         second.commit(25)
         await until(lambda: len(broker.outcomes) == 10)
         await turns()
-        assert first.told == []
+        assert first.delivered == []
         assert second.publisher.role == "standby"
-        await first.kill()  # decided and written that alarm 1 is announced, and not told
+        await first.kill()  # decided and written that alarm 1 is announced, and not delivered
         second.win()
         await until(lambda: len(broker.outcomes) == 25)
         second.commit(30)
         await until(lambda: len(broker.outcomes) == 30)
-        second.alerting.deliver()
+        second.alerting.send()
         assert numbers(broker) == list(range(1, 31))
         assert [each["number"] for each in events(broker, "alarm")] == [1, 2, 3, 4]
         assert [each["id"] for each in events(broker, "notification")] == ["m-1", "m-2", "m-3", "m-4"]
-        assert second.told == ["m-1", "m-2", "m-3", "m-4"]
+        assert second.delivered == ["m-1", "m-2", "m-3", "m-4"]
         [took_over] = [each for each in second.events if isinstance(each, StandbyTookOver)]
         assert took_over.published_outcome == 10
         first.begin()
@@ -403,7 +403,7 @@ async def test_a_holder_that_fails_after_the_topic_has_invalid_records_writes_th
         await until(lambda: second.publisher._queue.records == 0)
 
 
-async def test_a_follower_keeps_nothing_where_the_holder_writes_down_no_place() -> None:
+async def test_a_follower_keeps_nothing_where_the_holder_writes_down_no_position() -> None:
     broker = SharedBroker()
     async with replicas(broker) as (old, new):
         old.publisher._dead_letters = None  # as of a version that writes them before its commits
@@ -424,7 +424,7 @@ async def test_a_follower_keeps_nothing_where_the_holder_writes_down_no_place() 
         old.begin()
 
 
-async def test_nothing_is_told_before_the_ledger_has_it() -> None:
+async def test_nothing_is_delivered_before_the_ledger_has_it() -> None:
     broker = SharedBroker()
     async with replicas(broker) as (holder, _):
         holder.win()
@@ -432,15 +432,15 @@ async def test_nothing_is_told_before_the_ledger_has_it() -> None:
         broker.reachable = False
         holder.commit(8)
         await turns()
-        holder.alerting.deliver()
-        assert holder.told == []
+        holder.alerting.send()
+        assert holder.delivered == []
         assert not holder.publisher.speaks()  # its transaction has failed
         broker.reachable = True
         await until(holder.publisher.speaks)
         holder.commit(9)
         await until(lambda: len(broker.outcomes) == 9)
-        holder.alerting.deliver()
-        assert holder.told == ["m-1"]
+        holder.alerting.send()
+        assert holder.delivered == ["m-1"]
         assert [each["id"] for each in events(broker, "notification")] == ["m-1"]
 
 
@@ -507,13 +507,13 @@ async def test_a_holder_that_was_stopped_writes_nothing_and_says_nothing_when_it
         assert not first.publisher.speaks()
         first.commit(20)
         await turns(200)
-        first.alerting.deliver()
-        assert first.told == []
+        first.alerting.send()
+        assert first.delivered == []
         assert numbers(broker) == list(range(1, 9))
         second.commit(20)
         await until(lambda: len(broker.outcomes) == 20)
-        second.alerting.deliver()
-        assert second.told == ["m-1", "m-2"]
+        second.alerting.send()
+        assert second.delivered == ["m-1", "m-2"]
 
 
 async def test_a_replica_that_is_behind_the_ledger_decides_once_it_has_come_as_far() -> None:
@@ -559,7 +559,7 @@ async def test_whoever_holds_and_whatever_fails_nothing_is_lost_or_written_twice
                     await each.kill()
                     each.begin()
                 case 6:
-                    each.alerting.deliver()
+                    each.alerting.send()
                 case _:
                     broker.reachable = chance.random() < 0.8
             await turns(chance.randrange(0, 30))
@@ -575,12 +575,12 @@ async def test_whoever_holds_and_whatever_fails_nothing_is_lost_or_written_twice
         alarms = reached // ALARM_EVERY
         await until(lambda: len(events(broker, "notification")) == alarms)
         await turns()
-        last.alerting.deliver()
+        last.alerting.send()
         assert numbers(broker) == list(range(1, reached + 1))
         assert [each["number"] for each in events(broker, "alarm")] == list(range(1, alarms + 1))
         expected = {f"m-{number}" for number in range(1, alarms + 1)}
         assert sorted(str(each["id"]) for each in events(broker, "notification")) == sorted(expected)
-        assert {name for each in all_of_them for name in each.told} == expected
+        assert {name for each in all_of_them for name in each.delivered} == expected
         assert not [
             each for replica in all_of_them for each in replica.events if isinstance(each, StandbyDiverged)
         ]

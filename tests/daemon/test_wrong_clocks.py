@@ -149,8 +149,8 @@ def watched(truth: Truth | None = None, horizon: str = "2h") -> Watched:
 DENSE = stream(START_MS, 1_200, 250, (100, 3 * SECOND, 20 * SECOND, 60 * SECOND))
 
 
-def with_one_off(off_ms: int, place: int = 1_200) -> list[Written]:
-    return [replace(each, off_ms=off_ms) if i == place else each for i, each in enumerate(DENSE)]
+def with_one_off(off_ms: int, index: int = 1_200) -> list[Written]:
+    return [replace(each, off_ms=off_ms) if i == index else each for i, each in enumerate(DENSE)]
 
 
 @pytest.mark.slow
@@ -201,10 +201,10 @@ def test_a_weekends_gap_expires_nothing_early() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("off_ms", [HOUR, YEAR_9999_MS - START_MS])
-@pytest.mark.parametrize("place", [0, 1_200, len(DENSE) - 1])
-def test_one_record_ahead_is_counted_and_moves_no_time(off_ms: int, place: int) -> None:
+@pytest.mark.parametrize("index", [0, 1_200, len(DENSE) - 1])
+def test_one_record_ahead_is_counted_and_moves_no_time(off_ms: int, index: int) -> None:
     daemon = watched()
-    daemon.read(with_one_off(off_ms, place))
+    daemon.read(with_one_off(off_ms, index))
     daemon.assert_all_joined(1_200)
     assert daemon.processor.progress.corrected == {"future": 1}
     assert "host_clock_behind" not in daemon.events()

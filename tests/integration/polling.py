@@ -36,7 +36,7 @@ class Reader:
             for records in self.poll.records.values():
                 self.seen += [(r.partition, r.offset, r.value) for r in records]
             self.source.evaluated({p: records[-1] for p, records in self.poll.records.items() if records})
-            self.source.tell()
+            self.source.release_findings()
             for partition, state in self.poll.partitions.items():
                 # What is caught up has nothing left, and lag is never negative.
                 assert state.high_watermark < 0 or state.high_watermark >= state.position, (partition, state)

@@ -41,9 +41,9 @@ def test_a_swap_relabels_one_class_from_the_onset_on():
     found = induced.induce(given, "label swap", 0, np.random.default_rng(1))
     before = given.true_class[found.rows]
     changed = found.true_class != before
-    assert not changed[found.places < found.onset].any()
+    assert not changed[found.positions < found.onset].any()
     (label,) = np.unique(before[changed])
-    after = found.places >= found.onset
+    after = found.positions >= found.onset
     assert (changed[after] == (before[after] == label)).all()
     assert len(np.unique(found.true_class[changed])) == 1
 
@@ -56,13 +56,13 @@ def test_of_one_class_three_of_four_are_left_out_from_the_onset_on():
     (label,) = np.flatnonzero(left_out)
     after = (len(given.x) - found.onset) * whole[label] / len(given.x)
     assert left_out[label] == pytest.approx(0.75 * after, abs=5 * math.sqrt(after))
-    assert len(found.places[found.places < found.onset]) == found.onset
+    assert len(found.positions[found.positions < found.onset]) == found.onset
 
 
 def test_filtering_leaves_out_what_is_above_the_median_of_one_attribute():
     given = recorded()
     found = induced.induce(given, "feature filtering", 0, np.random.default_rng(3))
-    after = found.places >= found.onset
+    after = found.positions >= found.onset
     assert given.x[found.rows[after]].max() <= np.median(given.x) + 1.0
     assert after.sum() == pytest.approx((len(given.x) - found.onset) / 2, abs=100)
 
@@ -70,13 +70,13 @@ def test_filtering_leaves_out_what_is_above_the_median_of_one_attribute():
 def test_a_permutation_is_one_for_all_instances_after_the_onset():
     given = recorded()
     found = induced.induce(given, "feature permutation", 0, np.random.default_rng(4))
-    assert (found.permuted == (found.places >= found.onset)).all()
+    assert (found.permuted == (found.positions >= found.onset)).all()
     assert sorted(found.permutation) == [0, 1, 2, 3]
 
 
 def test_a_gradual_drift_changes_ever_more_over_its_width():
     found = induced.induce(recorded(40_000), "feature permutation", 8_000, np.random.default_rng(5))
-    since = found.places - found.onset
+    since = found.positions - found.onset
     for quarter, expected in enumerate((0.125, 0.375, 0.625, 0.875)):
         within = (since >= 2_000 * quarter) & (since < 2_000 * (quarter + 1))
         assert found.permuted[within].mean() == pytest.approx(expected, abs=0.05)
@@ -89,7 +89,7 @@ def test_every_kind_begins_within_the_papers_region():
         assert 500 <= min(onsets) < max(onsets) <= 800
 
 
-def test_data_sets_are_read_and_what_is_absent_is_told(tmp_path):
+def test_data_sets_are_read_and_what_is_absent_is_reported(tmp_path):
     (tmp_path / "NOAA.csv").write_text("1.5,2,0\n3,4,1\n5,6,7\n")
     (found,), absent = induced.read(tmp_path)
     assert found.x.tolist() == [[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]]
@@ -148,11 +148,11 @@ def test_the_papers_functions_are_those_of_its_seed():
 
 
 def test_a_stream_changes_where_the_paper_says():
-    said = generated.command(generated.GENERATORS[1], [1, 4, 2], 2_000, 7)
-    assert said.startswith(
+    command = generated.command(generated.GENERATORS[1], [1, 4, 2], 2_000, 7)
+    assert command.startswith(
         "ConceptDriftStream -s (ConceptDriftStream -s (generators.SEAGenerator -f 1 -i 7) -d ("
     )
-    assert said.endswith(") -d (generators.SEAGenerator -f 2 -i 7) -p 22000 -w 2000 -r 7")
+    assert command.endswith(") -d (generators.SEAGenerator -f 2 -i 7) -p 22000 -w 2000 -r 7")
     assert generated.drifts_of(2, 2_000) == ((10_000, 12_000), (22_000, 24_000))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streamwatch.papers.benchmark.controls import CONTROLS, NEVER, at_random, every, oracle
 from streamwatch.papers.benchmark.metrics import Counts, Episode, Rule, episodes_of, measured, within
-from streamwatch.papers.benchmark.runs import Run, World, mean_of, placed, pooled, scored, stacked
+from streamwatch.papers.benchmark.runs import Run, World, at_instances, mean_of, pooled, scored, stacked
 from streamwatch.papers.result import Measured
 from tests.tiers import examples
 
@@ -184,14 +184,14 @@ def test_controls_do_what_they_are_called():
     assert [score.f1 for score in scores] == [0.0, 1.0]
 
 
-def run(losses, places, drift, instances):
-    return Run(np.array(losses, np.bool_), np.array(places), (drift,), instances)
+def run(losses, positions, drift, instances):
+    return Run(np.array(losses, np.bool_), np.array(positions), (drift,), instances)
 
 
-def test_alarms_on_runs_of_unequal_length_are_placed_in_their_streams():
+def test_alarms_on_runs_of_unequal_length_are_given_as_instances_of_their_streams():
     runs = (run([0, 1, 1], [4, 6, 9], (6, 6), 10), run([1, 0, 0, 1], [0, 1, 2, 3], (2, 2), 10))
     assert stacked(runs).astype(int).tolist() == [[0, 1, 1, 0], [1, 0, 0, 1]]
-    assert placed([[2, 4], [1, 4]], runs) == [[6], [0, 3]]
+    assert at_instances([[2, 4], [1, 4]], runs) == [[6], [0, 3]]
     world = World("", Rule(1), runs)
     assert scored([[6], [0, 3]], world) == [Counts(1, 0, 0, 1, 0), Counts(1, 1, 0, 1, 1)]
 

@@ -40,7 +40,7 @@ def test_a_run_of_rivers_is_one_of_a_detector_that_saw_nothing_else():
 
 @pytest.mark.slow
 def test_the_daemons_detectors_alarm_as_rivers_where_their_rules_are_the_same():
-    """HDDM_A and ADWIN of both have one source; of ADWIN the first alarm, as a drift is told once here."""
+    """HDDM_A and ADWIN of both have one source; of ADWIN the first alarm, as a drift is one alarm here."""
     given = losses(4)
     names = [spec.name for spec in candidates.published()]
     own = dict(zip(names, candidates.own_alarms(candidates.published(), given), strict=True))

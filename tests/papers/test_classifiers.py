@@ -132,14 +132,14 @@ class Last:
     made: list[Last] = []  # noqa: RUF012
 
     def __init__(self):
-        self.said, self.learned = 0.5, 0
+        self.share, self.learned = 0.5, 0
         Last.made.append(self)
 
     def share(self, _x):
-        return self.said
+        return self.share
 
     def learn(self, _x, true_class, weight):
-        self.said, self.learned = float(true_class), self.learned + weight
+        self.share, self.learned = float(true_class), self.learned + weight
 
 
 class AtFifth:
@@ -170,16 +170,16 @@ def test_the_member_most_often_wrong_begins_anew_where_an_error_has_risen_and_on
 def test_a_bag_answers_by_the_sum_of_what_its_members_say():
     class Says:
         def __init__(self):
-            self.said = next(shares)
+            self.share = next(shares)
 
         def share(self, _x):
-            return self.said
+            return self.share
 
         def learn(self, _x, _true_class, _weight):
             pass
 
-    for said, expected in (((0.9, 0.4, 0.4), 1), ((0.8, 0.3, 0.3), 0), ((0.5, 0.5, 0.5), 0)):
-        shares = iter(said)
+    for given, expected in (((0.9, 0.4, 0.4), 1), ((0.8, 0.3, 0.3), 0), ((0.5, 0.5, 0.5), 0)):
+        shares = iter(given)
         found = bagged(np.zeros((1, 1)), np.array([0]), Says, AtFifth, 3, np.random.default_rng(1))
         assert found.tolist() == [expected]
 
@@ -259,7 +259,7 @@ def test_a_folder_without_moa_is_refused(tmp_path):
     assert "expected a folder with moa-*.jar" in refused.output
 
 
-def test_without_river_it_is_said_that_it_is_needed(monkeypatch):
+def test_without_river_it_is_reported_that_it_is_needed(monkeypatch):
     monkeypatch.setattr(river, "find_spec", lambda _name: None)
     refused = CliRunner().invoke(app, ["classifiers", "--reduced"])
     assert refused.exit_code == 2

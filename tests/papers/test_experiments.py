@@ -223,7 +223,7 @@ def test_a_recording_that_cannot_be_used_is_refused_with_what_was_expected(tmp_p
     assert absent.exit_code == 2
     assert "expected --recording FILE" in absent.output
     wrong = tmp_path / "answers.csv"
-    for text, said in (
+    for text, message in (
         ("label,m\na,b\n", "y_true"),
         ("y_true,m\na,a\nb,a\n", "at least 2,000 rows, got 2"),
         ("y_true\n" + "a\nb\n" * 1_000, "a column of answers per classifier"),
@@ -233,7 +233,7 @@ def test_a_recording_that_cannot_be_used_is_refused_with_what_was_expected(tmp_p
         for name in ("dependence", "imbalance", "windows", "dependent-losses"):
             refused = CliRunner().invoke(app, [name, "--reduced", "--recording", str(wrong)])
             assert refused.exit_code == 2
-            assert said in " ".join(refused.output.split())
+            assert message in " ".join(refused.output.split())
     wrong.write_text("y_true\n")
     assert CliRunner().invoke(app, ["random-alarms", "--recording", str(wrong)]).exit_code == 2
 

@@ -138,7 +138,7 @@ def test_recovery_is_depth_and_outcomes_until_the_error_is_within_its_bound():
         recovery(error, n_eff, 0)
 
 
-def test_sticky_labels_repeat_as_said_and_their_posteriors_are_calibrated():
+def test_sticky_labels_repeat_as_given_and_their_posteriors_are_calibrated():
     drawn = sticky(StickySpec(repeat=0.7), np.random.default_rng(10), 60_000)
     repeats = (drawn.true_class[1:] == drawn.true_class[:-1]).mean()
     assert repeats == pytest.approx(0.7 + 0.3 * (0.36 + 0.16), abs=0.01)
@@ -149,10 +149,10 @@ def test_sticky_labels_repeat_as_said_and_their_posteriors_are_calibrated():
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"), [({"repeat": 1.0}, "repeat must be in"), ({"priors": (0.5, 0.6)}, "sum to 1")]
+    ("changed", "message"), [({"repeat": 1.0}, "repeat must be in"), ({"priors": (0.5, 0.6)}, "sum to 1")]
 )
-def test_sticky_labels_that_cannot_be_are_refused(changed, said):
-    with pytest.raises(ValueError, match=said):
+def test_sticky_labels_that_cannot_be_are_refused(changed, message):
+    with pytest.raises(ValueError, match=message):
         StickySpec(**changed)
 
 

@@ -31,7 +31,7 @@ def rotation(degrees):
 
 
 def state_of(given, t):
-    """Weight, centre and covariance of one distribution at instance t, phase by phase as the paper tells."""
+    """Weight, centre and covariance of one distribution at instance t, phase by phase as in the paper."""
     weight, centre = given["w"], np.array(given["center"], float)
     covariance, angle, d = np.diag(given["var"]).astype(float), given.get("rot", 0), len(given["center"])
     if d == 2:
@@ -216,7 +216,7 @@ def test_what_is_written_can_be_replayed(layout, tmp_path, monkeypatch):
     assert accuracy == pytest.approx((drawn.optimal_class == drawn.true_class).mean())
 
 
-def test_without_a_name_the_cards_are_listed_and_a_wrong_name_is_told_the_right_ones():
+def test_without_a_name_the_cards_are_listed_and_for_a_wrong_name_the_right_ones():
     listed = CliRunner().invoke(app, ["testbed"], env={"COLUMNS": "160"})
     assert listed.exit_code == 0
     assert all(name in listed.output for name in NAMES)

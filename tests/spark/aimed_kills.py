@@ -160,15 +160,15 @@ def _release(folder: Path) -> None:
 def _victims(tree: Sequence[int], victim: str) -> list[int]:
     if victim == "everything":
         return list(tree)
-    said = {pid: _command(pid) for pid in tree}
+    commands = {pid: _command(pid) for pid in tree}
     if victim == "python":
         return [tree[0]]
     if victim == "java":
-        return [pid for pid, line in said.items() if "org.apache.spark.deploy.SparkSubmit" in line][:1]
+        return [pid for pid, line in commands.items() if "org.apache.spark.deploy.SparkSubmit" in line][:1]
     if victim == "executor":
-        return [pid for pid, line in said.items() if "CoarseGrainedExecutorBackend" in line][-1:]
+        return [pid for pid, line in commands.items() if "CoarseGrainedExecutorBackend" in line][-1:]
     assert victim in {"worker", "holder"}
-    forked = {pid: parent for pid, line in said.items() if PARENT in line and (parent := _parent(pid))}
+    forked = {pid: parent for pid, line in commands.items() if PARENT in line and (parent := _parent(pid))}
     holders = [pid for pid, parent in forked.items() if forked.get(parent) in forked]
     if victim == "holder":
         return sorted(holders)[-1:]

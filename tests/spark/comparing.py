@@ -12,7 +12,7 @@ from tests.integration.running import child
 from tests.spark.five_models import MODELS
 
 
-async def told_by(folder: Path, records: int, *settings: str) -> dict[str, Any]:
+async def reported_by(folder: Path, records: int, *settings: str) -> dict[str, Any]:
     """Everything a daemon says once it has taken in so many records, its alarms too."""
     folder.mkdir()  # noqa: ASYNC240  # at once
     with child(folder, *settings, f"state.directory={folder}/state") as daemon:

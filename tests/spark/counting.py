@@ -47,7 +47,7 @@ class CountingIds:
 
 
 class CountingModels(CountingIds):
-    """Counts words and tells of each how often it came."""
+    """Counts words and reports how often each came."""
 
     def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> FeedResult:
         del end_ms

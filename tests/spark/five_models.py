@@ -29,8 +29,10 @@ def events_of(chance: Random, began_ms: int, numbers: Sequence[int], step_ms: in
         truth = truth if chance.random() < 0.8 else chance.choice("abc")
         right = (0.9, 0.9 if step < 0.6 * len(numbers) else 0.4, 0.4, 0.7, 0.95)
         for model, share in zip(MODELS, right, strict=True):
-            said = truth if chance.random() < share else chance.choice("abc")
-            events.append((at_ms, "predictions", {"id": str(number), "model": model, "prediction": said}))
+            predicted = truth if chance.random() < share else chance.choice("abc")
+            events.append(
+                (at_ms, "predictions", {"id": str(number), "model": model, "prediction": predicted})
+            )
             if chance.random() < 0.02:
                 again = {"id": str(number), "model": model, "prediction": chance.choice("abc")}
                 events.append((at_ms + 5, "predictions", again))

@@ -37,7 +37,7 @@ from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.topics import create_topic, fresh
 from tests.ports import free_port
 from tests.spark.aimed_kills import HOLDS
-from tests.spark.comparing import told_by
+from tests.spark.comparing import reported_by
 from tests.spark.five_models import events_of, write
 from tests.spark.one_machine import CONFIGURATION, killed, until
 from tests.spark.results_topic import result_records
@@ -110,10 +110,10 @@ class Store:
         with closing(HTTPConnection("127.0.0.1", self._port, timeout=60)) as connection:
             connection.request(method, path)
             answer = connection.getresponse()
-            said = answer.read().decode()
+            text = answer.read().decode()
             if answer.status != HTTPStatus.OK:
-                raise SystemExit(f"{method} {path}: {answer.status}: {said}")
-            return said
+                raise SystemExit(f"{method} {path}: {answer.status}: {text}")
+            return text
 
 
 def in_store(store: Store, classes: Path) -> dict[str, str]:
@@ -128,9 +128,12 @@ def in_store(store: Store, classes: Path) -> dict[str, str]:
 
 def written_twice(records: Sequence[ResultRecord]) -> int:
     """How many batches were written twice; these must say the same twice."""
-    said: dict[tuple[int, str, str], bytes] = {}
+    bodies: dict[tuple[int, str, str], bytes] = {}
     for each in records:
-        if each.kind != MARK and said.setdefault((each.batch, each.kind, each.name), each.body) != each.body:
+        if (
+            each.kind != MARK
+            and bodies.setdefault((each.batch, each.kind, each.name), each.body) != each.body
+        ):
             raise SystemExit(f"batch {each.batch} says two things of {each.kind} {each.name}")
     marks = [each.batch for each in records if each.kind == MARK]
     return len(marks) - len(set(marks))
@@ -245,9 +248,9 @@ async def compare(work: Path, server: str, classes: Path, kills: int, steps: int
                 "%d objects, %.1f MB; %d batches twice", len(sizes), sum(sizes) / 1e6, written_twice(found)
             )
             by_log, by_kept, by_killed = await asyncio.gather(
-                told_by(work / "of-log", len(events), *common),
-                told_by(work / "of-kept", len(events), *kept_job, "source=results"),
-                told_by(work / "of-killed", len(events), *killed_job, "source=results"),
+                reported_by(work / "of-log", len(events), *common),
+                reported_by(work / "of-kept", len(events), *kept_job, "source=results"),
+                reported_by(work / "of-killed", len(events), *killed_job, "source=results"),
             )
             for name in COMPARED:
                 if not by_log[name] == by_kept[name] == by_killed[name]:

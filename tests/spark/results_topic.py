@@ -12,12 +12,12 @@ async def result_records(servers: str, topic: str) -> list[ResultRecord]:
     consumer = AIOKafkaConsumer(bootstrap_servers=servers, isolation_level="read_committed")
     await consumer.start()
     try:
-        place = TopicPartition(topic, 0)
-        consumer.assign([place])
-        await consumer.seek_to_beginning(place)
-        end = (await consumer.end_offsets([place]))[place]
+        partition = TopicPartition(topic, 0)
+        consumer.assign([partition])
+        await consumer.seek_to_beginning(partition)
+        end = (await consumer.end_offsets([partition]))[partition]
         found: list[ResultRecord] = []
-        while await consumer.position(place) < end:
+        while await consumer.position(partition) < end:
             for records in (await consumer.getmany(timeout_ms=500)).values():
                 found += [result_of(record.key, record.value) for record in records]
         return found

@@ -21,7 +21,7 @@ from streamwatch.core.buckets.results import MARK, mark_of
 from tests.integration.conftest import Broker
 from tests.integration.topic_changes import grow
 from tests.integration.topics import create_topic, fresh
-from tests.spark.comparing import told_by
+from tests.spark.comparing import reported_by
 from tests.spark.five_models import Event, events_of, write
 from tests.spark.one_machine import CONFIGURATION, DEADLINE_SECONDS
 from tests.spark.results_topic import result_records
@@ -113,8 +113,8 @@ async def test_the_job_reads_partitions_that_are_added_while_it_runs(kafka: Brok
     assert seen[0] == dict.fromkeys(topics.values(), BEFORE)
     assert seen[-1] == dict.fromkeys(topics.values(), AFTER)
     assert any(before != after for before, after in pairwise(seen)), "within one run of the job"
-    alone = await told_by(tmp_path / "daemon", records, *common)
-    together = await told_by(tmp_path / "results", records, *spark, "source=results")
+    alone = await reported_by(tmp_path / "daemon", records, *common)
+    together = await reported_by(tmp_path / "results", records, *spark, "source=results")
     for what in ("counters", "models", "compared", "alarms"):
         assert together[what] == alone[what], what
     lost = [

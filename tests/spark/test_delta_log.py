@@ -1,4 +1,4 @@
-"""The log of a bucket, over dictionaries in the place of Spark's states."""
+"""The log of a bucket, over dictionaries instead of Spark's states."""
 
 from __future__ import annotations
 

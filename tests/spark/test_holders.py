@@ -56,13 +56,13 @@ def holders():
 
 def fed(holders, bucket, *pieces, keep=True):
     """Feed once as a task does; how often the object at hand was, and the process it is in."""
-    with holders.place("ids", bucket) as place:
-        telling = place.new(partial(Telling, bucket)) if place.kept is None else place.kept.bucket
-        said = telling.feed(1, pieces, None)
+    with holders.open_slot("ids", bucket) as slot:
+        telling = slot.new(partial(Telling, bucket)) if slot.kept is None else slot.kept.bucket
+        result = telling.feed(1, pieces, None)
         if keep:
-            kept = place.kept or DeltaLog(Value(), Entries()).load(None, lambda: telling)
-            place.keep(kept)
-    return said.parts[0][0], int(said.results[0][1])
+            kept = slot.kept or DeltaLog(Value(), Entries()).load(None, lambda: telling)
+            slot.keep(kept)
+    return result.parts[0][0], int(result.results[0][1])
 
 
 def gone(pid):
@@ -134,12 +134,12 @@ def test_whatever_workers_and_kills_do_every_committed_word_is_counted_once(hold
     for batch in range(1, 60):
         came = [f"word{chance.randrange(9)}" for _ in range(chance.randrange(6))]
         before = value.value, dict(entries.entries)
-        with holders.place("ids", 0) as place:
+        with holders.open_slot("ids", 0) as slot:
             log = DeltaLog(value, entries, chance.choice([1, 200]))
-            kept = log.load(place.kept, lambda place=place: place.new(partial(CountingIds, 0)))
+            kept = log.load(slot.kept, lambda slot=slot: slot.new(partial(CountingIds, 0)))
             log.append(kept, kept.bucket.feed(batch, [" ".join(came).encode()], None).delta)
             if chance.random() < 0.8:
-                place.keep(kept)
+                slot.keep(kept)
         if chance.random() < 0.7:
             words += came
         else:

@@ -39,10 +39,10 @@ async def test_a_job_that_is_killed_again_and_again_counts_every_record_once(kaf
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 5})
     words: Counter[str] = Counter()
     for number in range(RECORDS):
-        said = [f"w{chance.randrange(50)}", f"w{chance.randrange(9)}"]
-        words.update(said)
+        chosen = [f"w{chance.randrange(50)}", f"w{chance.randrange(9)}"]
+        words.update(chosen)
         topic, partition = chance.choice(topics), chance.randrange(2)
-        producer.produce(topic, " ".join(said), partition=partition, timestamp=1_000_000 + 10 * number)
+        producer.produce(topic, " ".join(chosen), partition=partition, timestamp=1_000_000 + 10 * number)
     assert await asyncio.to_thread(producer.flush, 60) == 0
     results = fresh("results")
     command = [sys.executable, "-m", "tests.spark.counting_job", kafka.bootstrap_servers, str(tmp_path)]
@@ -56,11 +56,11 @@ async def test_a_job_that_is_killed_again_and_again_counts_every_record_once(kaf
         name: msgspec.msgpack.decode(each.body) for (kind, name), each in last.items() if kind == "word"
     }
     assert counted == words
-    said_before: dict[tuple[int, str, str], bytes] = {}
+    bodies: dict[tuple[int, str, str], bytes] = {}
     for each in found:
         if each.kind != MARK:
-            place = each.batch, each.kind, each.name
-            assert said_before.setdefault(place, each.body) == each.body, "a batch again says the same again"
+            key = each.batch, each.kind, each.name
+            assert bodies.setdefault(key, each.body) == each.body, "a batch again says the same again"
 
 
 @pytest.mark.timeout(2_400)
@@ -96,7 +96,7 @@ async def test_the_job_says_what_one_daemon_says_to_the_last_bit(kafka: Broker, 
     command = [sys.executable, "-m", "streamwatch", "spark", "--master", "local[2]", "--available-now"]
     job = await asyncio.to_thread(subprocess.run, [*command, *options], capture_output=True, check=False)
     assert job.returncode == 0, job.stderr.decode()[-3_000:]
-    overrides = [*spark, "source=results", f"state.directory={tmp_path}/told"]
+    overrides = [*spark, "source=results", f"state.directory={tmp_path}/reported"]
     with child(tmp_path / "results", *overrides) as daemon:
         together = await all_evaluated(daemon, records, MODELS)
     assert together["counters"] == alone["counters"]
@@ -104,8 +104,8 @@ async def test_the_job_says_what_one_daemon_says_to_the_last_bit(kafka: Broker, 
     assert together["compared"] == alone["compared"]
     assert together["document"].keys() == set(MODELS)
     watermarks = [
-        {key: at for key, at in said["samples"].items() if key[0] == "watermark_timestamp_seconds"}
-        for said in (together, alone)
+        {key: at for key, at in run["samples"].items() if key[0] == "watermark_timestamp_seconds"}
+        for run in (together, alone)
     ]
     assert watermarks[0] == watermarks[1] != {}
     waiting = {key: n for key, n in together["samples"].items() if key[0] == "results_waiting_records"}

@@ -21,7 +21,7 @@ from tests.integration.conftest import Broker
 from tests.integration.running import value
 from tests.integration.topics import create_topic, fresh
 from tests.spark.aimed_kills import HOLDS, WHOLE, aims, run_through_aims
-from tests.spark.comparing import told_by
+from tests.spark.comparing import reported_by
 from tests.spark.five_models import MODELS, events_of, write
 from tests.spark.one_machine import CONFIGURATION
 from tests.spark.results_topic import result_records
@@ -81,7 +81,7 @@ async def test_a_job_killed_at_chosen_moments_says_what_one_daemon_says(
         f"spark.batch_records={len(events) // (kills + 3)}",
         f"spark.configuration={json.dumps(CONFIGURATION)}",
     ]
-    alone = await told_by(tmp_path / "daemon", len(events), *common)
+    alone = await reported_by(tmp_path / "daemon", len(events), *common)
     command = [sys.executable, "-m", "tests.spark.held_job", str(tmp_path), master, "available now", *spark]
     wanted = aims(VICTIMS[master], kills, chance)
     hits = await asyncio.to_thread(run_through_aims, command, tmp_path, wanted)
@@ -93,11 +93,11 @@ async def test_a_job_killed_at_chosen_moments_says_what_one_daemon_says(
     found = await result_records(kafka.bootstrap_servers, results)
     marks = Counter(each.batch for each in found if each.kind == MARK)
     assert sum(marks.values()) - len(marks) >= sum(hit.aim.moment == "written" for hit in at_sink)
-    said: dict[tuple[int, str, str], bytes] = {}
+    bodies: dict[tuple[int, str, str], bytes] = {}
     for each in found:
         if each.kind != MARK:
-            assert said.setdefault((each.batch, each.kind, each.name), each.body) == each.body
-    together = await told_by(tmp_path / "results", len(events), *spark, "source=results")
+            assert bodies.setdefault((each.batch, each.kind, each.name), each.body) == each.body
+    together = await reported_by(tmp_path / "results", len(events), *spark, "source=results")
     assert together["counters"] == alone["counters"]
     assert together["models"] == alone["models"]
     assert together["compared"] == alone["compared"]

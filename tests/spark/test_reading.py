@@ -10,7 +10,7 @@ from streamwatch.spark.reading import add_rows
 SOMEWHERE = Partition("predictions", 0)
 
 
-def test_rows_of_one_answer_share_its_bytes_and_say_what_they_said():
+def test_rows_of_one_answer_share_its_bytes_and_keep_their_content():
     records = [KafkaRecord(*SOMEWHERE, n, n, None, b"value %d" % n, (), None, 0) for n in range(9)]
     answers = [piece_of(records[:6])[:2], piece_of(records[6:])[:2]]
     found = []

@@ -77,8 +77,8 @@ def test_buckets_go_on_from_the_state_of_spark(worker):
         if worker == "another worker":
             KEPT.objects.clear()
         out = tester.test(3, rows(3, batch, words))
-        said = {r.name: msgspec.msgpack.decode(r.body) for r in results_of(out)}
-        assert said == {word: counted[word] for word in set(words)}
+        results = {r.name: msgspec.msgpack.decode(r.body) for r in results_of(out)}
+        assert results == {word: counted[word] for word in set(words)}
 
 
 def test_an_attempt_that_fails_leaves_no_trace():
@@ -94,8 +94,8 @@ def test_an_attempt_that_fails_leaves_no_trace():
     for name, state in maps.items():
         tester.handle.map_states[name].state = state
     out = tester.test(3, rows(3, 2, ["a", "lost"]))
-    said = {r.name: msgspec.msgpack.decode(r.body) for r in results_of(out)}
-    assert said == {"a": 2, "lost": 1}
+    results = {r.name: msgspec.msgpack.decode(r.body) for r in results_of(out)}
+    assert results == {"a": 2, "lost": 1}
 
 
 def test_rows_of_two_batches_are_refused():

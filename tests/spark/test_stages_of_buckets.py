@@ -25,7 +25,7 @@ from streamwatch.spark.placement import dealt_keys
 from streamwatch.spark.processors import KEPT, PackedResults, Row, Stage, StageSpec
 from tests.core.buckets.cluster import Cluster
 from tests.core.buckets.logs import HOST_MS, SIDES, Log, a_log, one_process
-from tests.core.buckets.test_equals_one_process import FOREVER, SPEC, assert_told
+from tests.core.buckets.test_equals_one_process import FOREVER, SPEC, assert_same_results
 from tests.tiers import examples
 
 ID_KEYS, MODEL_KEYS = dealt_keys(4, 4), dealt_keys(3, 4)
@@ -126,4 +126,4 @@ def test_whatever_workers_do_both_stages_say_what_one_process_says(join, seed):
         BucketsSpec(SIDES, join, spec, 4, 3), chance, rebuilds=0.0, ids=ids, models=models
     )
     cluster.run(log, chance.choice([3, 9]), ended=False)
-    assert_told(cluster.view, one, excused=["pairs_expired_total"] if join.comparisons else [])
+    assert_same_results(cluster.view, one, excused=["pairs_expired_total"] if join.comparisons else [])

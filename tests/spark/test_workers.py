@@ -10,7 +10,7 @@ pytestmark = pytest.mark.usefixtures("spark_installed")
 
 
 def test_warmed_without_a_thread_and_without_what_starts_threads() -> None:
-    said = """
+    code = """
         import sys
         import threading
         from streamwatch.assembly import spark_workers
@@ -18,7 +18,7 @@ def test_warmed_without_a_thread_and_without_what_starts_threads() -> None:
         spark_workers.warm_up_workers()
         print(threading.active_count(), "pandas" in sys.modules, "pyarrow" in sys.modules)
     """
-    command = [sys.executable, "-c", dedent(said)]
+    command = [sys.executable, "-c", dedent(code)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == [
         "1",
         "False",
@@ -27,7 +27,7 @@ def test_warmed_without_a_thread_and_without_what_starts_threads() -> None:
 
 
 def test_worker_forked_from_it_computes_the_same() -> None:
-    said = """
+    code = """
         import os
         import sys
         from streamwatch.assembly import spark_workers
@@ -35,22 +35,22 @@ def test_worker_forked_from_it_computes_the_same() -> None:
         from streamwatch.core.events import Outcome
         from streamwatch.core.specs import MonitorsSpec
 
-        def told():
+        def settings_of():
             monitors = EstimatorSet(MonitorsSpec())
             monitors.fold([Outcome("m", "a", "ab"[n % 3 == 0], event_ms=n, delay_ms=0) for n in range(500)])
             return monitors.snapshot("m")
 
-        before = told()
+        before = settings_of()
         spark_workers.warm_up_workers()
         if (child := os.fork()) == 0:
-            os._exit(told() != before)
+            os._exit(settings_of() != before)
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
-    subprocess.run([sys.executable, "-c", dedent(said)], check=True)
+    subprocess.run([sys.executable, "-c", dedent(code)], check=True)
 
 
 def test_parent_has_loaded_all_that_buckets_and_reading_call_under_the_default_settings() -> None:
-    said = """
+    code = """
         from dataclasses import replace
         from random import Random
 
@@ -78,5 +78,5 @@ def test_parent_has_loaded_all_that_buckets_and_reading_call_under_the_default_s
         compiled_scan()
         compiled_plain_batches()
     """
-    command = [sys.executable, "-c", dedent(said)]
+    command = [sys.executable, "-c", dedent(code)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""

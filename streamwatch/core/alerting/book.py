@@ -7,8 +7,8 @@ a backlog would be old, and an alarm of a stream that stopped would never end.
 An alarm of a verdict opens when the model becomes worse than the opponent, and ends only when it no longer
 is: neither the level of the error nor time ends it. What else changes of it while it is open, as when an
 early claim is confirmed, updates its notification. A claim that is retracted ends it as such. From the third
-change of side within a week on the verdict alternates: one notification says so, further changes are counted,
-and the alarm ends when the model has not been worse for a week (`alternation`).
+change of side within a week on the verdict alternates: one notification announces it, further changes are
+counted, and the alarm ends when the model has not been worse for a week (`alternation`).
 
 All decisions are in `state`, which is committed together with the notifications, so that a restart neither
 repeats nor loses any.
@@ -85,11 +85,11 @@ class WatchedModels(Protocol):
         ...
 
     def accuracy_misleads(self, model: str) -> bool:
-        """Tell whether a model is judged by accuracy that says little of its use."""
+        """Tell whether a model is judged by accuracy although accuracy misleads."""
         ...
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
-        """Tell whether the classes or the model seem to have changed, given the mean loss before."""
+        """Find whether the classes or the model seem to have changed, given the mean loss before."""
         ...
 
     def segment_change(self, model: str) -> SegmentChange | None:
@@ -109,7 +109,7 @@ class WatchedModels(Protocol):
         ...
 
     def false_alarms_monthly(self, alarm: Alarm) -> float | None:
-        """Tell how many false alarms its detector raises in 30 days at its model; None where unknown."""
+        """Estimate the false alarms that its detector raises in 30 days at its model; None where unknown."""
         ...
 
     def delays_moved(self, model: str) -> tuple[DelayKind, ...]:
@@ -158,8 +158,8 @@ class AlarmBook:
         now_ms
             Host time.
         models
-            Tells when a model was first seen, which tells it from an earlier one of its name, and whether a
-            change looks like one of its classes.
+            Gives when a model was first seen, which distinguishes it from an earlier one of its name, and
+            whether a change looks like one of its classes.
         behind
             Whether the alarms were found in a backlog; only then old ones are gathered in the digest.
         """
@@ -199,10 +199,10 @@ class AlarmBook:
                 if alternation is not None:
                     self._incidents.mark_alternating(key, alternation)
                 self._announced_at_ms[key] = alarm.event_ms
-        return self._incidents.tell(now_ms)
+        return self._incidents.issue(now_ms)
 
     def _severity(self, alarm: Alarm, misleads: bool) -> Severity:  # noqa: FBT001
-        """Severity of an alarm that begins; of a verdict it depends on what accuracy says of the model."""
+        """Severity of an alarm that begins; of a verdict it depends on whether accuracy misleads."""
         rule = self._spec.rule(alarm.model, alarm.detector)
         return rule.severity_of(judged=alarm.judgement is not None, misleads=misleads)
 
@@ -221,7 +221,7 @@ class AlarmBook:
         Parameters
         ----------
         models
-            Tells the present error levels of models.
+            Gives the present error levels of models.
         now_ms
             Host time.
         behind
@@ -240,7 +240,7 @@ class AlarmBook:
                 if part.alternation is not None and now_ms - part.touched_ms >= WINDOW_MS:
                     self._settle(key, now_ms)
                 elif part.alternation is None and models.headline(key[0]) not in (None, -1):
-                    # Nothing said so: it is judged otherwise, or anew, since a setting was changed.
+                    # No change of verdict did so: a setting was changed, and it is judged otherwise or anew.
                     self._incidents.end(key, "verdict_changed", now_ms)
                 continue
             level = found.get(key[0])
@@ -254,7 +254,7 @@ class AlarmBook:
                 continue
             if level is not None and level.errors is not None:
                 self._drifts[key[0]] = Count(level.outcomes, level.errors)
-        notifications = self._incidents.tell(now_ms)
+        notifications = self._incidents.issue(now_ms)
         due = [] if behind else [key for key, part in self._incidents.parts() if self._retrains(part, now_ms)]
         notifications += [self._incidents.retrain(key, now_ms) for key in due]
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
@@ -283,7 +283,7 @@ class AlarmBook:
         return self._spec.resolve_timeout_ms + waits_ms
 
     def _confirm(self, key: tuple[str, str], part: IncidentAlarm, models: WatchedModels, now_ms: int) -> bool:
-        """Confirm or end an alarm that cohorts have decided on by now; tell whether it ended."""
+        """Confirm or end an alarm that cohorts have decided on by now; return whether it ended."""
         rise = part.alarm.after - part.before
         found = models.confirmation(key[0], part.started_at_ms, rise)
         if found is None:
@@ -356,7 +356,7 @@ class AlarmBook:
             for key in [key for key in kept if key[0] == model]:
                 del kept[key]
         self._drifts.pop(model, None)
-        return self._incidents.tell(now_ms) + self._hints.retire(model, now_ms)
+        return self._incidents.issue(now_ms) + self._hints.retire(model, now_ms)
 
     def open_incidents(self) -> list[Notification]:
         """The last notification of each open incident, with its alarms as they are now.
@@ -442,7 +442,7 @@ def _delays_moved(alarm: Alarm, models: WatchedModels) -> tuple[DelayKind, ...]:
 
 
 def _misleads(alarm: Alarm, models: WatchedModels) -> bool:
-    """Tell whether an alarm is a verdict by accuracy that says little of the model's use."""
+    """Tell whether an alarm is a verdict by accuracy although accuracy misleads."""
     return alarm.judgement is not None and models.accuracy_misleads(alarm.model)
 
 

@@ -28,6 +28,7 @@ from streamwatch.core.alerting.notification import (
 )
 from streamwatch.core.alerting.rules import COMPARISON, AlarmsSpec
 from streamwatch.core.events import Name
+from streamwatch.core.specs import UtilityKind
 
 Pair = tuple[str, str]
 """Champion and challenger."""
@@ -71,13 +72,18 @@ class JudgedPair(Protocol):
         """Of a verdict by cohorts, whether all labels of its predictions are in."""
         ...
 
+    @property
+    def utility(self) -> UtilityKind:
+        """Utility by which the champion is judged."""
+        ...
+
 
 class KeptComparison(msgspec.Struct, frozen=True):
     """Notifications of one pair of models, and when the last was sent."""
 
     champion: Name
     challenger: Name
-    told_ms: int | None = None
+    notified_ms: int | None = msgspec.field(default=None, name="told_ms")
     """Event time of the latest pair when a verdict was notified last; None before any."""
     sent: int = 0
     """Notifications of this pair so far."""
@@ -160,7 +166,7 @@ class OpenComparisons:
         return [pair for pair, kept in sorted(self._kept.items()) if kept.newest is not None]
 
     def _changes(self, pair: Pair, verdict: JudgedPair, now_ms: int) -> list[Notification]:
-        """End a notified verdict that no longer holds, or say that it is confirmed."""
+        """End a notified verdict that no longer holds, or announce that it is confirmed."""
         kept = self._kept.get(pair)
         if kept is None or kept.newest is None or kept.newest.comparison is None:
             return []
@@ -175,7 +181,7 @@ class OpenComparisons:
             id=identify("updated", kept.newest.incident, kept.sent),
             kind="updated",
             issued_ms=now_ms,
-            comparison=told_of(verdict),
+            comparison=notified_comparison(verdict),
         )
         self._kept[pair] = msgspec.structs.replace(kept, newest=newest, sent=kept.sent + 1)
         return [newest]
@@ -194,12 +200,12 @@ class OpenComparisons:
         if behind and now_ms - verdict.last_ms > self._spec.stale_after_ms:
             self.waiting = True
             return []
-        if kept.told_ms is not None and abs(verdict.last_ms - kept.told_ms) < rule.cooldown_ms:
+        if kept.notified_ms is not None and abs(verdict.last_ms - kept.notified_ms) < rule.cooldown_ms:
             suppressed["cooldown"] += not kept.waits
             self._kept[pair] = msgspec.structs.replace(kept, waits=True)
             return []
         severity: Severity = rule.severity if rule.severity_given else "info"
-        # A pair that is compared again counts from 0: the time tells its verdicts apart.
+        # A pair that is compared again counts from 0: the time distinguishes its verdicts.
         marks = (*pair, kept.sent, verdict.last_ms, self.silenced)
         incident = identify("incident", self._identity, COMPARISON, *marks)
         begun = Notification(
@@ -208,7 +214,7 @@ class OpenComparisons:
             severity=severity,
             issued_ms=now_ms,
             incident=incident,
-            comparison=told_of(verdict),
+            comparison=notified_comparison(verdict),
         )
         self._kept[pair] = KeptComparison(*pair, verdict.last_ms, kept.sent + 1, begun)
         return [begun]
@@ -236,7 +242,7 @@ class OpenComparisons:
         return ended
 
 
-def told_of(verdict: JudgedPair) -> NotifiedComparison:
+def notified_comparison(verdict: JudgedPair) -> NotifiedComparison:
     """Write a verdict that is not open as notifications have it."""
     since_ms = verdict.last_ms if verdict.since_ms is None else verdict.since_ms
     by_cohorts = verdict.basis == "cohorts"
@@ -248,4 +254,5 @@ def told_of(verdict: JudgedPair) -> NotifiedComparison:
         verdict.last_ms,
         "cohorts" if by_cohorts else "labels",
         verdict.status,
+        utility=verdict.utility,
     )

@@ -5,7 +5,7 @@ advance. So lists are made on a grid of times, the multiples of `every` since 19
 not when something happens. What was off, or read a backlog, at such a time makes the list as soon as it can,
 one for all times that have passed: when that is follows from outages and volumes, and not from evidence.
 
-Each digest says what was added to the list of the digest before, and what has left it. If the list is empty
+Each digest states what was added to the list of the digest before, and what has left it. If the list is empty
 and nothing has left, nothing is sent unless settings ask. The first time is the one after digests were turned
 on. Turned off, all state is dropped.
 """

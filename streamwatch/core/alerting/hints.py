@@ -30,7 +30,7 @@ class KeptHint(msgspec.Struct, frozen=True):
     model: Name
     ordinal: int
     given_ms: int
-    told_ms: int | None = None
+    notified_ms: int | None = msgspec.field(default=None, name="told_ms")
     """Record time at which the latest hint that was notified began; None before any."""
     newest: Notification | None = None
     """Notification of the latest hint while it is open; None otherwise."""
@@ -87,15 +87,15 @@ class OpenHints:
             if kept is not None and (kept.ordinal, kept.given_ms) == (hint.ordinal, hint.given_ms):
                 continue
             rule = self._spec.rule(name, EARLY_HINT)
-            told_ms = kept.told_ms if kept is not None else None
+            notified_ms = kept.notified_ms if kept is not None else None
             if kept is not None and kept.newest is not None:
                 suppressed["already_open"] += 1
-                self._keep(name, hint, told_ms, kept.newest)
+                self._keep(name, hint, notified_ms, kept.newest)
             elif behind and now_ms - hint.given_ms > self._spec.stale_after_ms:
                 self.waiting = True
-            elif told_ms is not None and abs(hint.given_ms - told_ms) < rule.cooldown_ms:
+            elif notified_ms is not None and abs(hint.given_ms - notified_ms) < rule.cooldown_ms:
                 suppressed["cooldown"] += 1
-                self._keep(name, hint, told_ms, None)
+                self._keep(name, hint, notified_ms, None)
             else:
                 marks = (name, EARLY_HINT, hint.ordinal, hint.given_ms)
                 anew = (self.silenced,) if self.silenced else ()
@@ -140,8 +140,10 @@ class OpenHints:
         self.waiting = False
         return issued
 
-    def _keep(self, model: str, hint: ActiveHint, told_ms: int | None, newest: Notification | None) -> None:
-        self._kept[model] = KeptHint(model, hint.ordinal, hint.given_ms, told_ms, newest)
+    def _keep(
+        self, model: str, hint: ActiveHint, notified_ms: int | None, newest: Notification | None
+    ) -> None:
+        self._kept[model] = KeptHint(model, hint.ordinal, hint.given_ms, notified_ms, newest)
 
     def _end(self, model: str, reason: HintReason, now_ms: int) -> Notification:
         kept = self._kept[model]

@@ -1,10 +1,10 @@
 """Incidents: alarms of several detectors, and the verdict, on one change of one model.
 
-An alarm has a place: its outcome, or, for a change of verdict, the outcome since which it holds, as its
-evidence begins there, however late it suffices. An incident spans the places of its alarms. An alarm belongs
-to the open incident of its model whose span is nearest, if it lies within `reach` outcomes of it; else it
-begins one. Distance is counted in outcomes, not in time, because detectors wait for outcomes. A detector that
-alarms again while its alarm is open stays in its incident, and widens the span.
+The position of an alarm is its outcome; that of a change of verdict is the outcome since which the verdict
+holds, as its evidence begins there, however late it suffices. An incident spans the positions of its alarms.
+An alarm belongs to the open incident of its model whose span is nearest, if it lies within `reach` outcomes
+of it; else it begins one. Distance is counted in outcomes, not in time, because detectors wait for outcomes.
+A detector that alarms again while its alarm is open stays in its incident, and widens the span.
 
 An incident leads to a sequence of notifications: firing, updated whenever an alarm of it begins or ends, and
 resolved when none is open any more. A verdict or an alarm that is confirmed while it is open updates it,
@@ -43,7 +43,7 @@ class Incident(msgspec.Struct, frozen=True):
 
     id: Name
     first: int
-    """Least place of its alarms, an outcome of the model."""
+    """Least position of its alarms, an outcome of the model."""
     last: int
     """Greatest."""
     parts: tuple[IncidentAlarm, ...] = ()
@@ -67,23 +67,23 @@ class Incident(msgspec.Struct, frozen=True):
         """Tell whether an alarm of the incident is open."""
         return any(part.is_open for part in self.parts)
 
-    def distance(self, place: int) -> int:
-        """Return the number of outcomes between a place and the incident's span; 0 inside it."""
-        return max(0, place - self.last, self.first - place)
+    def distance(self, position: int) -> int:
+        """Return the number of outcomes between a position and the incident's span; 0 inside it."""
+        return max(0, position - self.last, self.first - position)
 
-    def begun(self, part: IncidentAlarm, place: int) -> Incident:
+    def begun(self, part: IncidentAlarm, position: int) -> Incident:
         """Return the incident with another alarm, `part`, which begins."""
         others = tuple(each for each in self.parts if each.alarm.detector != part.alarm.detector)
-        return self._spanning(place, (*others, part))
+        return self._spanning(position, (*others, part))
 
-    def changed(self, part: IncidentAlarm, place: int) -> Incident:
+    def changed(self, part: IncidentAlarm, position: int) -> Incident:
         """Return the incident with one of its alarms replaced, in the same position."""
         parts = (part if each.alarm.detector == part.alarm.detector else each for each in self.parts)
-        return self._spanning(place, tuple(parts))
+        return self._spanning(position, tuple(parts))
 
-    def _spanning(self, place: int, parts: tuple[IncidentAlarm, ...]) -> Incident:
+    def _spanning(self, position: int, parts: tuple[IncidentAlarm, ...]) -> Incident:
         return msgspec.structs.replace(
-            self, parts=parts, first=min(self.first, place), last=max(self.last, place)
+            self, parts=parts, first=min(self.first, position), last=max(self.last, position)
         )
 
 
@@ -101,7 +101,7 @@ class Beginning(NamedTuple):
 
     severity: Severity
     first_ms: int
-    """Event time of the model's first outcome, which tells models of one name apart."""
+    """Event time of the model's first outcome, which distinguishes models of one name."""
     before: float
     """Mean loss before the change; of a verdict, the verdict before."""
     shift: ClassShift | None
@@ -109,7 +109,7 @@ class Beginning(NamedTuple):
     segment: SegmentChange | None
     """Segment value with most of the extra errors; None where unknown."""
     misleads: bool = False
-    """Whether the alarm is of a verdict by accuracy, which says little of this model's use."""
+    """Whether the alarm is of a verdict by accuracy although accuracy misleads."""
     expected_ms: int | None = None
     """Event time from which on cohorts may confirm the alarm; None if they need not, or cannot."""
     false_monthly: float | None = None
@@ -141,10 +141,10 @@ class Incidents:
 
     def begin(self, alarm: Alarm, as_found: Beginning, now_ms: int) -> None:
         """Open an alarm of a model and detector of which none is open."""
-        place = place_of(alarm)
-        found = self._nearest(alarm.model, place)
+        position = position_of(alarm)
+        found = self._nearest(alarm.model, position)
         if found is None:
-            # A detector whose parameters changed counts ordinals anew: outcome and time tell alarms apart.
+            # A detector whose parameters changed counts ordinals anew: outcome and time distinguish alarms.
             marks = (
                 alarm.model,
                 as_found.first_ms,
@@ -153,7 +153,7 @@ class Incidents:
                 alarm.outcome,
                 alarm.event_ms,
             )
-            found = Incident(identify("incident", self._identity, *marks), place, place)
+            found = Incident(identify("incident", self._identity, *marks), position, position)
         self._note(found.id, alarm.detector, ends=False, now_ms=now_ms)
         found = self._incidents.get(found.id, found)
         started_ms = alarm.judgement.since_ms if alarm.judgement else alarm.event_ms
@@ -169,7 +169,7 @@ class Incidents:
             delays_moved=as_found.delays_moved,
         )
         self._incidents[found.id] = msgspec.structs.replace(
-            found.begun(part, place), shift=as_found.shift, segment=as_found.segment or found.segment
+            found.begun(part, position), shift=as_found.shift, segment=as_found.segment or found.segment
         )
         self._of[alarm.model, alarm.detector] = found.id
 
@@ -177,7 +177,7 @@ class Incidents:
         """Add a further alarm of a detector whose alarm is open, and restart its `resolve_timeout`."""
         incident, part = self._open(alarm.model, alarm.detector)
         part = msgspec.structs.replace(part, alarm=alarm, touched_ms=now_ms, alarms=part.alarms + 1)
-        self._incidents[incident.id] = incident.changed(part, place_of(alarm))
+        self._incidents[incident.id] = incident.changed(part, position_of(alarm))
 
     def restate(self, alarm: Alarm, now_ms: int, delays_moved: tuple[DelayKind, ...] = ()) -> None:
         """Replace an open verdict of which all but the side has changed: its basis, status or opponent.
@@ -212,10 +212,10 @@ class Incidents:
         part = msgspec.structs.replace(
             part, alarm=alarm, touched_ms=now_ms, alarms=part.alarms + 1, alternation=alternation
         )
-        self._incidents[incident.id] = incident.changed(part, place_of(alarm))
+        self._incidents[incident.id] = incident.changed(part, position_of(alarm))
 
     def settle(self, key: Key, now_ms: int) -> None:
-        """Tell that an open verdict alternates no longer, and is worse."""
+        """Note that an open verdict alternates no longer, and is worse."""
         incident, part = self._open(*key)
         self._note(incident.id, key[1], ends=False, now_ms=now_ms)
         part = msgspec.structs.replace(part, alternation=None)
@@ -247,10 +247,10 @@ class Incidents:
         self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
         del self._of[key]
 
-    def tell(self, now_ms: int) -> list[Notification]:
-        """Return the notifications of all changes since the last call."""
+    def issue(self, now_ms: int) -> list[Notification]:
+        """Issue the notifications of all changes since the last call."""
         for name in list(self._news):
-            self._tell(name, now_ms)
+            self._issue(name, now_ms)
         issued, self._issued = self._issued, []
         return issued
 
@@ -273,7 +273,7 @@ class Incidents:
         ]
 
     def state(self) -> list[Incident]:
-        """State that `restore` continues from, in canonical order; to be read right after `tell`."""
+        """State that `restore` continues from, in canonical order; to be read right after `issue`."""
         return [self._incidents[name] for name in sorted(self._incidents)]
 
     def restore(self, incidents: Sequence[Incident]) -> None:
@@ -291,9 +291,9 @@ class Incidents:
         incident = self._incidents[self._of[model, detector]]
         return incident, next(part for part in incident.parts if part.alarm.detector == detector)
 
-    def _nearest(self, model: str, place: int) -> Incident | None:
+    def _nearest(self, model: str, position: int) -> Incident | None:
         near = (
-            (incident.distance(place), -incident.last, incident.id)
+            (incident.distance(position), -incident.last, incident.id)
             for incident in self._incidents.values()
             if incident.model == model and incident.is_open
         )
@@ -303,12 +303,12 @@ class Incidents:
     def _note(self, name: str, detector: str, *, ends: bool, now_ms: int) -> None:
         """Remember what to notify, after issuing what was noted of the other kind."""
         if (news := self._news.get(name)) is not None and news.ends is not ends:
-            self._tell(name, now_ms)
+            self._issue(name, now_ms)
         news = self._news.setdefault(name, _News(ends=ends))
         if detector not in news.detectors:
             news.detectors.append(detector)
 
-    def _tell(self, name: str, now_ms: int) -> None:
+    def _issue(self, name: str, now_ms: int) -> None:
         incident, news = self._incidents[name], self._news.pop(name)
         kind = "firing" if incident.sent == 0 else "updated" if incident.is_open else "resolved"
         newest = Notification(
@@ -329,8 +329,8 @@ class Incidents:
             del self._incidents[name]
 
 
-def place_of(alarm: Alarm) -> int:
-    """Return the place of an alarm: its outcome, or the one since which the verdict holds."""
+def position_of(alarm: Alarm) -> int:
+    """Return the position of an alarm: its outcome, or the one since which the verdict holds."""
     return alarm.judgement.since if alarm.judgement else alarm.outcome
 
 

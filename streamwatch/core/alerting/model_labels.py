@@ -32,7 +32,7 @@ class ModelRule:
 
 
 class OfModel(NamedTuple):
-    """Labels of one model, and what its rules say beside them."""
+    """Labels of one model, and what its rules set beside them."""
 
     labels: Mapping[str, str]
     severity: Severity | None = None

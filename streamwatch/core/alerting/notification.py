@@ -18,6 +18,7 @@ from streamwatch.core.estimators.registers.fleet import WorsePair
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm, Confirmation, DelayKind, Name
 from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.core.specs import UtilityKind
 
 Kind: TypeAlias = Literal["firing", "updated", "resolved", "digest", "retraining"]
 Severity: TypeAlias = Literal["info", "warning", "error", "critical"]
@@ -88,7 +89,7 @@ class IncidentAlarm(msgspec.Struct, frozen=True):
     retraining_ms: int | None = None
     """Host time at which the model's retraining was announced, as it had been worse for long; None before."""
     accuracy_misleads: bool = False
-    """Whether it is a verdict by accuracy that said little of the model's use, as its classes are rare."""
+    """Whether it is a verdict by accuracy although accuracy misled, as classes of the model are rare."""
     alternation: Alternation | None = None
     """How the verdict alternates between worse and not worse; None if it does not, and for detectors."""
     expected_ms: int | None = None
@@ -101,7 +102,7 @@ class IncidentAlarm(msgspec.Struct, frozen=True):
     false_monthly: float | None = None
     """False alarms that the detector is expected to raise in 30 days at this model; None where unknown."""
     delays_moved: tuple[DelayKind, ...] = ()
-    """Of an early verdict, kinds of labels whose settled delays had changed when it was said."""
+    """Of an early verdict, kinds of labels whose settled delays had changed when it was notified."""
 
     @property
     def is_open(self) -> bool:
@@ -135,7 +136,7 @@ class NotifiedComparison(msgspec.Struct, frozen=True):
     """1: the challenger is better than the champion; −1: worse."""
     since_ms: int
     """Event time since which it holds; by cohorts, prediction time."""
-    said_ms: int
+    as_of_ms: int = msgspec.field(name="said_ms")
     """Event time of the latest pair of outcomes when it was notified, or confirmed."""
     basis: Literal["cohorts", "labels"]
     """Whether it is by cohorts of prediction time, or in the order of labels."""
@@ -145,6 +146,8 @@ class NotifiedComparison(msgspec.Struct, frozen=True):
     """Host time."""
     reason: ComparisonReason | None = None
     """Reason for its end."""
+    utility: UtilityKind = "accuracy"
+    """Utility by which the champion is judged."""
 
 
 class RivalPair(msgspec.Struct, frozen=True, order=True):
@@ -230,7 +233,7 @@ class Notification(msgspec.Struct, frozen=True):
     labels: Mapping[Name, Name] = {}
     """Labels that settings give to the model."""
     runbook_url: Name | None = None
-    """Page that says what to do about the model; None where settings name none."""
+    """Page with what to do about the model; None where settings name none."""
 
     @property
     def model(self) -> str:
@@ -309,7 +312,7 @@ def decode(notification: bytes) -> Notification:
 
 
 def identify(kind: Kind | Literal["incident"], *parts: object) -> str:
-    """Build a 128-bit id from all that tells a notification apart from others."""
+    """Build a 128-bit id from all that distinguishes a notification from others."""
     written = msgspec.json.encode([kind, *map(str, parts)])
     return f"{kind}_{hashlib.sha256(written).hexdigest()[:32]}"
 

@@ -26,7 +26,7 @@ class Entry(msgspec.Struct):
     attempts: dict[Name, int]
     """Failed attempts so far, by receiver that still has to be notified."""
     number: int = 0
-    """Ordinal of the notification: the host's clock, once set back, cannot tell the order."""
+    """Ordinal of the notification: the host's clock, once set back, does not give the order."""
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -263,7 +263,7 @@ class Receiver(Protocol):
         ...
 
     async def remind(self, open_incidents: Sequence[Notification], now_ms: int) -> DeliveryResult:
-        """Tell it again which incidents are open."""
+        """Notify it again of the incidents that are open."""
         ...
 
     async def close(self) -> None:

@@ -39,7 +39,7 @@ class AlarmRule:
         judged
             Whether it is of a verdict.
         misleads
-            Whether the model is judged by accuracy that says little of its use; a verdict is then notified as
+            Whether the model is judged by accuracy although accuracy misleads; a verdict is then notified as
             information, unless a severity was chosen for the model.
         """
         return "info" if judged and misleads and not self.severity_given else self.severity
@@ -80,7 +80,7 @@ class AlarmsSpec:
     digest_size: int = 20
     """Alarms, and pairs of model and detector, listed in a digest; all are counted."""
     retraining_after_ms: int | None = None
-    """Host time since a verdict that a model is worse, after which its retraining is said to be due; None:
+    """Host time since a verdict that a model is worse, after which its retraining is announced as due; None:
     never."""
     fleet_digest: FleetDigestSpec | None = None
     """Digests of the models that are worse; None: nobody wants them."""

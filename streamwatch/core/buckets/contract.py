@@ -120,7 +120,7 @@ class Reader(Protocol):
     def split(self, partition: Partition, arrivals: Arrivals, host_ms: int) -> list[tuple[int, bytes]]:
         """Divide the records of one range of offsets.
 
-        Every bucket gets a piece, even without records, as the piece tells how far time has come in the
+        Every bucket gets a piece, even without records, as the piece has the newest time of the
         partition. Time within a piece is the running maximum from its first record on; an id bucket continues
         from the maximum of earlier pieces.
 

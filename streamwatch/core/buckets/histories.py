@@ -27,7 +27,7 @@ from streamwatch.core.records import Records
 
 @hot
 def is_before(history: Any, n: int, accepted: Any, k: int) -> Any:
-    """Tell whether a change's position is before that of a prediction."""
+    """Return whether a change's position is before that of a prediction."""
     for column in range(4):
         if history[n, column] != accepted[k, column]:
             return history[n, column] < accepted[k, column]

@@ -275,7 +275,7 @@ class MadeCounts:
 
 @hot
 def is_up_to(accepted: Any, at: Any, resolved: Any, kinds: Any, k: Any) -> Any:
-    """Tell whether a prediction stands before a resolution, or is the event that resolves."""
+    """Return whether a prediction stands before a resolution, or is the event that resolves."""
     if accepted[at, 0] != resolved[k, 0]:
         return accepted[at, 0] < resolved[k, 0]
     if kinds[k] == DUE:

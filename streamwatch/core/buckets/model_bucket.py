@@ -253,7 +253,7 @@ class ColumnSequence:
         self._clock_ms = self.order.clock_ms
 
     def owns(self, name: str) -> bool:
-        """Tell whether a model, or a fold, belongs to this bucket."""
+        """Return whether a model, or a fold, belongs to this bucket."""
         return self._routes[name][0] == self._number
 
     def begin(self, parts: Sequence[ColumnPart]) -> None:

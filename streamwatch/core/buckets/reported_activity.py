@@ -42,7 +42,7 @@ class ColumnReportedActivity:
         self._new: list[Activity] = []
 
     def is_new(self, model: str) -> bool:
-        """Tell whether no prediction of the model was accepted since it was last idle."""
+        """Return whether no prediction of the model was accepted since it was last idle."""
         return model not in self._by_name
 
     def begin(self, model: str, first: SequencePosition) -> None:

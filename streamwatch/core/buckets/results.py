@@ -1,8 +1,8 @@
-"""Records of the results topic: what a distributed run says of models and counters, one value for each key.
+"""Records of the results topic: models and counters of a distributed run, one value for each key.
 
 The topic is compacted and has one partition. All records of a batch are written in one transaction, the
 last of which is its mark. A batch that is written again has the number and the contents it had; whoever
-reads takes a batch once. So what is shown never goes back, and of a batch nobody sees a part.
+reads takes a batch once. So what is shown never goes back, and a batch is seen whole or not at all.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ResultRecord:
 def result_of(key: bytes, value: bytes | None) -> ResultRecord:
     """Read a record of the topic; raises ResultsFormatError.
 
-    One without a value takes away what stood under its key; of which job and batch it is, it does not say.
+    One without a value deletes that of its key; it does not have its job and batch.
     """
     try:
         kind, _, name = key.decode().partition(SEPARATOR)

@@ -35,8 +35,8 @@ class ModelDetails(Mapping[str, Mapping[str, object]]):
         self._read.update(zip(models, zip(repeat(read), range(len(models))), strict=True))
 
     def __getitem__(self, model: str) -> Mapping[str, object]:
-        read, place = self._read[model]
-        return read(place)
+        read, index = self._read[model]
+        return read(index)
 
     def __contains__(self, model: object) -> bool:
         return model in self._read  # without making a document
@@ -72,7 +72,7 @@ def details_in_slices(state: EstimatorState) -> Generator[None, None, ModelDetai
         if slots:
             chosen = [Slice(fold, slot.row, slot.classes) for fold, slot in slots]
             of_folds = _read(state, chosen, headlines=False)
-            joined = joined_details([of_folds(place) for place in range(len(chosen))])
+            joined = joined_details([of_folds(number) for number in range(len(chosen))])
             document = {**joined, **details.get(name, {}), "folds": _fold_accuracies(state, name)}
             document |= _judged_by(state, name)
             details.add([name], [document].__getitem__)
@@ -91,21 +91,21 @@ def _read(state: EstimatorState, chosen: Sequence[Slice], *, headlines: bool) ->
     judging = state.judging if headlines else None
     headline_at = None if judging is None else judging.headlines(rows.tolist())
 
-    def document(place: int) -> dict[str, object]:
-        one = chosen[place]
+    def document(index: int) -> dict[str, object]:
+        one = chosen[index]
         found: dict[str, object] = {
-            "classes": one.classes.names(folded=False)[: sizes[place]],
-            "first_seen_timestamp_seconds": first_ms[place] / 1000.0,
+            "classes": one.classes.names(folded=False)[: sizes[index]],
+            "first_seen_timestamp_seconds": first_ms[index] / 1000.0,
         }
-        if (counts := confusions[place]) is not None:
+        if (counts := confusions[index]) is not None:
             found["confusion"] = confusion_document(counts, one.classes)
         if recoveries is not None:
-            found["recovery"] = recoveries(place)
+            found["recovery"] = recoveries(index)
         for details in of_registers:
-            found |= details(place)
+            found |= details(index)
         if judging is not None and headline_at is not None and judging.gives_headline(one.model):
             # Where the verdict in the order of labels is the headline for good, there is none here.
-            found["headline"] = headline_at(place) or {"basis": "labels"}
+            found["headline"] = headline_at(index) or {"basis": "labels"}
         return found | (_judged_by(state, one.model) if headlines else {})
 
     return document

@@ -252,7 +252,7 @@ class ModelIndex:
             return -1, Classes(self._spec.max_classes)
 
     def _join_folds(self, model: str) -> None:
-        """Tell the table which rows are folds of a model, ordered by fold number."""
+        """Pass to the table the rows that are folds of a model, ordered by fold number."""
         names = self.folds[model]
         if not names:
             del self.folds[model]
@@ -270,9 +270,9 @@ class ModelIndex:
 # The name of each model, and of each of its classes, is looked up once; later outcomes are found by number.
 
 
-FIRST_PLACES = 1 << 12
-MOST_PLACES = 1 << 21
-"""Largest number of slots of the cache, of which half are used; it grows from `FIRST_PLACES`."""
+FIRST_SLOTS = 1 << 12
+MOST_SLOTS = 1 << 21
+"""Largest number of slots of the cache, of which half are used; it grows from `FIRST_SLOTS`."""
 _NAMED: Final = ["event_ms", "model", "true_class", "predicted_class", "label_at_prediction"]
 """Columns of an outcome by which it is looked up by name."""
 
@@ -293,7 +293,7 @@ class ColumnIndex:
         self._limit = limit
         self._of: tuple[object, object, int] | None = None
         self._rows = np.full(0, UNKNOWN, np.int32)
-        self._places = FIRST_PLACES
+        self._slots = FIRST_SLOTS
         self._keys = np.zeros(0, np.uint64)
         self._indices = np.zeros(0, np.int32)
         self._remembered = 0
@@ -383,7 +383,7 @@ class ColumnIndex:
             return
         self._rows[model] = row
         if 2 * (self._remembered + 3 + len(of_scores)) > len(self._keys):
-            self._places = min(4 * self._places, MOST_PLACES)
+            self._slots = min(4 * self._slots, MOST_SLOTS)
             self._forget_classes()
         known = {true_class: true_index, predicted_class: predicted_index, **dict(of_scores)}
         if 0 <= label_index < self._limit:
@@ -433,6 +433,6 @@ class ColumnIndex:
             self._crowded = np.zeros(len(rows), np.bool_)
 
     def _forget_classes(self) -> None:
-        self._keys = np.zeros(self._places, np.uint64)
-        self._indices = np.zeros(self._places, np.int32)
+        self._keys = np.zeros(self._slots, np.uint64)
+        self._indices = np.zeros(self._slots, np.int32)
         self._remembered = 0

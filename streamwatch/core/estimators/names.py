@@ -161,7 +161,7 @@ Key: TypeAlias = tuple[str, ...]
 
 
 Details: TypeAlias = Callable[[int], Mapping[str, object]]
-"""Details of some models for the API by their places among these, as of when they were read."""
+"""Details of some models for the API by their index among these, as of when they were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def confusion_document(counts: NDArray[np.float64], classes: Classes) -> dict[st
     counts
         float64 (K, K) by local class index; rows are true classes. An outcome of age a counts .999^a. All
         indices from `classes.limit` on stand for classes beyond `max_classes`. They are merged into one
-        class, `__other__`, in which a mistake between two such classes cannot be told from a hit.
+        class, `__other__`, in which a mistake between two such classes counts as a hit.
     classes
         Classes of the model.
 

@@ -135,7 +135,7 @@ def _joined(parts: Sequence[Stretches]) -> Stretches:
 
 
 def differ(values: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Tell which values differ from the one before; shape (n - 1,)."""
+    """Mark the values that differ from the one before; shape (n - 1,)."""
     return values[1:] != values[:-1]
 
 
@@ -258,12 +258,12 @@ class Pasts:
             self._used[row] = base[full] = number[full] = 0
             goes_on[full] = False
         left = np.repeat(number > 0, np.diff(np.concatenate((starts, [len(rows)]))))
-        places = np.repeat(own * GATHERED + base, number)
-        places += np.arange(len(places)) - np.repeat(np.cumsum(number) - number, number)
+        slots = np.repeat(own * GATHERED + base, number)
+        slots += np.arange(len(slots)) - np.repeat(np.cumsum(number) - number, number)
         flat, added = self._gathered.reshape(-1, 4), gathered[left]
-        more = places[np.cumsum(number)[goes_on] - number[goes_on]]
+        more = slots[np.cumsum(number)[goes_on] - number[goes_on]]
         before = flat[more, 1:]
-        flat[places] = added
+        flat[slots] = added
         flat[more, 1:] += before
         self._used[own] = base + number
 

@@ -58,7 +58,7 @@ RECOVERY = np.dtype(
         ("depths", "i8", (len(DEPTH_BOUNDS) + 1,)),  # drifts by depth, the last bucket without bound
         ("lengths", "i8", (len(LENGTH_BOUNDS) + 1,)),
         ("sampled", "i8"),  # samples taken
-        ("samples", SAMPLE, (SAMPLES,)),  # of outcome k·2^shift at place k modulo their number
+        ("samples", SAMPLE, (SAMPLES,)),  # of outcome k·2^shift at index k modulo their number
     ]
 )
 TRACED = np.dtype(OF_DRIFTS)

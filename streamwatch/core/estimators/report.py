@@ -1,6 +1,6 @@
 """Report of all estimators as series: every measure under every mechanism, read in slices of models.
 
-Undefined values (NaN) give no sample. A report is whole, whatever `max_series` says: what a scrape leaves out
+Undefined values (NaN) give no sample. A report is whole, whatever `max_series` is: what a scrape leaves out
 is chosen when it is rendered (`core.series_budget`).
 """
 

@@ -193,7 +193,7 @@ class EstimatorSet:
             state.index,
             state.raising,
             explaining,
-            Headlines(state.table, state.judging),
+            Headlines(state.table, spec.utilities, state.judging),
             state.delays,
         )
         self.facts = ModelFacts(spec, state.table, state.index, explaining, state.judging)

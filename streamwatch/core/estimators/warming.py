@@ -21,7 +21,7 @@ from streamwatch.core.estimators.registers.cohorts import observe as cohorts
 from streamwatch.core.estimators.registers.late_labels import observe as late_labels
 from streamwatch.core.estimators.registers.probabilities.observe import observe as observe_scores
 from streamwatch.core.estimators.registers.revisions.register import observe as observe_revisions
-from streamwatch.core.estimators.registers.segments import observe as places
+from streamwatch.core.estimators.registers.segments import observe as segments
 from streamwatch.core.estimators.registers.segments.observe import observe as observe_segments
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome, PairedAnswer
@@ -50,8 +50,8 @@ ENTRIES: tuple[Any, ...] = (
     late_labels.last_boundary,
     observe_scores,
     observe_segments,
-    places.remember,
-    places.forget,
+    segments.remember,
+    segments.forget,
     observe_revisions,
     cohorts.observe,
     cohorts.take_all,

@@ -66,7 +66,7 @@ def remembered_syntax_hash(sources: Sequence[bytes], folder: Path, shipped: Path
     """`syntax_hash`, looked up in a folder by the bytes of the sources, and kept there if it can be.
 
     It is also looked up in `sources` of `shipped`. A file that does not hold a hash counts as none. How an
-    interpreter writes trees is part of the key, and so is this file, which says what is left out of them.
+    interpreter writes trees is part of the key, and so is this file, which defines what is left out of them.
     """
     key = hashlib.blake2b(f"{sys.implementation.cache_tag}".encode(), digest_size=16)
     for source in (Path(__file__).read_bytes(), *sources):

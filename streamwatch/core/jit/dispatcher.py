@@ -108,7 +108,7 @@ class _LinkingCompiler(_SparingCompiler):
 
 
 def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unlocked: bool = False) -> Any:
-    """Numba's form of a function; `kept` ones are looked up in the cache, where there is a place for one.
+    """Numba's form of a function; `kept` ones are looked up in the cache, if there is one.
 
     Only those are given a wrapper that Python can call. Nothing calls any by C's conventions. References to
     arrays are not counted: Python holds those that it hands in for as long as a call takes, and compiled

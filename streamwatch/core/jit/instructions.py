@@ -1,4 +1,4 @@
-"""Numba's side of intrinsics: what LLVM is told to do on words, arrays and vectors of eight doubles."""
+"""Numba's side of intrinsics: the LLVM code of operations on words, arrays and vectors of eight doubles."""
 
 # pyright: reportMissingParameterType=false, reportPrivateImportUsage=false, reportUnknownParameterType=false
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.extending import models, register_model
 
 from streamwatch.core.jit.dispatcher import intrinsic
 
-# Numba's side of intrinsics on arrays and words: what LLVM is told to do.
+# Numba's side of intrinsics on arrays and words: their LLVM code.
 #
 # Imported when a kernel that names one is built, never before.
 
@@ -254,8 +254,8 @@ def put_lanes(typing_context: Any, array: Any, row: Any, values: Any) -> Any:  #
     _check_rows(array)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _row(context, builder, signature.args[0], *arguments[:2])
-        builder.store(arguments[2], place).align = 8
+        address = _row(context, builder, signature.args[0], *arguments[:2])
+        builder.store(arguments[2], address).align = 8
         return context.get_dummy_value()
 
     return types.void(array, types.int64, LANES), generate

@@ -54,7 +54,7 @@ def word_at(data: Any, at: Any) -> Any:
 
 @_intrinsic
 def text_stops(data: Any, at: Any) -> Any:
-    """Tell which of 32 bytes end plain text in JSON: bit i of the uint64 is that of byte `at` + i.
+    """Find which of 32 bytes end plain text in JSON: bit i of the uint64 is that of byte `at` + i.
 
     They are quotes, backslashes, and all that is not printable ASCII. The 32 bytes must exist.
     """
@@ -62,7 +62,7 @@ def text_stops(data: Any, at: Any) -> Any:
 
 @_intrinsic
 def digit_stops(data: Any, at: Any) -> Any:
-    """Tell which of 32 bytes are no digits, in the same way."""
+    """Find which of 32 bytes are no digits, in the same way."""
 
 
 @_intrinsic
@@ -117,7 +117,7 @@ def where_at_most(left: Any, right: Any, then: Any, otherwise: Any) -> Any:
 
 @_of_vectors
 def bits_at_most(left: Any, right: Any) -> Any:
-    """Tell in which lanes left ≤ right: bit k of the int64 is that of lane k."""
+    """Find the lanes where left ≤ right: bit k of the int64 is that of lane k."""
 
 
 @_of_vectors
@@ -127,7 +127,7 @@ def lanes_where(bits: Any, values: Any) -> Any:
 
 @_of_vectors
 def bytes_with(array: Any, bit: Any) -> Any:
-    """Tell which of the first 64 bytes of a uint8 array have a bit set: bit i of the int64 is of byte i."""
+    """Find which of the first 64 bytes of a uint8 array have a bit set: bit i of the int64 is of byte i."""
 
 
 @_of_vectors

@@ -1,4 +1,4 @@
-"""Functions that are told when the compiler begins and ends, so that a command can say what it waits for."""
+"""Functions called when the compiler begins and ends, so that a command can show what it waits for."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _CPUINFO: Final = Path("/proc/cpuinfo")
 def choose_processor(shipped: Path = SHIPPED, cpuinfo: Path = _CPUINFO) -> bool:
     """Compile for the level of the shipped functions, if there are any and this processor has it.
 
-    Nothing is changed if the environment names a processor, or where Linux does not tell what this one has.
+    Nothing is changed if the environment names a processor, or where Linux does not list what this one has.
     Must be called before numba is imported. Returns whether the level was chosen.
     """
     if not shipped.is_dir() or platform.machine() != "x86_64":
@@ -50,7 +50,7 @@ def compiling_for_level() -> dict[str, str]:
 
 
 def flags_of(cpuinfo: Path) -> frozenset[str]:
-    """Read what the first processor has; empty where it is not told."""
+    """Read the flags of the first processor; empty where they are not listed."""
     try:
         lines = cpuinfo.read_text().splitlines()
     except OSError:

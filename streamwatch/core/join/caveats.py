@@ -1,4 +1,4 @@
-"""Caveats of what is joined: silent mistakes, repeated predictions, and labels that say too little yet."""
+"""Caveats of joined outcomes: silent mistakes, repeated predictions, and too few labels so far."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streamwatch.core.specs import JoinSpec
 
 @dataclass(frozen=True, slots=True)
 class Caveats:
-    """Caveats on everything that is said of one model.
+    """Caveats on all results of one model.
 
     Attributes
     ----------
@@ -31,10 +31,10 @@ class Caveats:
         take longer than the model has been watched are missing, if there are any (`labels_are_in`), and if
         errors are labelled sooner or later than hits, it looks worse or better than it is.
     predictions, labelled, waiting
-        Predictions taken in so far, those of them that have met their label, and those that wait for it; told
-        until then.
+        Predictions accepted so far, those that have met their label, and those that wait for it; 0 once
+        `horizon_ends_ms` is None.
     watched_ms
-        Time since its first prediction; told until then.
+        Time since its first prediction; likewise.
     assumed_class
         Class that a prediction counts as when it expires without a label; None where it is discarded.
     """
@@ -116,10 +116,10 @@ MOST_OVERDUE: Final = 0.05
 
 
 def labels_are_in(caveat: Caveats, delays: Histogram, bounds: Sequence[float]) -> bool:
-    """Tell whether labels take so little time that hardly any prediction older than that waits for one.
+    """Return whether labels take so little time that hardly any prediction older than that waits for one.
 
-    Delays of the labels that came cannot tell alone, as slow labels are missing among them: where these are
-    many, many predictions wait that are older than the usual delay.
+    The delays of the labels that came do not suffice to decide, as slow labels are missing among them: if
+    these are many, many predictions older than the usual delay still wait.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ def _only_label(confusion: object) -> str | None:
 
 # Detection of silent mistakes: classes with nothing in common, scores as classes, labels never met.
 #
-# A model that says 1 and 0 where labels say fraud and legit is wrong every time, and one whose ids are
-# written otherwise than those of its labels is never evaluated: both look like results.
+# A model that predicts 1 and 0 where labels are fraud and legit is wrong every time, and one whose ids are
+# written differently from those of its labels is never evaluated: both look like results.
 
 
 JUDGED_AFTER: Final = 100
@@ -194,7 +194,7 @@ class ClassSets(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def are_scores(self) -> bool:
-        """Tell whether the predicted classes are numbers of a continuous scale."""
+        """Return whether the predicted classes are numbers of a continuous scale."""
         return are_scores(self.predicted_class)
 
 
@@ -277,7 +277,7 @@ class ClassAgreement:
         return sets.outcomes >= JUDGED_AFTER and not sets.are_scores
 
     def is_settled(self, model: str) -> bool:
-        """Tell whether a class of the model was seen on both sides."""
+        """Return whether a class of the model was seen on both sides."""
         return model in self._settled
 
     def forget(self, model: str) -> None:
@@ -319,11 +319,11 @@ def mismatches(
     models
         Their share of the join.
     since_ms
-        A model that predicted before this clock, and none of whose predictions met a label, is told.
+        A model that predicted before this clock, and none of whose predictions met a label, is listed.
     """
     disjoint: dict[str, ClassSets] = {}
     for name, sets in agreement.disjoint().items():
-        disjoint.setdefault(model_of(name), sets)  # of several folds, one tells what is wrong
+        disjoint.setdefault(model_of(name), sets)  # one fold of several suffices
     scores = {model_of(name): sets.predicted_class[:SHOWN] for name, sets in agreement.scores().items()}
     unmatched = {
         name: activity.accepted
@@ -341,7 +341,7 @@ def mismatches(
 VERDICT_FAMILIES: Final = frozenset(
     {"verdict", "verdict_since_timestamp_seconds", "verdict_since_outcome", "cohort_headline"}
 )
-"""Series that say which verdict holds."""
+"""Series about which verdict holds."""
 COHORT_FAMILIES: Final = frozenset(
     {
         "cohort_verdict",
@@ -359,7 +359,7 @@ COHORT_FAMILIES: Final = frozenset(
 def families_without_verdicts(
     families: Sequence[Family], found: Sequence[Mismatch], unrepresentative: Collection[str] = ()
 ) -> list[Family]:
-    """Withhold the verdicts on models of which outcomes say nothing about the model.
+    """Withhold the verdicts on models whose outcomes do not represent the model.
 
     A model whose predicted and true classes have nothing in common is wrong every time because of its
     mapping. Where labels are `unrepresentative`, as some predictions are more likely to be labelled than
@@ -430,7 +430,7 @@ def details_with(
 
 
 def are_scores(classes: Sequence[str], fewest: int = SCORES_FROM) -> bool:
-    """Tell whether different predicted classes are numbers of a continuous scale.
+    """Return whether different predicted classes are numbers of a continuous scale.
 
     Parameters
     ----------
@@ -453,17 +453,17 @@ def _is_fraction(name: str) -> bool:
 
 
 MANY: Final = 0.01
-"""Share of the predictions above which repeated ones are told; the alert PredictionsRepeated has the same."""
+"""Share of the predictions above which repeated ones are reported, as by the alert PredictionsRepeated."""
 FEWEST: Final = 3
-"""Repeated predictions of a sample below which nothing is said."""
+"""Repeated predictions of a sample below which none are reported."""
 CAUSE: Final = (
     "two versions or deployments share one name, or ids are used again; with the same class it may be "
     "producers that deliver at least once"
 )
 CHANGE: Final = (
     "topics.predictions … mapping: {model: [path of the name, path of the version]} if a second field "
-    "tells them apart (streamwatch inspect finds it); otherwise an id for each prediction; if models revise "
-    "their predictions, join: {conflicts: last} or {conflicts: both}"
+    "distinguishes them (streamwatch inspect finds it); otherwise an id for each prediction; if models "
+    "revise their predictions, join: {conflicts: last} or {conflicts: both}"
 )
 
 
@@ -477,8 +477,8 @@ class RepeatedModel:
     conflicts: int
 
     @property
-    def said(self) -> str:
-        """Figures for a person, as what follows a subject."""
+    def summary(self) -> str:
+        """Figures for a person, as a predicate that follows the name of the model."""
         classes = f"{self.conflicts:,} with another class" if self.conflicts else "all with the same class"
         share = f"{self.repeated / self.predictions:.1%}"
         return (

@@ -103,7 +103,7 @@ class OtherRecords:
             counts[model] = counts.get(model, 0) + 1
 
     def _is_admitted(self, model: str) -> bool:
-        """Tell whether a model, or a fold of it, is admitted to the join."""
+        """Return whether a model, or a fold of it, is admitted to the join."""
         models = self._join_models.models
         return model in models or (self._folds and any(model_of(name) == model for name in models))
 

@@ -156,9 +156,9 @@ class JoinCounters:
     model_records_invalid: dict[Name, int] = field(default_factory=dict[str, int])
     """By model, as far as it can be read and there is room for it."""
     topic_predictions: dict[Name, PredictionCounters] = field(default_factory=dict[str, PredictionCounters])
-    """By topic; of those whose topic nobody says there are none."""
+    """By topic; predictions whose topic is unknown are not counted."""
     topic_labels: dict[Name, LabelCounters] = field(default_factory=dict[str, LabelCounters])
-    """Labels of both forms, likewise."""
+    """Labels with and without a model, by topic; likewise."""
 
     def of_predictions(self, topic: str) -> PredictionCounters:
         """Return the counters of a topic's predictions, which the caller may increase."""

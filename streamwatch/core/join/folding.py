@@ -1,8 +1,8 @@
 """Folds in the compiled join: models of their own that share the labels of the model they belong to.
 
-`core.fold_names` says how a fold is called. Every model number has an owner: of a fold the model, of any
-other model itself. Where folds test some ids only, the previous label of a fold's outcome is that of its
-model (`join.fold_streams`).
+`core.events.fold_name` names the folds. Every model number has an owner: that of a fold is its model, that of
+any other model is itself. Where folds test some ids only, the previous label of a fold's outcome is that of
+its model (`join.fold_streams`).
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false

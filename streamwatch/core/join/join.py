@@ -56,9 +56,9 @@ from streamwatch.core.join.layout import (
     Arrays,
     Records,
     allocate_entries,
+    allocate_log_positions,
     allocate_numbers,
     allocate_outcomes,
-    allocate_places,
     allocate_side,
     allocate_slots,
     column_of,
@@ -173,8 +173,8 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
         allocate_outcomes(written),
         np.zeros(written if spec.order == "prediction_time" else 0, TIMING),
         np.zeros(written, np.int32),
-        allocate_places(_FIRST_ENTRIES),
-        allocate_places(2 * _FIRST_ENTRIES),
+        allocate_log_positions(_FIRST_ENTRIES),
+        allocate_log_positions(2 * _FIRST_ENTRIES),
         allocate_numbers(_FIRST_ENTRIES),
         np.zeros(0, np.int8),
         np.zeros(SETTLED_NOTED, np.int32),
@@ -205,7 +205,7 @@ def shift_of(slots: int) -> np.uint64:
 
 
 def is_nearly_full(arrays: Arrays) -> bool:
-    """Tell whether a large table may need more entries or slots for the next records."""
+    """Return whether a large table may need more entries or slots for the next records."""
     return len(arrays.entries) >= _LARGE and (_few_entries(arrays, _AHEAD) or _few_slots(arrays, _AHEAD))
 
 
@@ -236,19 +236,23 @@ def _with_entries(arrays: Arrays) -> Arrays:
     room = max(2 * before, min(8 * before, _RESERVED))
     entries = allocate_entries(room)
     words_of_array(entries)[:top] = words_of_array(arrays.entries)[:top]
-    places = allocate_places(room)
-    if arrays.places[:top].any():  # otherwise its memory stays untouched
-        places[:top] = arrays.places[:top]
-    obsolete_places = allocate_places(2 * room)
+    log_positions = allocate_log_positions(room)
+    if arrays.log_positions[:top].any():  # otherwise its memory stays untouched
+        log_positions[:top] = arrays.log_positions[:top]
+    obsolete_positions = allocate_log_positions(2 * room)
     noted = int(arrays.totals["obsolete"][0])
-    obsolete_places[:noted] = arrays.obsolete_places[:noted]
+    obsolete_positions[:noted] = arrays.obsolete_positions[:noted]
     changed = allocate_numbers(room)
     noted = int(arrays.totals["changed"][0])
     changed[:noted] = arrays.changed[:noted]
     side = allocate_side(room, arrays.side.shape[1])
     side[:top] = arrays.side[:top]
     return arrays._replace(
-        entries=entries, side=side, places=places, obsolete_places=obsolete_places, changed=changed
+        entries=entries,
+        side=side,
+        log_positions=log_positions,
+        obsolete_positions=obsolete_positions,
+        changed=changed,
     )
 
 
@@ -263,11 +267,11 @@ __all__ = ["CHECK_IDLE", "DONE", "LOAD_OLDEST", "TAKE_OUTCOMES", "CompiledJoin"]
 ROOM: Final = 4_096
 """Number of outcomes handed over at a time; those of one id may come in addition."""
 SCORES_AT_ONCE: Final = 1 << 17
-"""Number of scores handed over at a time, as far as it can be told before."""
+"""Number of scores handed over at a time, as far as that is known before."""
 
 
 class CompiledJoin:
-    """Join that emits outcomes in the order its rules ask for, and tells what changed of its entries.
+    """Join that emits outcomes in the order its rules ask for, and reports changed entries for commits.
 
     Parameters
     ----------
@@ -281,7 +285,7 @@ class CompiledJoin:
         Whether outcomes carry the number of their accepted prediction instead of the label at
         prediction, and the row that resolved them in `assumed` (see `layout.LIMITS`); not with `conflicts`
         "last". They are handed over as they are resolved, with `order` "prediction_time", too, in which case
-        `timing` tells of them.
+        `timing` has their times.
 
     Raises
     ------
@@ -474,7 +478,7 @@ class CompiledJoin:
 
     def all_entries(self) -> Changes:
         """All entries, as a store would contain them; not for a join whose changes are committed."""
-        self._arrays.places[: int(self._arrays.totals["top"][0])] = UNWRITTEN
+        self._arrays.log_positions[: int(self._arrays.totals["top"][0])] = UNWRITTEN
         self._arrays.totals["obsolete"] = self._arrays.totals["changed"] = 0
         self._arrays.totals["queued"] = -1  # those noted are not all
         for names in (self.models, self.classes, self.names.segments, self.names.topics):
@@ -605,7 +609,7 @@ class CompiledJoin:
 
     @property
     def is_nearly_full(self) -> bool:
-        """Tell whether to grow now; otherwise the loop grows when it must, which can take long.
+        """Return whether to grow now; otherwise the loop grows when it must, which can take long.
 
         Always false for a join with an overflow, which makes room itself between pieces of work.
         """

@@ -176,18 +176,17 @@ TOTALS: Final = np.dtype(
 `closed…`: the others, in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generations that
 are not freed yet. `passed_ms`: time up to which due entries have been processed. `next_idle_check_s`: time at
 which a model may be idle. `outcomes`, `discarded`: numbers written since they were last handed over.
-`obsolete`, `changed`: numbers of places and of entries noted since the last commit. `cold`: number of entries
-of each queue outside the table, guests included; `cold_unmatched`: those of them that are labels without a
-match; `cold_ms`: lower
-bound of their record times. `front`: number of entries at the start of each queue that came back from
-outside, older than all that are still there. `needed`: queue whose oldest entries must be loaded. `used`:
-number of entries of the table in use. `settled`, `queued`: numbers of entries noted since the last commit; -1
-once there were too many. `clock_ms`: record time of the last row. `pairs`: number written since they were
-last handed over; `pairs_needed`: room that one record needs. `pair_generation`: generation in which `PARTNER`
-is up to date, -1 at first; `known_models`: number of models known then; `open_partners`: as `partners` of a
-closed generation. `partners_ms`: record time up to which what is pending has the other entries of its ids in
-the table; see `pass_time`. `marked_chains`: number of the last chain whose models were marked
-(`rules.mark_models`).
+`obsolete`, `changed`: numbers of positions and of entries noted since the last commit. `cold`: number of
+entries of each queue outside the table, guests included; `cold_unmatched`: those of them that are labels
+without a match; `cold_ms`: lower bound of their record times. `front`: number of entries at the start of each
+queue that came back from outside, older than all that are still there. `needed`: queue whose oldest entries
+must be loaded. `used`: number of entries of the table in use. `settled`, `queued`: numbers of entries noted
+since the last commit; -1 once there were too many. `clock_ms`: record time of the last row. `pairs`: number
+written since they were last handed over; `pairs_needed`: room that one record needs. `pair_generation`:
+generation in which `PARTNER` is up to date, -1 at first; `known_models`: number of models known then;
+`open_partners`: as `partners` of a closed generation. `partners_ms`: record time up to which what is pending
+has the other entries of its ids in the table; see `pass_time`. `marked_chains`: number of the last chain
+whose models were marked (`rules.mark_models`).
 """
 
 NEVER_MS: Final = 2**62
@@ -201,16 +200,16 @@ QUEUED_NOTED: Final = 1 << 16
 """Length of `Arrays.queued`, likewise."""
 
 UNWRITTEN: Final = 0
-"""Value in `Arrays.places` of an entry that no commit has written as waiting."""
+"""Value in `Arrays.log_positions` of an entry that no commit has written as waiting."""
 FRONT_BIT: Final = 62
 FRONT: Final = 1 << FRONT_BIT
-"""Bit in `Arrays.places` of an entry that came back to the front of its queue."""
+"""Bit in `Arrays.log_positions` of an entry that came back to the front of its queue."""
 CHANGED: Final = 1 << FRONT_BIT - 1
-"""Bit in `Arrays.places` of a prediction that changed since a commit wrote it."""
-PLACE_BITS: Final = 47
-"""Number of bits of 1 + place in `Arrays.places`; above them is the number of times it was written before."""
-PLACE_MASK: Final = 2**PLACE_BITS - 1
-"""Mask of 1 + place in `Arrays.places`."""
+"""Bit in `Arrays.log_positions` of a prediction that changed since a commit wrote it."""
+POSITION_BITS: Final = 47
+"""Number of low bits of `Arrays.log_positions` with 1 + position; above: how often it was written before."""
+POSITION_MASK: Final = 2**POSITION_BITS - 1
+"""Mask of 1 + position in `Arrays.log_positions`."""
 UNCHANGED, GONE, MATCHED, MATCH_STORED, REVISED = range(5)
 """Values of `Arrays.guests`: unchanged; gone; a label that was matched; such a label, stored in a run; a
 prediction that was revised."""
@@ -354,18 +353,18 @@ class Arrays(NamedTuple):
     """Dtype `TIMING`, (room,); (0,) unless outcomes are put into the order of predictions."""
     discarded: NDArray[np.int32]
     """Numbers of scores that are not needed any more; room for one per row and per outcome."""
-    places: NDArray[np.int64]
-    """Shape (capacity,): 1 + place at which a commit last wrote the entry, `UNWRITTEN` otherwise.
+    log_positions: NDArray[np.int64]
+    """Shape (capacity,): 1 + position in the waiting log of entries that a commit wrote, else `UNWRITTEN`.
 
     `FRONT` is added for an entry that came back to the front of its queue.
 
     For a guest, -1 minus its number: it belongs to the entries outside the table and is in the table only
     while its id is processed. Without durable state nothing is written here, and no memory is used.
     """
-    obsolete_places: NDArray[np.int64]
-    """Former `places` of entries that stopped waiting since the last commit; negative for matched labels.
+    obsolete_positions: NDArray[np.int64]
+    """`log_positions` of entries that stopped waiting since the last commit; negative for matched labels.
 
-    Shape (2 × capacity,), as a place may be noted once for each; memory is touched as it is used.
+    Shape (2 × capacity,), as a position may be noted once for each; memory is touched as it is used.
     """
     changed: NDArray[np.int32]
     """Shape (capacity,): written entries that changed since the last commit and are marked `CHANGED`."""
@@ -400,8 +399,8 @@ def allocate_slots(count: int) -> NDArray[np.uint64]:
     return lazy_zeros(count, np.dtype(np.uint64))
 
 
-def allocate_places(capacity: int) -> NDArray[np.int64]:
-    """Allocate places, all `UNWRITTEN`; memory is touched as they are written."""
+def allocate_log_positions(capacity: int) -> NDArray[np.int64]:
+    """Allocate log positions, all `UNWRITTEN`; memory is touched as they are written."""
     return lazy_zeros(capacity, np.dtype(np.int64))
 
 

@@ -23,7 +23,7 @@ from streamwatch.core.join.layout import (
     LABEL_COLUMNS,
     NO_TIME,
     PARTNERS,
-    PLACE_MASK,
+    POSITION_MASK,
     PREDICTIONS,
     PREDICTIONS_JOINED,
     RETAINED_LABELS,
@@ -95,24 +95,24 @@ def discard_scores(totals, discarded, scores):
 @hot
 def mark_obsolete(t, x):
     """Note that what a commit wrote of an entry is obsolete, if it was written."""
-    place = t.places[x]
-    if place < 0:
-        t.guests[-1 - place] = GONE
-    elif place & PLACE_MASK != 0:
-        t.obsolete_places[t.totals[0].obsolete] = place
+    position = t.log_positions[x]
+    if position < 0:
+        t.guests[-1 - position] = GONE
+    elif position & POSITION_MASK != 0:
+        t.obsolete_positions[t.totals[0].obsolete] = position
         t.totals[0].obsolete += 1
-    if place != UNWRITTEN:
-        t.places[x] = UNWRITTEN
+    if position != UNWRITTEN:
+        t.log_positions[x] = UNWRITTEN
 
 
 @hot
 def note_change(t, x):
     """Note that a pending prediction is not any more what a commit, or a run, has of it."""
-    place = t.places[x]
-    if place < 0:
-        t.guests[-1 - place] = REVISED
-    elif place & PLACE_MASK != 0 and place & CHANGED == 0:
-        t.places[x] = place | CHANGED
+    position = t.log_positions[x]
+    if position < 0:
+        t.guests[-1 - position] = REVISED
+    elif position & POSITION_MASK != 0 and position & CHANGED == 0:
+        t.log_positions[x] = position | CHANGED
         t.changed[t.totals[0].changed] = x
         t.totals[0].changed += 1
 
@@ -120,18 +120,18 @@ def note_change(t, x):
 @hot
 def stop_waiting(t, queue, x):
     """Remove an entry from its queue (guests are in none); must be called before `mark_obsolete`."""
-    place = t.places[x]
-    if place < 0:
+    position = t.log_positions[x]
+    if position < 0:
         t.totals[0].cold[queue] -= 1
     else:
-        if place >= FRONT:
+        if position >= FRONT:
             t.totals[0].front[queue] -= 1
         dequeue(t.entries, t.totals[0], queue, x)
 
 
 @hot
 def is_first(totals, queue):
-    """Tell whether the first entry of a queue is older than all of the queue outside the table."""
+    """Return whether the first entry of a queue is older than all of the queue outside the table."""
     return totals.cold[queue] == 0 or totals.front[queue] > 0
 
 
@@ -314,7 +314,7 @@ def expire(t, shift, limit_s, before_ms, room):
 
 @hot
 def labels_fall_due(t, queue, horizon_ms, limit_s):
-    """Tell whether the first label of a queue is due; if it must be loaded first, set `needed`."""
+    """Return whether the first label of a queue is due; if it must be loaded first, set `needed`."""
     totals = t.totals[0]
     if not is_first(totals, queue):
         if deadline(totals.cold_ms[queue], horizon_ms) <= limit_s:

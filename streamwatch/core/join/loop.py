@@ -111,7 +111,7 @@ def queue_to_load(totals, limits, side):
 
 @hot
 def is_short(totals, queue):
-    """Tell whether a queue has entries outside, and fewer loaded ones than one row may evict."""
+    """Return whether a queue has entries outside, and fewer loaded ones than one row may evict."""
     return totals.cold[queue] > 0 and totals.front[queue] < EVICTIONS
 
 

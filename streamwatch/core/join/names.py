@@ -15,7 +15,7 @@ from streamwatch.core.records import MOST_TOPICS
 MIN_NAMES = 65_536
 """Number of names up to which unused ones are not released."""
 MOST_SEGMENTS: Final = 262_144
-"""Most distinct combinations of segment values of waiting predictions; further ones are `segments.OTHER`."""
+"""Most distinct combinations of segment values of waiting predictions; further ones are `events.OTHER`."""
 
 
 class NumberedNames(dict[str, int]):
@@ -84,7 +84,7 @@ class NumberedNames(dict[str, int]):
 
     @property
     def crowded(self) -> bool:
-        """Tell whether names should be released: there are over twice as many as needed last time."""
+        """Return whether names should be released: there are over twice as many as needed last time."""
         return len(self) > self._crowded
 
     def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:
@@ -154,7 +154,7 @@ class NumberedSegments(NumberedNames):
         self._most = MOST_SEGMENTS if most is None else most
         self._refused = 0
         self.over_limit = 0
-        """How many times values were replaced by `segments.OTHER` as no number was left."""
+        """How many times values were replaced by `events.OTHER` as no number was left."""
 
     def number(self, segments: Mapping[str, str]) -> int:
         """Number of these values; at the limit, the number of `OTHER` for each of these segments."""
@@ -167,7 +167,7 @@ class NumberedSegments(NumberedNames):
 
     @property
     def crowded(self) -> bool:
-        """Tell whether numbers should be released, as for names; refused values count as needed."""
+        """Return whether numbers should be released, as for names; refused values count as needed."""
         return len(self) + self._refused > self._crowded
 
     def release_all_but(self, needed: Iterable[NDArray[np.int32]]) -> NDArray[np.intp]:

@@ -1,8 +1,8 @@
 """Pairs of outcomes, compiled: two models compared with each other, resolved on the same id with one label.
 
 The partners of an outcome are found in the chain of its id: dedup entries hold a model's class and its label
-for `join.dedup_horizon`, so whichever model is resolved later finds the others there, and nothing else has to
-be remembered. `core.join.pairing` says what a pair is, and what a partner that never came counts as.
+for `join.dedup_horizon`, so the model that is resolved later finds the others there, and nothing else has to
+be stored.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -37,7 +37,7 @@ from streamwatch.core.specs import ComparisonSpec
 # twice.
 #
 # Models that predict in folds have no partners: several answers of one model on one id are no pair, and
-# folds are compared by themselves (`estimators.folds.comparison`).
+# folds are compared on their own.
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ _WORD: Final = 64
 
 @hot
 def are_related(relations, one, other):
-    """Tell whether two models are compared: one leads a group that the other follows."""
+    """Return whether two models are compared: one leads a group that the other follows."""
     if one == other:
         return False
     for word in range(relations.shape[2]):
@@ -71,7 +71,7 @@ def are_related(relations, one, other):
 
 @hot
 def is_related(relations, model):
-    """Tell whether a model is compared with any other at all."""
+    """Return whether a model is compared with any other at all."""
     for word in range(relations.shape[2]):
         if relations[model, 0, word] | relations[model, 1, word] != np.uint64(0):
             return True
@@ -179,7 +179,7 @@ class Relations:
     """Models that are compared with each other, by model number, as far as names are numbered.
 
     Comparisons of one champion form a group, which the champion leads and its challengers follow. Two models
-    are compared if one leads a group that the other follows (`specs.champion_of` says which is the champion).
+    are compared if one leads a group that the other follows (`specs.champion_of` returns the champion).
 
     Parameters
     ----------

@@ -44,8 +44,8 @@ from streamwatch.core.scores import ScoreLists
 # Outcomes lie in slots. Their order is by (prediction time, sequence). A binary heap of all of them would
 # miss the cache at each of its levels, so only the oldest are in one: time is cut into buckets of equal
 # width, each a chain of slots in no order, and a bucket goes into the heap when what can leave reaches it.
-# A bit for each bucket tells whether it has any, so that empty ones are passed over 64 at a time; the slots
-# of the next buckets are asked for ahead of their turn, as nearly all of them have left the cache. What is
+# A bit for each bucket is set if it has any, so that empty ones are skipped 64 at a time; the slots of the
+# next buckets are prefetched, as nearly all of them have left the cache. What is
 # too new for the ring of buckets waits in a heap of its own. A ring keeps the windows, which end in
 # the order in which they were opened. A window is left out if one that ends no later is of a newer
 # prediction, as it would change nothing. The pairs of an outcome are a chain in a pool. An outcome without a
@@ -157,7 +157,7 @@ class Held(NamedTuple):
     windows: NDArray[np.int64]
     """Ring, shape (slots, 3), a power of two: prediction time, sequence and end, all ascending."""
     pairs: NDArray[np.int32]
-    """Pool, shape (room, 4): what `Pairs` say of the partner, and the next pair of the outcome."""
+    """Pool, shape (room, 4): columns of `Pairs` about the partner, and the next pair of the outcome."""
     totals: Records
     """Dtype `TOTALS`, (1,)."""
 

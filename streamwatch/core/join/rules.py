@@ -1,6 +1,6 @@
 """Rules of the join: effect of an event on the entries of its id.
 
-For one pair of id and model the first prediction counts, or as `JoinSpec.conflicts` says, and the first
+For one pair of id and model the first prediction counts (or as set by `JoinSpec.conflicts`), and the first
 label, whether it named the model or not. A label without a model is counted once per record, by the first
 prediction it meets; where it meets those of several models at once, as the first that applies of: joined,
 corrected, duplicate, late, unusable (withdrawn, evicted, over limit). Every function here is compiled into
@@ -35,7 +35,7 @@ from streamwatch.core.join.layout import (
     MATCHED,
     NO_TIME,
     NUMBER_BITS,
-    PLACE_MASK,
+    POSITION_MASK,
     PREDICTIONS,
     PREDICTIONS_ACCEPTED,
     RETAINED_LABELS,
@@ -153,12 +153,12 @@ def record_match(t, bare, result):
     """Record that a label without a model matched a prediction; only the first time is counted."""
     if t.entries[bare].state == UNMATCHED:
         t.entries[bare].state = RETAINED
-        place = t.places[bare]
-        if place < 0:
-            t.guests[-1 - place] = MATCHED
+        position = t.log_positions[bare]
+        if position < 0:
+            t.guests[-1 - position] = MATCHED
             t.totals[0].cold_unmatched -= 1
-        elif place & PLACE_MASK != 0:
-            t.obsolete_places[t.totals[0].obsolete] = -place
+        elif position & POSITION_MASK != 0:
+            t.obsolete_positions[t.totals[0].obsolete] = -position
             t.totals[0].obsolete += 1
         t.totals[0].unmatched -= 1
         count(t.counters[0], WITHOUT_MODEL, t.entries[bare].topic, result)

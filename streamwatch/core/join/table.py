@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import detached, entry, hot, inner, prefetch
-from streamwatch.core.join.layout import FRONT, GENERATIONS_KEPT, PLACE_MASK, UNWRITTEN, Arrays
+from streamwatch.core.join.layout import FRONT, GENERATIONS_KEPT, POSITION_MASK, UNWRITTEN, Arrays
 
 # Hash table from ids to the chains of their entries: open addressing, linear probing, no tombstones.
 #
@@ -173,7 +173,7 @@ NUMBERS = 2**31 - 1
 
 @hot
 def deadline(record_ms, horizon_ms):
-    """Time in whole seconds, rounded up, at which an entry falls due (`expiry.deadline`)."""
+    """Time in whole seconds, rounded up, at which an entry falls due (as `counters.deadline`)."""
     return -(-(record_ms + horizon_ms) // 1000)
 
 
@@ -228,7 +228,7 @@ def made_by(a):
 
 @hot
 def is_alive(totals, e):
-    """Tell whether the generation of a dedup entry has not been dropped."""
+    """Return whether the generation of a dedup entry has not been dropped."""
     return (e.earlier_or_generation - totals.floor) & NUMBERS < 2**30
 
 
@@ -352,7 +352,7 @@ _AHEAD = 16
 
 
 @inner
-def _find_noted(entries, last, places, queued, found):
+def _find_noted(entries, last, log_positions, queued, found):
     """Write what `_find_unwritten` does.
 
     The queue is read along in the same way, but where the next entries lie is known from what was noted, so
@@ -365,7 +365,7 @@ def _find_noted(entries, last, places, queued, found):
         if k >= _AHEAD:
             prefetch(entries, entries.itemsize * np.int64(queued[k - _AHEAD]))
         if queued[k] == x:
-            if places[x] != UNWRITTEN:
+            if log_positions[x] != UNWRITTEN:
                 break
             found[n] = x
             n += 1
@@ -374,11 +374,11 @@ def _find_noted(entries, last, places, queued, found):
 
 
 @inner
-def _find_unwritten(entries, last, places, found):
+def _find_unwritten(entries, last, log_positions, found):
     """Write the entries at the end of a queue that no commit has written, the last first; return how many."""
     x = last
     n = 0
-    while x >= 0 and places[x] == UNWRITTEN:
+    while x >= 0 and log_positions[x] == UNWRITTEN:
         found[n] = x
         n += 1
         x = np.int64(entries[x]["earlier_or_generation"])
@@ -386,14 +386,16 @@ def _find_unwritten(entries, last, places, found):
 
 
 @entry
-def find_waiting(entries: Any, totals: Any, places: Any, queued: Any, came_back: Any, found: Any) -> int:
+def find_waiting(
+    entries: Any, totals: Any, log_positions: Any, queued: Any, came_back: Any, found: Any
+) -> int:
     """Find the entries that no commit has written: the last ones of each queue; return their number.
 
     Of each queue, entries that came back to its front precede the others.
 
     Parameters
     ----------
-    entries, totals, places, queued
+    entries, totals, log_positions, queued
         Fields of `Arrays`.
     came_back
         Whether entries may have come back.
@@ -405,18 +407,18 @@ def find_waiting(entries: Any, totals: Any, places: Any, queued: Any, came_back:
     for queue in range(3):
         if came_back:
             x = totals[0]["first"][queue]
-            while x >= 0 and places[x] >= FRONT:
-                if places[x] & PLACE_MASK == 0:
+            while x >= 0 and log_positions[x] >= FRONT:
+                if log_positions[x] & POSITION_MASK == 0:
                     found[start] = x
                     start += 1
                 x = np.int64(entries[x]["later"])
         last = np.int64(totals[0]["last"][queue])
-        if last < 0 or places[last] != UNWRITTEN:
+        if last < 0 or log_positions[last] != UNWRITTEN:
             continue
         if noted >= 0:
-            n = _find_noted(entries, last, places, queued[:noted], found[start:])
+            n = _find_noted(entries, last, log_positions, queued[:noted], found[start:])
         else:
-            n = _find_unwritten(entries, last, places, found[start:])
+            n = _find_unwritten(entries, last, log_positions, found[start:])
         for k in range(n // 2):
             other = found[start + n - 1 - k]
             found[start + n - 1 - k] = found[start + k]
@@ -484,8 +486,8 @@ def unwritten_waiting(arrays: Arrays, *, came_back: bool = False) -> NDArray[np.
     totals = arrays.totals[0]
     waiting = totals["pending"] + totals["early"] + totals["retained"] - totals["cold"].sum()
     found = np.empty(int(waiting), np.int32)
-    places, queued = arrays.places, arrays.queued
-    count: int = find_waiting(arrays.entries, arrays.totals, places, queued, came_back, found)
+    log_positions, queued = arrays.log_positions, arrays.queued
+    count: int = find_waiting(arrays.entries, arrays.totals, log_positions, queued, came_back, found)
     arrays.totals["queued"] = 0
     return found[:count]
 

@@ -19,7 +19,7 @@ from streamwatch.core.events import Partition
 from streamwatch.core.merge.queues import lower_medians
 
 EVER: Final = -(2**62)
-"""As a time of arrival: before anything arrived."""
+"""Time of arrival before that of any record."""
 
 
 class _Look(NamedTuple):
@@ -40,7 +40,7 @@ class HostClock:
     Parameters
     ----------
     max_future_ms
-        How far ahead of the host's clock a timestamp may be without being asked.
+        How far ahead of the host's clock a timestamp may be without being doubted.
     """
 
     WINDOW: Final = 100
@@ -106,7 +106,7 @@ class HostClock:
         self._looks = {name: looks for name, looks in self._looks.items() if name in partitions}
 
     def may_be_behind(self, host_ms: int) -> bool:
-        """Tell whether the votes have to be counted."""
+        """Return whether the votes have to be counted."""
         return self._newest_ms > host_ms + self._max_future_ms
 
     def judge(self, host_ms: int, unread: Collection[Partition]) -> None:
@@ -122,7 +122,7 @@ class HostClock:
     def behind_since(
         self, own: Partition, since_ms: int, host_ms: int, unread: Collection[Partition]
     ) -> bool | None:
-        """Tell whether the clock is behind, or a record is wrong that looks as if it came from the future.
+        """Return whether the host's clock is wrong, rather than a record that seems to be from the future.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class HostClock:
         Returns
         -------
         behind
-            None while too little has arrived to tell.
+            None while too little has arrived to decide.
         """
         self._take_in()
         votes = self._votes(since_ms, host_ms)
@@ -163,10 +163,10 @@ class HostClock:
     def _most(
         self, votes: Mapping[Partition, int], host_ms: int, unread: Collection[Partition]
     ) -> bool | None:
-        """Count partitions; None if neither side has enough of them.
+        """Return what most partitions vote for; None if neither side has enough of them.
 
-        Old records of a backlog do not tell that the host's clock is right: their partition is asked once it
-        was read to its end, or as far as the host's clock.
+        Old records of a backlog do not show that the host's clock is right: their partition counts once it
+        was read to its end, or up to the time of the host's clock.
         """
         future = sum(vote > 0 for vote in votes.values())
         present = sum(

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from streamwatch.core.ports import Record
 
 HostIsBehind: TypeAlias = Callable[[int, int], bool | None]
+"""Whether the host's clock is behind, by the index of a partition and the arrival time of its record; None if
+that is not known yet."""
 
 
 class Inbox:
@@ -47,7 +49,7 @@ class Inbox:
     held
         Pool that holds the records before they have a time and after.
     max_future_ms
-        How far a timestamp may run ahead of its partition without being asked.
+        How far a timestamp may be ahead of its partition without being doubted.
     """
 
     def __init__(self, partitions: Partitions, held: HeldRecords, max_future_ms: int) -> None:
@@ -67,18 +69,18 @@ class Inbox:
 
     @property
     def waiting(self) -> NDArray[np.bool_]:
-        """Tell by partition whether records without a time wait: bool, shape (partitions,)."""
+        """Return for each partition whether records without a time wait: bool, shape (partitions,)."""
         waiting = np.zeros(len(self._partitions.names), np.bool_)
         if self._doubtful:
             waiting[list(self._doubtful)] = True
         return waiting
 
     def waits(self, index: int) -> bool:
-        """Tell whether records of one partition wait for their time."""
+        """Return whether records of one partition wait for their time."""
         return index in self._doubtful or index in self._fresh
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether a waiting record of them arrived at or before the given time."""
+        """Return whether a record without a time arrived at or before the given time."""
         if self._fresh and self._fresh_ms <= arrived_ms:
             return True
         return any(int(self._held.arrived_ms(ids[:1])[0]) <= arrived_ms for ids in self._doubtful.values())
@@ -105,29 +107,30 @@ class Inbox:
         self._fresh.update(indices)
         before = {index: self._appended[index] for index in self._doubtful}
         self._appended.update(zip(indices, appended, strict=True))
-        # Where a topic's configuration changes in between, what waits is judged as producers' times.
+        # If a topic's configuration changed in between, waiting timestamps are judged as those of producers.
         for index, stamped in before.items():
             self._appended[index] &= stamped
 
     def crowded(self, most: int) -> NDArray[np.bool_]:
-        """Tell by partition whether more than `most` records wait, more than are looked at about a jump."""
+        """Return for each partition whether more than `most` records wait, and more than a jump needs."""
         crowded = np.zeros(len(self._partitions.names), np.bool_)
         for index, ids in self._doubtful.items():
             crowded[index] = len(ids) > max(most, LOOK_AHEAD + 1)
         return crowded
 
     def judge(self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind) -> None:
-        """Give times to the waiting records where that is possible by now, and queue these.
+        """Give times to the waiting records for which that is possible by now, and queue these.
 
         Parameters
         ----------
         host_ms
             The host's clock.
         ended
-            Places of partitions of which no further record will come.
+            Indices of partitions of which no further record will come.
         host_is_behind
-            Tells, of a place and the time at which a record of it arrived, whether the host's clock is not to
-            be asked about the record; None: not known yet.
+            Called with a partition's index and the arrival time of its first record that may be from the
+            future. True: the host's clock is behind, and the record is judged without it; None: not known
+            yet.
         """
         doubtful, self._doubtful = self._doubtful, {}
         if self._fresh:
@@ -136,7 +139,7 @@ class Inbox:
             self._one_by_one(index, doubtful[index], host_ms, ended, host_is_behind)
 
     def _queue_plain(self, doubtful: dict[int, NDArray[np.int64]]) -> None:
-        """Queue the fresh records of the partitions in which nothing is doubtful; the others become so."""
+        """Queue the fresh records of partitions without doubtful ones; mark the others doubtful."""
         partitions, held = self._partitions, self._held
         odd = np.zeros(len(partitions.names), np.bool_)
         if doubtful:
@@ -258,20 +261,20 @@ a view of each batch as words takes longer than its few rows where partitions ar
 class KeptBatches:
     """Texts, scores, objects and elements of batches behind one another, and the vocabulary of their rows.
 
-    What `batch` gave stays as it was: they are only added to.
+    Batches that `batch` returned do not change, as things are only appended.
     """
 
     __slots__ = ("_elements", "_is_plain", "_objects", "_scores", "_texts", "_used", "_vocabulary", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        """Records of which something is kept."""
+        """Number of records of which something is kept."""
         self.clear()
 
     def clear(self) -> None:
         """Drop all that is kept."""
         self.count = self._used = 0
-        self._is_plain = False  # whether some rows say something by themselves
+        self._is_plain = False  # whether some rows need no object to be read
         self._scores, self._elements = _KeptScores(), _KeptElements()
         self._texts: NDArray[np.uint8] | None = None
         self._objects: list[Event] = []
@@ -279,20 +282,20 @@ class KeptBatches:
 
     @property
     def is_bare(self) -> bool:
-        """Tell whether nothing is kept but the vocabulary."""
+        """Return whether nothing is kept but the vocabulary."""
         return self._texts is None and not (self._objects or self._scores.count or self._elements.count)
 
     def numbers_by(self, vocabulary: Vocabulary) -> bool:
-        """Tell whether kept rows number names by this vocabulary."""
+        """Return whether kept rows number names by this vocabulary."""
         return self._vocabulary is vocabulary
 
     def add(self, batches: Sequence[RecordBatch]) -> NDArray[np.int64]:
-        """Take in batches; their rows behind one another, as words, which point to what is kept here.
+        """Append batches; return their rows behind one another, as words, which point into what is kept here.
 
         Raises
         ------
         ValueError
-            Its rows number names by another vocabulary, or spell keys in another way, than those before it.
+            If rows number names by another vocabulary than those before, or spell keys in another way.
         """
         self._settle([batch for batch in batches if not batch.only_objects])
         joined = bytearray().join([batch.rows.tobytes() for batch in batches])
@@ -346,7 +349,7 @@ class KeptBatches:
         return self._scores.view().classes
 
     def keep(self, rows: NDArray[np.void]) -> None:
-        """Drop all but what belongs to `rows`, whose pointers are updated in place."""
+        """Drop all that does not belong to `rows`, whose pointers are updated in place."""
         several = rows["side"] == SEVERAL
         elements = self._elements.view().only(rows["object"][several])
         rows["object"][several] = np.arange(len(elements))
@@ -382,7 +385,7 @@ class KeptBatches:
             self._texts, self._used = texts, len(texts)
 
     def _settle(self, batches: Sequence[RecordBatch]) -> None:
-        """Go by the vocabulary of the first batch that has rows; let the last of all go with its records."""
+        """Use the vocabulary of these batches; raises ValueError if it is not that of the rows kept."""
         if not batches:
             return
         first, has_texts = batches[0], self._texts is not None
@@ -465,7 +468,7 @@ class _KeptElements:
 
 
 def _with_room(column: NDArray[Any], used: int, wanted: int) -> NDArray[Any]:
-    """Give the column, or a longer one with the same beginning."""
+    """Return the column, or a longer one that begins with it."""
     if wanted <= len(column):
         return column
     longer = np.empty((max(2 * wanted, _FEWEST), *column.shape[1:]), column.dtype)

@@ -87,12 +87,12 @@ class Merge:
         return {name: (now_ms - since_ms) / 1_000 for name, since_ms in since.items() if since_ms >= 0}
 
     def is_empty(self, partition: Partition) -> bool:
-        """Tell whether no record of the partition is held."""
+        """Return whether no record of the partition is held."""
         order = self._partitions.order[partition]
         return not self._partitions.held[order] and not self._inbox.waits(order)
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether a held record arrived at or before the given time."""
+        """Return whether a held record arrived at or before the given time."""
         return self._held.holds_from_before(arrived_ms) or self._inbox.holds_from_before(arrived_ms)
 
     def set_partitions(self, partitions: Collection[Partition]) -> Sequence[Partition]:
@@ -236,7 +236,7 @@ class Merge:
         return [name for name, ms in zip(self._partitions.names, at_end_ms.tolist(), strict=True) if ms < 0]
 
     def _when_ended(self, _index: int, _arrived_ms: int) -> bool | None:
-        """Tell whether the host's clock is behind where nothing more will tell: None stands for not."""
+        """Return True if the host's clock is behind, else None; for partitions that have ended."""
         return self.host.is_behind or None
 
     def _judge(self, host_ms: int, ended: Collection[int], host_is_behind: HostIsBehind) -> None:

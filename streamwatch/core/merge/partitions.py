@@ -102,7 +102,7 @@ def note_waiting(
     ----------
     running, held, at_end, left_behind, seen_end, holds_since
         Columns of `Partitions`; `left_behind` and `holds_since` are brought up to date.
-    time, first_place
+    time, first_index
         The record's time, and the index of its partition.
     rested, now, longest, connected
         As of `Partitions.wait`.

@@ -16,7 +16,7 @@ from streamwatch.core.merge.timestamps import REASONS
 
 
 class Key(msgspec.Struct, frozen=True, array_like=True):
-    """Place of a record in the sequence."""
+    """Position of a record in the sequence."""
 
     time_ms: int
     topic: Name

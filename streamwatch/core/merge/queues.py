@@ -24,7 +24,7 @@ TIME, ARRIVED, NEXT, PARTITION, REASON = range(COLUMNS)
 none; the index of its partition; index into `timestamps.REASONS`."""
 
 IN_ORDER: Final = -1
-NO_PLACE: Final = -2
+LATENESS_UNKNOWN: Final = -2
 """Values of lateness; see `Released`."""
 
 BOUNDS: Final = 10
@@ -40,21 +40,22 @@ BOUNDS: Final = 10
     LATE_INDEX,
     CLOCK_MS,
 ) = range(BOUNDS)
-"""Bounds of what may go, by (time, index): up to READ nothing unread precedes it; beyond RESTED partitions at
-their end may still deliver what does, so it goes if it arrived up to FETCHED, and its time is up to REST or
-it arrived up to WAITED. What precedes LATE goes at once. CLOCK is the clock so far."""
+"""Bounds of the records that may be released, by (time, index). Up to READ, no record that is yet to be read
+can precede them. Beyond RESTED, partitions at their end may still deliver one that does, so a record is
+released only if it arrived up to FETCHED, and its time is up to REST or it arrived up to WAITED. A record
+that precedes LATE is released at once. CLOCK is the clock so far."""
 
 
 @hot
 def _precedes(pool, firsts, a, b):
-    """Tell whether the head of queue a precedes that of queue b."""
+    """Return whether the head of queue a precedes that of queue b."""
     mine, other = pool[firsts[a], TIME], pool[firsts[b], TIME]
     return mine < other or (mine == other and a < b)
 
 
 @hot
 def _sift(pool, firsts, heap, size):
-    """Bring the top of a heap of queues to where it belongs."""
+    """Sift the top of a heap of queues down."""
     top = heap[0]
     i = 0
     while True:
@@ -83,7 +84,7 @@ def _append(pool, firsts, lasts, index, i):
 
 @entry
 def put(pool, words, indices_free, block, stamps, decodable, partitions, arrived, ids):
-    """Put records into free slots of the pool; they have no time and no turn yet.
+    """Put records into free slots of the pool; they have no time yet and are not queued.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def put(pool, words, indices_free, block, stamps, decodable, partitions, arrived
         int64, shape (n, COLUMNS).
     words
         int64, shape (n, 8): rows of the same records.
-    places_free
+    indices_free
         int64: slots to take, the last one first; one for each record.
     block
         int64, shape (m, 8): rows of the records.
@@ -100,7 +101,7 @@ def put(pool, words, indices_free, block, stamps, decodable, partitions, arrived
     arrived
         When they arrived.
     ids
-        int64, shape (m,), output: where they are.
+        int64, shape (m,), output: slots of the records in the pool.
     """
     count = stamps.shape[0]
     for k in range(count):
@@ -116,10 +117,10 @@ def put(pool, words, indices_free, block, stamps, decodable, partitions, arrived
 
 @entry
 def queue_plain(pool, ids, running, reached, odd, firsts, lasts, held, max_future_ms):
-    """Give records their times and queue them, as far as there is nothing to judge; how many were left.
+    """Give records their times and queue them, as far as there is nothing to judge; return how many remain.
 
-    Plain is a timestamp that is positive and does not run ahead of a known time. Partition by partition it is
-    all or nothing.
+    A timestamp needs no judging if it is positive and not too far ahead of the time known before it. Of a
+    partition either all of the records are queued or none.
 
     Parameters
     ----------
@@ -136,7 +137,7 @@ def queue_plain(pool, ids, running, reached, odd, firsts, lasts, held, max_futur
     firsts, lasts, held
         int64, equally long: ends of the queues, and how many records each has.
     max_future_ms
-        How far a timestamp may run ahead without being asked.
+        How far a timestamp may be ahead without being doubted.
     """
     for partition in range(running.shape[0]):
         reached[partition] = running[partition]
@@ -177,7 +178,7 @@ def queue_judged(pool, ids, times, reasons, index, firsts, lasts):
 
 @entry
 def release(pool, firsts, lasts, heap, bounds, ids, indices, times, clocks, lateness, reasons):
-    """Take records off the heads of their queues, in order, as long as they may go.
+    """Take records off the heads of their queues, in order, as long as they may be released.
 
     Parameters
     ----------
@@ -194,7 +195,8 @@ def release(pool, firsts, lasts, heap, bounds, ids, indices, times, clocks, late
     Returns
     -------
     count, late, head
-        How many go, how many of these came too late, and the partition whose record is next; -1: none is.
+        How many are released, how many of these came too late, and the partition of the next one; -1: there
+        is none.
     """
     size = 0
     for index in range(firsts.shape[0]):
@@ -232,7 +234,7 @@ def release(pool, firsts, lasts, heap, bounds, ids, indices, times, clocks, late
         lateness[count] = IN_ORDER
         if is_late:
             late += 1
-            lateness[count] = NO_PLACE if pool[i, REASON] == TIMELESS else clock - time
+            lateness[count] = LATENESS_UNKNOWN if pool[i, REASON] == TIMELESS else clock - time
         count += 1
         firsts[index] = pool[i, NEXT]
         if firsts[index] < 0:
@@ -258,10 +260,10 @@ def walk(pool, firsts, ids):
 
 @entry
 def count_and_median(stamps, counted, counts, chosen, found):
-    """Write of each stretch of `stamps`, as long as `counts` says, how many count and their lower median.
+    """Write how many timestamps of each stretch count, and their lower median; `counts` has the lengths.
 
-    The median is `UNSORTED` where they are not in order; how often is returned. `chosen`, like `stamps`, is
-    written to.
+    The median is `UNSORTED` where they are not in order; return how often that is so. `chosen`, as long as
+    `stamps`, is written to.
     """
     start = unsorted = 0
     for part in range(counts.shape[0]):
@@ -284,13 +286,13 @@ def count_and_median(stamps, counted, counts, chosen, found):
 
 
 UNSORTED: Final = -(2**63)
-"""In place of a median: what it is of must be sorted first."""
+"""Instead of a median: the timestamps must be sorted first."""
 
 
 def lower_medians(
     stamps_ms: NDArray[np.int64], counted: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Of each stretch of timestamps, as long as `counts` says, how many count and their lower median.
+    """Return how many timestamps of each stretch count, and their lower median; `counts` has the lengths.
 
     Returns
     -------
@@ -310,7 +312,7 @@ def lower_medians(
 
 _FEWEST: Final = 1_024
 _MOST_EMPTY: Final = 1 << 16
-"""Places for which room is kept while nothing waits."""
+"""Slots that are kept while nothing waits."""
 
 
 class TakenRecords(NamedTuple):
@@ -323,7 +325,7 @@ class TakenRecords(NamedTuple):
     lateness_ms: NDArray[np.int64]
     reasons: NDArray[np.uint8]
     late: int
-    """The first of them, so many, came too late."""
+    """Number of records that came too late: these are the first."""
 
 
 class HeldRecords:
@@ -354,10 +356,10 @@ class HeldRecords:
     def __init__(self) -> None:
         self._pool = np.empty((0, COLUMNS), np.int64)
         self._words = words_of(np.empty(0, ROW))
-        self._free = np.empty(0, np.int64)  # so many as are unused, from the first on
+        self._free = np.empty(0, np.int64)  # the first `_unused` are free slots
         self._unused = 0
         self._firsts = self._lasts = self._heap = np.empty(0, np.int64)
-        self._columns = np.empty((5, 0), np.int64)  # what `take` writes, but for the reasons
+        self._columns = np.empty((5, 0), np.int64)  # what `take` writes, except the reasons
         self._reasons = np.empty(0, np.uint8)
         self._count = 0
         self.head = -1
@@ -381,7 +383,7 @@ class HeldRecords:
         return max(ends, default=None)
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Tell whether a queued record arrived at or before the given time."""
+        """Return whether a queued record arrived at or before the given time."""
         heads = self._firsts[self._firsts >= 0]
         return bool((self._pool[heads, ARRIVED] <= arrived_ms).any())
 
@@ -399,7 +401,7 @@ class HeldRecords:
         indices: NDArray[np.int64],
         arrived_ms: int,
     ) -> NDArray[np.int64]:
-        """Put records of partitions, with their rows as words, into the pool; they have no turn yet.
+        """Put records of partitions, with their rows as words, into the pool; they are not queued yet.
 
         Returns
         -------
@@ -443,7 +445,7 @@ class HeldRecords:
         return rows_of(self._words.take(ids, axis=0))
 
     def replace_rows(self, ids: NDArray[np.int64], rows: NDArray[np.void]) -> None:
-        """Put other rows in place of these."""
+        """Replace the rows of these records."""
         self._words[ids] = words_of(rows)
 
     def arrived_ms(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -451,7 +453,7 @@ class HeldRecords:
         return self._pool[ids, ARRIVED]
 
     def moving_ms(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Timestamps of records without a turn, -1 where one could not be decoded; and whether it could."""
+        """Timestamps of unqueued records, -1 where one could not be decoded; and whether it could."""
         decodable = self._pool[ids, REASON] != TIMELESS
         return np.where(decodable, self._pool[ids, TIME], -1), decodable
 

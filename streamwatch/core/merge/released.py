@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.events import Partition
-from streamwatch.core.merge.queues import IN_ORDER, NO_PLACE
+from streamwatch.core.merge.queues import IN_ORDER, LATENESS_UNKNOWN
 from streamwatch.core.records import SEVERAL, RecordBatch, no_records, rows_of, words_of
 
-__all__ = ["CONTINUED", "IN_ORDER", "NO_PLACE", "Released", "together"]
+__all__ = ["CONTINUED", "IN_ORDER", "LATENESS_UNKNOWN", "Released", "together"]
 
 CONTINUED: Final = -3
-"""Instead of its lateness: the row is of the same record as the next one, which says it of both."""
+"""Instead of a lateness: the next row is of the same record, and has the lateness of both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Released:
         int64: the clock at each record, in milliseconds since the epoch; not decreasing.
     lateness_ms
         int64: by how much the clock had passed the record's time when it came after a later one; `IN_ORDER`;
-        or `NO_PLACE`: it came after a later one, but could not be decoded and has no time that it could miss;
+        or `LATENESS_UNKNOWN`: it came late, and has no time of its own, as it could not be decoded;
         or `CONTINUED`.
     reasons
         uint8: why its timestamp was corrected (`timestamps.REASONS`), or 0.
@@ -131,7 +131,7 @@ def expanded(released: Released) -> Released:
     is_last = np.ones(len(of), np.bool_)
     is_last[:-1] = of[1:] != of[:-1]
 
-    def told_last(column: NDArray[np.int64]) -> NDArray[np.int64]:
+    def at_last_row(column: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.where(is_last, column[of], 0)
 
     return Released(
@@ -143,8 +143,8 @@ def expanded(released: Released) -> Released:
         released.clock_ms[of],
         np.where(is_last, released.lateness_ms[of], CONTINUED),
         np.where(is_last, released.reasons[of], 0).astype(np.uint8),
-        told_last(events),
-        told_last(tied),
+        at_last_row(events),
+        at_last_row(tied),
     )
 
 

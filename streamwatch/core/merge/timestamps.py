@@ -54,8 +54,8 @@ class ClockView:
     newest_ms: int
     """Newest time believed in any partition; -1 before the first."""
     host_is_behind: bool | None
-    """Whether most records look as if they came from the future, so that the host's clock is not asked; None
-    while too few were read to tell: a record that may be from the future waits then."""
+    """Whether the host's clock is behind, as most records seem to be from the future, and is therefore not
+    used. None while too few were read to decide: a record that may be from the future waits then."""
 
 
 @dataclass(frozen=True, slots=True)

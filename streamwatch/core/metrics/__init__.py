@@ -2,10 +2,10 @@
 
 A file here is what one part of the program counts. To add a metric:
 
-- to a part: a line in the section of that part (`join.py`, `merge.py`, …). Where the part makes its series it
-  says `family(name, samples)` or `single(name, value)`, which take everything but samples from that line;
+- to a part: a line in the section of that part (`join.py`, `merge.py`, …). The part makes its series by
+  `family(name, samples)` or `single(name, value)`, which take everything but samples from that line;
 - to every model: a measure in the catalogue of estimators, whose line becomes a metric in `of_models.py`.
-  What a rule or a dashboard of `deploy/` reads stands in `needed.py`, too;
+  What a rule or a dashboard of `deploy/` reads is listed in `needed.py`, too;
 - to a register of models: in the `metrics` of its `RegisterKind`;
 - a new part: a file here with its section, and that section in `SECTIONS` of `table.py`.
 

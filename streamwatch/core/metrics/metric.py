@@ -8,7 +8,7 @@ from typing import Final, Literal
 from streamwatch.core.metrics.durations import DURATION_BOUNDS
 
 DECAY: Final = "decay is per outcome, not per second"
-"""What the help of every estimate that forgets says."""
+"""Clause in the help of every estimate that forgets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def metrics_of(
             "accuracy_bound_ratio",
             "gauge",
             "Bound of the true accuracy at monitors.confidence_delta, for independent losses; a lower "
-            f"bound unless the name says upper: {', '.join(b.name for b in bounds)} ({DECAY})",
+            f"bound unless the name ends in upper: {', '.join(b.name for b in bounds)} ({DECAY})",
             ("bound", *_PER_FORGETTING),
         ),
         Metric(
@@ -144,7 +144,7 @@ def metrics_of(
             "accuracy_misleads",
             "gauge",
             "1 for a model judged by accuracy whose largest class has at least 90 % of the labels and "
-            "whose kappa lies 3 standard errors above 0, so that a loss in accuracy says little about "
+            "whose kappa lies 3 standard errors above 0, so that accuracy is a poor measure of "
             "its use; no sample for other models",
             ("model",),
         ),
@@ -344,7 +344,7 @@ COMPARISONS: Final = (
     gauge(
         "comparison_cohort_headline",
         "Verdict by cohorts of prediction time: 1 if the challenger is better, -1 if worse, 0 if open; only "
-        "once enough cohorts are judged, and then it takes the place of comparison_verdict.",
+        "once enough cohorts are judged, and then it replaces comparison_verdict.",
         *_COMPARED,
     ),
     gauge(

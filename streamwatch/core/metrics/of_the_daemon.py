@@ -501,7 +501,7 @@ PROCESS: Final = (
 """Exported without the prefix, as every client library exports them."""
 
 
-# Series of a distributed run, as the daemon that shows its results tells of it.
+# Series of a distributed run, from the daemon that shows its results.
 
 
 RESULTS: Final = (

@@ -106,7 +106,7 @@ class StandardSeries:
         return shown
 
     def _wanted(self, family: Family) -> Callable[[tuple[str, ...]], bool]:
-        """Make a function that tells of label values whether their series is shown."""
+        """Make a function from label values to whether their series is shown."""
         at = [
             (position, label)
             for position, label in enumerate(family.labels)
@@ -132,14 +132,14 @@ class StandardSeries:
             if isinstance(part, list):
                 shown.extend([sample for sample in part if wanted(sample[0])])
                 continue
-            place = family.name, id(part.keys)
-            found = known.get(place)
+            column = family.name, id(part.keys)
+            found = known.get(column)
             if found is None:
                 mask = np.fromiter(map(wanted, part.keys), np.bool_, len(part.keys))
                 whole = bool(mask.all())
                 keys = part.keys if whole else [key for key in part.keys if wanted(key)]
                 found = _Known(part.keys, keys, mask)
-            self._known[place] = found
+            self._known[column] = found
             if not found.chosen:
                 continue
             at = slice(None) if found.chosen is part.keys else found.mask

@@ -203,17 +203,17 @@ class ClassNames:
     ----------
     names
         As of the report.
-    places
+    indices
         Index of each name that has one; further names, which may have come since, do not matter.
     """
 
-    def __init__(self, names: Sequence[str], places: Mapping[str, int] | None = None) -> None:
+    def __init__(self, names: Sequence[str], indices: Mapping[str, int] | None = None) -> None:
         self.names = names
-        self._places = {name: at for at, name in enumerate(names)} if places is None else places
+        self._indices = {name: at for at, name in enumerate(names)} if indices is None else indices
 
-    def place(self, name: str) -> int | None:
+    def index_of(self, name: str) -> int | None:
         """Index of a class; None of an unknown one."""
-        at = self._places.get(name)
+        at = self._indices.get(name)
         if at is None and self.names and self.names[-1] == name:  # of all classes beyond the limit
             return len(self.names) - 1
         return at
@@ -296,7 +296,7 @@ class ClassSamples(MadeSamples[ClassSample]):
             return
         names, values = self._values[model]
         for name in classes:
-            at = names.place(name)
+            at = names.index_of(name)
             if (
                 at is not None
                 and at < min(len(values), len(names.names))

@@ -10,7 +10,7 @@ What is left out changes rarely, as a series that comes and goes is worse than o
 - the number per model goes down when the limit is exceeded, to what takes `RESERVE` less than the limit, and
   up if a quarter more fits, or everything, and once a day;
 - classes and values of a segment keep their order for a day, or until the model has had twice as many
-  outcomes; then one takes another's place only if it is twice as frequent;
+  outcomes; then one replaces another only if it is twice as frequent;
 - a series counts with its model once it has been there: one that is undefined now and then moves no other.
 
 Series are counted anew once a minute where there are others, and at once where the limit is exceeded.
@@ -36,21 +36,21 @@ RESERVE: Final = 0.05
 RISE: Final = 1.25
 """Ratio in which the number of series per model must be able to rise before it does."""
 ADVANTAGE: Final = 2.0
-"""Ratio in which a class must be more frequent than a shown one to take its place."""
+"""Ratio in which a class must be more frequent than a shown one to replace it."""
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
 
 _OTHER, _FORGETTING, _SEGMENT, _CLASS = range(4)
 _WEIGHTS: Final = frozenset({"segment_outcomes_total", "fold_outcomes_total", "class_truth_ratio"})
-"""Metrics whose values tell how frequent a value of a segment, a fold or a class is."""
+"""Metrics whose values show how frequent a value of a segment, a fold or a class is."""
 
-_Place: TypeAlias = tuple[int, int, int]
-"""Place of a series in the order of its model: rank, then forgetting or value of a segment, then metric."""
-_NONE: Final[_Place] = (-1, 0, 0)
-"""Before all places."""
-_ALL: Final[_Place] = (4, 0, 0)
-"""After all places."""
+_SortKey: TypeAlias = tuple[int, int, int]
+"""Sort key of a series within its model: kind, index of the forgetting or rank of the item, and metric."""
+_NONE: Final[_SortKey] = (-1, 0, 0)
+"""Before all series."""
+_ALL: Final[_SortKey] = (4, 0, 0)
+"""After all series."""
 _Item: TypeAlias = tuple[str, ...]
 """Value of a segment, fold or class: the values of its labels."""
 
@@ -97,19 +97,19 @@ class Cut:
 class _Ranking:
     """Order of a model's classes, or of its values of segments and folds."""
 
-    places: dict[_Item, int]
+    ranks: dict[_Item, int]
     decided_ms: int
     outcomes: float
 
 
 @dataclass(slots=True)
 class _Model:
-    """Series of a model that can be left out: number of lines by place."""
+    """Series of a model that can be left out: number of lines by sort key."""
 
-    sizes: dict[_Place, int] = field(default_factory=dict[_Place, int])
+    sizes: dict[_SortKey, int] = field(default_factory=dict[_SortKey, int])
     rankings: dict[int, _Ranking] = field(default_factory=dict[int, _Ranking])
-    last: _Place = _ALL
-    """Place of the last series that is shown."""
+    last: _SortKey = _ALL
+    """Sort key of the last series that is shown."""
 
 
 class _Kept(NamedTuple):
@@ -122,7 +122,7 @@ class _Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Items:
-    """Labels by which the series of a family tell classes, or values of segments and folds, apart."""
+    """Labels by which the series of a family differ: a class, or a value of segments or folds."""
 
     kind: int
     owner: int
@@ -210,10 +210,7 @@ class SeriesBudget:
         room -= sum(lines_of(family) for family in families if _owner(family) is None)
         self._take_in(of_models, now_ms)
         self._planned = self._needed + sum(
-            size
-            for model in self._models.values()
-            for place, size in model.sizes.items()
-            if place <= model.last
+            size for model in self._models.values() for key, size in model.sizes.items() if key <= model.last
         )
         self._decide(room, sum(map(lines_of, of_models)), now_ms)
         self._choose(of_models)
@@ -229,26 +226,26 @@ class SeriesBudget:
             self._models[name] = _Model()
         self._rank(families, now_ms)
         self._needed = per_class = 0
-        found: Counter[tuple[str, _Place]] = Counter()
+        found: Counter[tuple[str, _SortKey]] = Counter()
         for metric, family in enumerate(families):
             if isinstance(family.samples, ClassSamples):
                 per_class += 1
                 continue
-            at, width, place_of = _owner_of(family), _width(family), self._places(family, metric)
+            at, width, key_of = _owner_of(family), _width(family), self._sort_keys(family, metric)
             for values, _ in family.samples:
-                place = place_of(values)
-                if place is None:
+                key = key_of(values)
+                if key is None:
                     self._needed += width
                 else:
-                    found[values[at], place] += width
-        for (name, place), size in found.items():
+                    found[values[at], key] += width
+        for (name, key), size in found.items():
             sizes = self._models[name].sizes
-            sizes[place] = max(size, sizes.get(place, 0))
+            sizes[key] = max(size, sizes.get(key, 0))
         for model in self._models.values():
             if per_class and (ranking := model.rankings.get(_CLASS)) is not None:
-                for rank in ranking.places.values():
-                    place = (_CLASS, rank, 0)
-                    model.sizes[place] = model.sizes.get(place, 0) + per_class
+                for rank in ranking.ranks.values():
+                    key = (_CLASS, rank, 0)
+                    model.sizes[key] = model.sizes.get(key, 0) + per_class
 
     def _rank(self, families: Sequence[Family], now_ms: int) -> None:
         """Bring up to date the order of classes and of values of segments."""
@@ -274,49 +271,49 @@ class SeriesBudget:
         self, model: _Model, kind: int, weights: Mapping[_Item, float], outcomes: float, now_ms: int
     ) -> None:
         before = model.rankings.get(kind)
-        places = {} if before is None else before.places
+        ranks = {} if before is None else before.ranks
         is_due = (
             before is None or not 0 <= now_ms - before.decided_ms < _DAY_MS or outcomes >= 2 * before.outcomes
         )
         if is_due:
 
             def order(item: _Item) -> tuple[float, _Item]:
-                shown = item in places and (kind, places[item], 0) <= model.last != _ALL
+                shown = item in ranks and (kind, ranks[item], 0) <= model.last != _ALL
                 return -weights[item] * (ADVANTAGE if shown else 1.0), item
 
             ranked = sorted(weights, key=order)
             model.rankings[kind] = _Ranking({item: at for at, item in enumerate(ranked)}, now_ms, outcomes)
-        elif fresh := weights.keys() - places.keys():
-            first = max(places.values(), default=-1) + 1
+        elif fresh := weights.keys() - ranks.keys():
+            first = max(ranks.values(), default=-1) + 1
             ranked = sorted(fresh, key=lambda item: (-weights[item], item))
-            places |= {item: at for at, item in enumerate(ranked, first)}
-        for place in [place for place in model.sizes if place[0] == kind]:
-            del model.sizes[place]
+            ranks |= {item: at for at, item in enumerate(ranked, first)}
+        for key in [key for key in model.sizes if key[0] == kind]:
+            del model.sizes[key]
 
-    def _places(self, family: Family, metric: int) -> Callable[[tuple[str, ...]], _Place | None]:
-        """Make a function from label values to the place of a series, None if it is needed."""
+    def _sort_keys(self, family: Family, metric: int) -> Callable[[tuple[str, ...]], _SortKey | None]:
+        """Make a function from label values to the sort key of a series, None if it is needed."""
         at, items = _owner_of(family), _Items.of(family)
         if items is not None:
 
-            def of_item(values: tuple[str, ...]) -> _Place:
+            def of_item(values: tuple[str, ...]) -> _SortKey:
                 ranking = self._models[values[at]].rankings[items.kind]
-                return (items.kind, ranking.places[items.item(values)], 0)
+                return (items.kind, ranking.ranks[items.item(values)], 0)
 
             return of_item
         of_forgetting = family.labels.index("forgetting") if "forgetting" in family.labels else None
-        known: dict[tuple[str, ...], _Place | None] = {}
+        known: dict[tuple[str, ...], _SortKey | None] = {}
 
-        def place_of(values: tuple[str, ...]) -> _Place | None:
+        def key_of(values: tuple[str, ...]) -> _SortKey | None:
             others = values[:at] + values[at + 1 :]
             if others not in known:
-                known[others] = self._place(family, values, of_forgetting, metric)
+                known[others] = self._sort_key(family, values, of_forgetting, metric)
             return known[others]
 
-        return place_of
+        return key_of
 
-    def _place(
+    def _sort_key(
         self, family: Family, values: tuple[str, ...], of_forgetting: int | None, metric: int
-    ) -> _Place | None:
+    ) -> _SortKey | None:
         if is_needed(family.name, dict(zip(family.labels, values, strict=True)), self._main):
             return None
         if of_forgetting is None or values[of_forgetting] == self._main:
@@ -340,12 +337,12 @@ class SeriesBudget:
         self._planned = self._needed
         for name, model in self._models.items():
             last, model.last = _NONE, _ALL
-            for place, end, size in _ladder(model):
+            for key, end, size in _ladder(model):
                 if self._kept is not None and (end, name) > self._kept:
                     model.last = last
                     break
                 self._planned += size
-                last = place
+                last = key
 
     def _fitting(self, room: int) -> _Kept:
         """Most lines per model that fit into the room beside what is needed."""
@@ -369,17 +366,17 @@ class SeriesBudget:
         for metric, family in enumerate(families):
             if isinstance(family.samples, ClassSamples):
                 continue
-            at, place_of = _owner_of(family), self._places(family, metric)
+            at, key_of = _owner_of(family), self._sort_keys(family, metric)
             hidden = frozenset(
                 values
                 for values, _ in family.samples
-                if (place := place_of(values)) is not None and place > self._models[values[at]].last
+                if (key := key_of(values)) is not None and key > self._models[values[at]].last
             )
             if hidden:
                 self._hidden[family.name] = hidden
         for name, model in self._models.items():
             if (ranking := model.rankings.get(_CLASS)) is not None:
-                shown = (each for each, rank in ranking.places.items() if (_CLASS, rank, 0) <= model.last)
+                shown = (each for each, rank in ranking.ranks.items() if (_CLASS, rank, 0) <= model.last)
                 self._classes[name] = [name for (name,) in shown]
 
     def _applied(self, families: Sequence[Family], lines: int) -> Cut:
@@ -417,12 +414,12 @@ class SeriesBudget:
         return "forgetting" if "forgetting" in family.labels else "other"
 
 
-def _ladder(model: _Model) -> Iterator[tuple[_Place, int, int]]:
-    """(place, lines up to it, lines of it) in the order of a model's series."""
+def _ladder(model: _Model) -> Iterator[tuple[_SortKey, int, int]]:
+    """(key, lines up to it, lines of it) in the order of a model's series."""
     end = 0
-    for place, size in sorted(model.sizes.items()):
+    for key, size in sorted(model.sizes.items()):
         end += size
-        yield place, end, size
+        yield key, end, size
 
 
 def _models_of(family: Family) -> set[str]:

@@ -46,7 +46,7 @@ MADE_UNDER = "made_under"
 class ModelCheckpoint(msgspec.Struct, frozen=True, array_like=True):
     """Checkpoint of one model: its snapshot (None once retired), and the journal position it covers."""
 
-    place: JournalPosition
+    position: JournalPosition
     snapshot: bytes | None
 
 
@@ -103,7 +103,7 @@ class Checkpoint:
         self._left: list[tuple[int, str]] = []  # who retired since the last commit, after how many outcomes
         self._retired: dict[str, int] = {}  # the commit in which each model went whose outcomes are kept yet
         self._all_new = False
-        self._settings_told = False
+        self._settings_written = False
         self._made_under: bytes | None = made_under or None  # None: a commit has it
         self.beginnings = Beginnings()
         """Evaluation epochs of models, and estimators that began anew."""
@@ -136,7 +136,7 @@ class Checkpoint:
         else:
             due = self._with_folds(self._journal.overdue(), gone)
         if gone and COMPARISONS not in due:
-            due.append(COMPARISONS)  # the journal does not say where a comparison ended
+            due.append(COMPARISONS)  # the journal does not have the end of a comparison
         self._all_new = False
         own: dict[str, bytes] = {}
         self._journal.forget(due)
@@ -158,15 +158,15 @@ class Checkpoint:
         own[PIPELINE], columns = self.pipeline.snapshot(), self.pipeline.join.changes(number)
         runs = self.pipeline.join.run_changes()
         own[ESTIMATORS] = self.monitors.totals()
-        own |= self._told_once()
+        own |= self._changed_sections()
         return CommitBatch({**own, **sections}, models, entry, floor, outbox or {}, columns, runs)
 
-    def _told_once(self) -> dict[str, bytes]:
+    def _changed_sections(self) -> dict[str, bytes]:
         """Sections that a commit has only if they differ from those of the commits before."""
         own: dict[str, bytes] = {}
-        if not self._settings_told:
+        if not self._settings_written:
             own[SETTINGS] = _ENCODER.encode((document_of(self._spec), self.monitors.estimators()))
-            self._settings_told = True
+            self._settings_written = True
         if self._made_under is not None:
             own[MADE_UNDER], self._made_under = self._made_under, None
         if (begun := self.beginnings.changes()) is not None:
@@ -176,7 +176,7 @@ class Checkpoint:
     def _with_folds(self, due: Sequence[str], gone: Sequence[str]) -> list[str]:
         """Add the other folds of models some of whose folds are due, or are gone.
 
-        The verdict on a model looks at all of its folds: evaluated once more, they must stand at one place.
+        The verdict on a model reads all of its folds: their checkpoints must cover the same journal position.
         """
         chosen = {model_of(name) for name in (*due, *gone) if SEPARATOR in name}
         if not chosen:
@@ -235,9 +235,9 @@ class Checkpoint:
             self.monitors.restore_totals(saved.sections[ESTIMATORS])
         self._left = [(0, model) for model in (*gone, *refused)]  # or a later start would find them again
         now = self.monitors.estimators()
-        self._settings_told = self._all_new = False
+        self._settings_written = self._all_new = False
         if not changed and now == written and not (over.parts or over.comparisons):
-            self._settings_told = True
+            self._settings_written = True
             return RestoreReport(len(monitors.models()), refolded, begun=gone)
         self._all_new = True
         report = RestoreReport(
@@ -290,9 +290,9 @@ class Checkpoint:
                 with reading(f"the snapshot of model {model!r}"):
                     monitors.restore(entry.snapshot)
             else:
-                self._retired[model] = entry.place.commit
+                self._retired[model] = entry.position.commit
         refolded = 0
-        behind = {model: entry.place for model, entry in kept.items()}
+        behind = {model: entry.position for model, entry in kept.items()}
         pairs = dict(self._refold_pairs(monitors, saved))
         for number, outcomes in unfolded(saved.journal, behind):
             monitors.fold_models(outcomes)
@@ -310,13 +310,13 @@ class Checkpoint:
         comparisons = monitors.comparisons
         if comparisons is None:
             return
-        place = JournalPosition(-1, -1)
+        position = JournalPosition(-1, -1)
         if PAIRS in saved.sections:
             with reading(f"the section {PAIRS!r}"):
                 kept = _KEPT.decode(saved.sections[PAIRS])
                 comparisons.restore(kept.snapshot or b"")
-            place = kept.place
-        for number, outcomes in unfolded_pairs(saved.journal, place):
+            position = kept.position
+        for number, outcomes in unfolded_pairs(saved.journal, position):
             if len(outcomes):
                 comparisons.fold(outcomes)
                 yield number, outcomes

@@ -420,7 +420,7 @@ class Journal:
         return entry
 
     def note(self, number: int, outcomes: OutcomeBatch, *, paired: bool) -> None:
-        """Register an entry found in the store; `paired` tells that comparisons of models need it."""
+        """Register an entry found in the store; `paired`: comparisons of models need it."""
         self._note(number, models_of(outcomes), len(outcomes), paired=paired)
 
     def _note(self, number: int, models: Sequence[str], outcomes: int, *, paired: bool) -> None:
@@ -479,10 +479,10 @@ def unfolded(
     nowhere = JournalPosition(-1, -1)
     for number, value in journal:
         entry = _entry(number, value)
-        places = {model: behind.get(model, nowhere) for model in models_of(entry)}
+        covered = {model: behind.get(model, nowhere) for model in models_of(entry)}
         first = {
-            model: _ALL if place.commit > number else place.position if place.commit == number else -1
-            for model, place in places.items()
+            model: _ALL if at.commit > number else at.position if at.commit == number else -1
+            for model, at in covered.items()
         }
         wanted = np.array([first.get(model, -1) for model in entry.models], np.int64)
         chosen = np.arange(len(entry)) >= wanted[entry.records["model"]]

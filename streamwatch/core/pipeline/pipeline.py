@@ -1,9 +1,10 @@
 """`Pipeline`: joins the records of the merged sequence, lets deadlines pass and evaluates the outcomes.
 
-It does no I/O. Every record carries the clock at its place in the sequence (`record_ms`, never decreasing).
-Deadlines up to that clock are handled before the record is joined, so the result does not depend on how
-records are cut into batches. The compiled join holds the entries in memory, and the rest in an `Overflow`. A
-restart continues from two things that commits write: `snapshot`, and the `changes` of the entries.
+It does no I/O. Every record carries the clock at its position in the sequence (`record_ms`, never
+decreasing). Deadlines up to that clock are handled before the record is joined, so the result does not depend
+on how records are cut into batches. The compiled join holds the entries in memory, and the rest in an
+`Overflow`. A restart continues from two things that commits write: `snapshot`, and the `changes` of the
+entries.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ class Evaluation(Protocol):
         ...
 
 
-# Predicted and true classes of models (`join.mismatch`), observed in columns.
+# Predicted and true classes of models (`join.caveats`), observed in columns.
 
 
 class ColumnAgreement:
@@ -325,7 +326,7 @@ class Pipeline:
         return identities(self.join)
 
     def mismatches(self) -> list[Mismatch]:
-        """Models whose predictions and labels seem not to belong together, by name (`join.mismatch`)."""
+        """Models whose predictions and labels seem not to belong together, by name (`join.caveats`)."""
         models = self.join.holdings().models
         return mismatches(self._agreement.classes, models, self.clock_ms - self._spec.early_horizon_ms)
 

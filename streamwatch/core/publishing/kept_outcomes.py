@@ -24,7 +24,7 @@ class KeptOutcomes(msgspec.Struct, frozen=True, array_like=True):
     segments: list[Name]
     """Values of segments, as `core.events.segments_text` writes them."""
     records: bytes
-    """Rows of dtype `OUTCOME`, whose numbers are of these names; `scores` tells of segments only."""
+    """Rows of dtype `OUTCOME`, whose numbers are of these names; `scores` are read for segments only."""
     keys: bytes
     """Keys of the outcomes that have one, each with one byte behind it."""
     key_sizes: bytes
@@ -101,9 +101,11 @@ def _renumbered(
     used[0] = True
     for column in columns:
         used[np.maximum(column, -1) + 1] = True
-    places = np.cumsum(used, dtype=np.int32) - 2
+    renumbered = np.cumsum(used, dtype=np.int32) - 2
     chosen: list[int] = (np.flatnonzero(used)[1:] - 1).tolist()
-    return [places[np.maximum(column, -1) + 1] for column in columns], [names[number] for number in chosen]
+    return [renumbered[np.maximum(column, -1) + 1] for column in columns], [
+        names[number] for number in chosen
+    ]
 
 
 def _gathered(keys: Keys) -> tuple[bytes, bytes]:

@@ -1,8 +1,9 @@
 """Invalid records as a state keeps them where several replicas read the same, of which one writes them.
 
-Each has a place in the sequence of evaluation that all replicas give it: the clock at which its turn came,
-and its number among the invalid records of that millisecond. The ledger says up to which place the holder
-has written. Unlike a count since the beginning, a place does not depend on when a replica began to keep any.
+Each has a position in the sequence of evaluation that all replicas give it: the clock at which its turn
+came, and its number among the invalid records of that millisecond. The ledger records the position up to
+which the holder has written. Unlike a count since the beginning, a position does not depend on when a replica
+began to keep any.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ import msgspec
 from streamwatch.core.events import Name
 from streamwatch.core.ports import Record
 
-Place: TypeAlias = tuple[int, int]
+RecordPosition: TypeAlias = tuple[int, int]
 """(clock in ms, number among invalid records of that millisecond); larger ones come later."""
-BEGINNING: Final[Place] = (-1, 0)
+BEGINNING: Final[RecordPosition] = (-1, 0)
 """Before the first record."""
 MOST_BYTES: Final = 8_388_608
 """Bytes of invalid records that one commit has; a commit is made for them alone."""
 
 
 class KeptRecord(msgspec.Struct, frozen=True, array_like=True):
-    """One invalid record (a `ports.Record`), with its place and the reason why it is invalid."""
+    """One invalid record (a `ports.Record`), with its position and the reason why it is invalid."""
 
-    place: Place
+    position: RecordPosition
     reason: Name
     topic: Name
     partition: int
@@ -46,17 +47,17 @@ class KeptRecord(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RecordKeeper:
-    """Gives invalid records their places and keeps them until they are taken for a commit.
+    """Gives invalid records their positions and keeps them until they are taken for a commit.
 
     Parameters
     ----------
     reached
-        Place up to which the last commit came.
+        Position up to which the last commit came.
     clock_ms
         Returns the clock of the evaluation: at the last record evaluated.
     """
 
-    def __init__(self, reached: Place, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, reached: RecordPosition, clock_ms: Callable[[], int]) -> None:
         self._reached = reached
         self._clock_ms = clock_ms
         self._kept: list[KeptRecord] = []
@@ -88,14 +89,14 @@ class RecordKeeper:
         self._bytes += kept.size_bytes
 
     def take(self) -> list[KeptRecord]:
-        """Hand over the records since the last call; `reached` is the place after them."""
+        """Hand over the records since the last call; `reached` is the position after them."""
         self._reach(self._clock_ms())
         kept, self._kept, self._bytes = self._kept, [], 0
         return kept
 
     @property
-    def reached(self) -> Place:
-        """Place up to which the evaluation had come at the last `take`."""
+    def reached(self) -> RecordPosition:
+        """Position up to which the evaluation had come at the last `take`."""
         return self._reached
 
     def _reach(self, clock_ms: int) -> None:

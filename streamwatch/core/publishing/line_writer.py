@@ -28,7 +28,7 @@ class TextTable(NamedTuple):
     texts: NDArray[np.uint8]
     """One behind the other."""
     ends: NDArray[np.int64]
-    """Shape (n + 1,): text i ends at place i + 1, and begins at place i."""
+    """Shape (n + 1,): text i begins at `ends[i]`, and ends at `ends[i + 1]`."""
 
     @classmethod
     def of(cls, texts: Sequence[bytes]) -> Self:
@@ -130,11 +130,11 @@ def put_number(out, at, value):
     while rest > 0:
         rest //= 10
         size += 1
-    place = at + size - 1
-    while place >= at:
-        out[place] = 48 + value % 10
+    digit = at + size - 1
+    while digit >= at:
+        out[digit] = 48 + value % 10
         value //= 10
-        place -= 1
+        digit -= 1
     return at + size
 
 
@@ -277,7 +277,7 @@ def warm_up_lines() -> None:
     """Compile the writer, or load what was compiled before."""
     table, none = TextTable.of([b"null"]), np.zeros(0, np.int32)
     texts = NumberedTexts(table, none)
-    places: Any = np.zeros(0, np.int64)
-    keys = Keys(np.zeros(0, np.uint8), places, places)
+    empty: Any = np.zeros(0, np.int64)
+    keys = Keys(np.zeros(0, np.uint8), empty, empty)
     classes = ClassTexts(table, none, none, none, none)
     LineParts(np.zeros(0, OUTCOME), texts, classes, keys, texts, texts, pieces_of("")).written(1)

@@ -149,7 +149,7 @@ class OutcomeLines:
 def keys_of(batch: OutcomeBatch, ids: Callable[[], IdTexts] | None) -> Keys:
     """Find the keys of outcomes; assumed ones have none.
 
-    An assumed outcome is due whatever record comes next: that one may bear its id says nothing.
+    An assumed outcome is due whatever record comes next, even if that one bears its id.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 A commit holds its publication in the same atomic batch as the state that made it, so that each outcome and
 event is decided once. It is written to the topics after the commit, in one transaction with the `Ledger`,
-which says up to where the topics have everything. What the ledger has is removed with a later commit.
+which records up to where the topics have everything. What the ledger has is removed with a later commit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streamwatch.core.publishing.decisions import Decisions
 from streamwatch.core.publishing.digests import Digests, added, event_term, outcomes_sum
 from streamwatch.core.publishing.documents import SCHEMA_VERSION, EventDocument
 from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
-from streamwatch.core.publishing.kept_records import BEGINNING, KeptRecord, Place, RecordKeeper
+from streamwatch.core.publishing.kept_records import BEGINNING, KeptRecord, RecordKeeper, RecordPosition
 from streamwatch.core.publishing.line_writer import Written
 from streamwatch.core.publishing.outcome_lines import IdTexts, OutcomeLines, keys_of
 from streamwatch.core.records import RecordBatch
@@ -77,8 +77,8 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
     """What the holder of several replicas has decided up to it; None where it decided nothing new."""
     invalid: list[KeptRecord] = []
     """Invalid records of several replicas, which the holder writes."""
-    reached: Place | None = None
-    """Place up to which it has all invalid records; None where replicas keep none."""
+    reached: RecordPosition | None = None
+    """Position up to which it has all invalid records; None where replicas keep none."""
 
     @property
     def count(self) -> int:
@@ -110,12 +110,12 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
     def is_written(self, ledger: Ledger) -> bool:
         """Tell whether topics have its outcomes, numbered events and invalid records.
 
-        By a ledger of the same life. A holder that has no place of invalid records in it writes none, or all
-        of them before its commits.
+        By a ledger of the same life. A holder that has no position of invalid records in it writes none, or
+        all of them before its commits.
         """
         has_numbers = self.last_outcome <= ledger.outcome and self.last_event <= ledger.event
-        place = ledger.invalid
-        return has_numbers and (not self.invalid or place is None or self.invalid[-1].place <= place)
+        position = ledger.invalid
+        return has_numbers and (not self.invalid or position is None or self.invalid[-1].position <= position)
 
     @property
     def decides(self) -> bool:
@@ -162,8 +162,8 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
         """
         known = min(max(ledger.outcome - self.outcomes_before, 0), self.count)
         kept = [each for each in self.events if each.number is None or each.number > ledger.event]
-        place = BEGINNING if ledger.invalid is None else ledger.invalid
-        invalid = [each for each in self.invalid if each.place > place]
+        position = BEGINNING if ledger.invalid is None else ledger.invalid
+        invalid = [each for each in self.invalid if each.position > position]
         if not known and len(kept) == len(self.events) and len(invalid) == len(self.invalid):
             return self
         outcomes, left = list[KeptOutcomes](), known
@@ -224,8 +224,8 @@ class Ledger(msgspec.Struct, frozen=True):
     """Number of records beside this one in which their holder has left its decisions."""
     decisions_digest: int = 0
     """Digest of these (`decisions.parts_digest`): without it, other decisions alone make no other record."""
-    invalid: Place | None = None
-    """Place up to which invalid records are in their topic; None where that is not written down."""
+    invalid: RecordPosition | None = None
+    """Position up to which invalid records are in their topic; None where that is not written down."""
 
     @classmethod
     def begun(cls, life: str, writer: str) -> Ledger:
@@ -259,8 +259,10 @@ class Ledger(msgspec.Struct, frozen=True):
             if each.last_event >= after.event:
                 digests = Digests(digests.outcomes, own.events)
                 after = replace_ledger(after, event=each.last_event)
-            place = after.invalid if each.reached is None else max(each.reached, after.invalid or BEGINNING)
-            after = replace_ledger(after, digests=digests, invalid=place)
+            position = (
+                after.invalid if each.reached is None else max(each.reached, after.invalid or BEGINNING)
+            )
+            after = replace_ledger(after, digests=digests, invalid=position)
         return after
 
     def encode(self) -> bytes:
@@ -301,7 +303,7 @@ class _Numbers(msgspec.Struct, frozen=True, omit_defaults=True):
     digests: Digests = Digests()
     alarms: list[tuple[int, Alarm]] = []
     gone: list[tuple[int, Name]] = []
-    invalid: Place = BEGINNING
+    invalid: RecordPosition = BEGINNING
 
 
 _NUMBERS = msgspec.msgpack.Decoder(_Numbers)
@@ -514,7 +516,7 @@ class PublicationLog:
         )
 
     @property
-    def _reached(self) -> Place | None:
+    def _reached(self) -> RecordPosition | None:
         return None if self._keeper is None else self._invalid
 
     def section(self) -> bytes:
@@ -584,7 +586,7 @@ def alarm_document(alarm: Alarm, life: str, number: int) -> EventDocument:
 
 
 def comparison_document(verdict: ComparisonVerdict, life: str, mark: int) -> EventDocument:
-    """Write a changed verdict on a challenger; `mark` tells changes apart."""
+    """Write a changed verdict on a challenger; `mark` distinguishes changes."""
     return EventDocument(
         SCHEMA_VERSION,
         life,

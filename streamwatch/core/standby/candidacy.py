@@ -98,7 +98,7 @@ class Candidacy:
 
     @property
     def is_elected(self) -> bool:
-        """Tell whether the group elected it and has not said otherwise, be that long ago."""
+        """Tell whether the group elected it last, as far as it has heard."""
         return self._proved is not None
 
     @property

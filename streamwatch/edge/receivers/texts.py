@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from streamwatch.core.alerting.alternation import HOUR_MS, Alternation
@@ -17,13 +18,13 @@ from streamwatch.core.alerting.notification import (
     RivalPair,
 )
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
-from streamwatch.core.estimators.notifying.false_alarms import said
+from streamwatch.core.estimators.notifying.false_alarms import in_words
 from streamwatch.core.estimators.registers.fleet import RIVALS, RULE, WorsePair
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.predictions.early_hints.view import OTHERS
 from streamwatch.core.predictions.kind import ActiveHint
-from streamwatch.core.specs import HEADLINE
+from streamwatch.core.specs import HEADLINE, UtilityKind
 
 # Times and shares as texts.
 
@@ -144,6 +145,13 @@ def hint_sentences(hint: NotifiedHint) -> str:
     )
 
 
+BY: Final[Mapping[UtilityKind, str]] = {
+    "accuracy": "",
+    "balanced": " by balanced accuracy",
+    "costs": " by costs",
+}
+"""How verdicts by each utility are marked; those by accuracy, which is the default, are not."""
+
 # Texts of comparisons: which model is better, since when, and how sure that is.
 
 
@@ -157,17 +165,19 @@ _ENDED = {
 def comparison_title(pair: NotifiedComparison) -> str:
     """One line, for a phone."""
     if pair.reason is not None:
-        return f"No longer shown that {pair.challenger} is {_side(pair)} than {pair.champion}"
+        by = BY[pair.utility]
+        return f"No longer shown that {pair.challenger} is {_side(pair)} than {pair.champion}{by}"
     since = f"{iso_minutes(pair.since_ms)}{f' ({pair.status})' * bool(pair.status)}"
-    return f"Challenger {pair.challenger} is {_side(pair)} than champion {pair.champion} since {since}"
+    said = f"{_side(pair)} than champion {pair.champion}{BY[pair.utility]}"
+    return f"Challenger {pair.challenger} is {said} since {since}"
 
 
 def comparison_sentences(pair: NotifiedComparison) -> str:
     """A few sentences: which model is better, what that rests on, and what can be done about it."""
     if pair.reason is not None:
         return (
-            f"That {pair.challenger} is {_side(pair)} than {pair.champion} since {iso(pair.since_ms)} is "
-            f"no longer listed: {_ENDED[pair.reason]}."
+            f"That {pair.challenger} is {_side(pair)} than {pair.champion}{BY[pair.utility]} since "
+            f"{iso(pair.since_ms)} is no longer shown: {_ENDED[pair.reason]}."
         )
     if pair.basis == "labels":
         rests = "It is by the order of labels, which labels that come late in a biased way can falsify."
@@ -179,8 +189,8 @@ def comparison_sentences(pair: NotifiedComparison) -> str:
             "these predictions are in."
         )
     return (
-        f"On ids that both have predicted, {pair.challenger} is {_side(pair)} than {pair.champion} since "
-        f"{iso(pair.since_ms)}, as of {iso(pair.said_ms)}. {rests}"
+        f"On ids that both have predicted, {pair.challenger} is {_side(pair)} than {pair.champion}"
+        f"{BY[pair.utility]} since {iso(pair.since_ms)}, as of {iso(pair.as_of_ms)}. {rests}"
     )
 
 
@@ -229,7 +239,7 @@ def judged(judgement: Judgement) -> str:
         -1: f"is worse than {whom}",
         0: f"is no longer shown to be better or worse than {whom}",
     }
-    since = f"{sentences[judgement.verdict]} since {iso(judgement.since_ms)}"
+    since = f"{sentences[judgement.verdict]}{BY[judgement.utility]} since {iso(judgement.since_ms)}"
     if judgement.basis == "labels":
         return f"{since}, outcome {judgement.since:,}"
     parts = [each for each in (judgement.status, between(judgement)) if each]
@@ -274,7 +284,8 @@ def _standing(judgement: Judgement) -> str:
 
 def _alternates(alternation: Alternation, judgement: Judgement) -> str:
     """Say how a verdict alternates, as the rest of a sentence."""
-    sentences = f"alternates between worse than {_opponent(judgement)} and not worse"
+    by = BY[judgement.utility]
+    sentences = f"alternates between worse than {_opponent(judgement)} and not worse{by}"
     if (period_ms := alternation.period_ms) is None:
         return sentences
     if alternation.is_weekly:
@@ -563,7 +574,7 @@ def _false_ones(part: IncidentAlarm) -> str:
         return ""
     return (
         f" At this model's rate of outcomes and dependence of errors, {part.alarm.detector} is expected to "
-        f"raise a false alarm {said(part.false_monthly)}."
+        f"raise a false alarm {in_words(part.false_monthly)}."
     )
 
 

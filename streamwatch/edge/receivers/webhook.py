@@ -236,6 +236,7 @@ def _comparison(pair: NotifiedComparison) -> dict[str, Any]:
         "verdict": "better" if pair.verdict > 0 else "worse",
         "since": iso(pair.since_ms),
         "basis": pair.basis,
+        "utility": pair.utility,
         "status": pair.status or None,
         "reason": pair.reason,
     }

@@ -38,4 +38,5 @@ class SourceKind(NamedTuple, Generic[Spec]):
     """Section of the settings that is about it."""
     build: Build[Spec]
     refusals: tuple[type[Exception], ...] = ()
-    """Errors with which reading may end and that no restart will cure; each says what to change."""
+    """Errors with which reading may end and that no restart will cure; each has what to change in its
+    message."""

@@ -43,7 +43,7 @@ class StateRefused(Exception):  # noqa: N818 - see StateFailed
 class StateForbidden(StateRefused):
     """The directory may not be read or written: by its rights, or because its file system is read-only.
 
-    At a start that is for a person to change. A state that was open has become so: it may become right again.
+    At a start, an operator has to change that. If a state was open when it happened, it may be temporary.
     """
 
 
@@ -61,10 +61,10 @@ class StateDamaged(StateRefused):
 
 @contextmanager
 def damage_named(directory: Path) -> Generator[None]:
-    """Name the directory in errors about contents that no commit writes; raises StateDamaged."""
+    """Raise StateDamaged, which names the directory, for errors about damaged contents."""
     try:
         yield
     except (ColdDamaged, PackedError) as error:
         raise StateDamaged(
-            f"the state in {directory} is damaged: {error}; `streamwatch state verify` tells what else is"
+            f"the state in {directory} is damaged: {error}; `streamwatch state verify` lists all damage"
         ) from error

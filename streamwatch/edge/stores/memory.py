@@ -42,7 +42,7 @@ class MemoryStore:
         raise StateRefused(f"a state in memory cannot be copied to {directory}")
 
     def families(self) -> Sequence[Family]:
-        """Nothing that the join does not tell."""
+        """Return nothing: all metrics of entries are those of the join."""
         return ()
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ class FreeSpace:
         self._low = False
 
     def is_low(self) -> bool:
-        """Tell whether less than the least is free.
+        """Return whether less than the least is free.
 
         Raises
         ------
@@ -56,7 +56,7 @@ class FreeSpace:
                 free = self._free_bytes(self._directory)
             except FileNotFoundError:
                 raise StateGone(f"the state in {self._directory} was removed while the daemon ran") from None
-            except OSError:  # of a disk that fails: the store finds out, and says so
+            except OSError:  # the disk fails: the store will report it
                 return self._low
             self._low = free < self._least_bytes * (RELIEF if self._low else 1.0)
         return self._low

@@ -492,7 +492,7 @@ class SettledSample(TypedDict):
     labels_asked: Annotated[Amount, about("By label_requested, or the sum of label_probability")]
     labels_arrived: Count
     labels_missing: Annotated[Amount, about("labels_asked - labels_arrived, at least 0")]
-    asked_is_known: Annotated[bool, about("All predictions say whether theirs was asked for")]
+    asked_is_known: Annotated[bool, about("All predictions state whether their label was asked for")]
 
 
 class SampledLabels(TypedDict, total=False):

@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from streamwatch.core.alerting.notification import Severity
 from streamwatch.core.estimators.catalogue import Listed
+from streamwatch.core.specs import UtilityKind
 from streamwatch.edge.web.details import (
     Amount,
     Caveats,
@@ -120,6 +121,7 @@ class Judgement(Struct, frozen=True):
         Literal["early", "confirmed", "retracted", ""],
         about("By cohorts: early until all labels are in, then confirmed or retracted"),
     ]
+    utility: Annotated[UtilityKind, about("Utility by which the model is judged")]
     earliest_timestamp_seconds: Earliest | UnsetType = UNSET
     latest_timestamp_seconds: Latest | UnsetType = UNSET
 

@@ -38,7 +38,7 @@ def calibration_tables(effort: Effort) -> list[Table]:
         for world, how in zip(
             worlds(error), ("ρ = 0", "ρ = .5", "ρ = .8", f"days ± {SWING:.0%}"), strict=True
         ):
-            effort.said(f"calibration: error {error:g}, {how}")
+            effort.progress(f"calibration: error {error:g}, {how}")
             headings.append(f"{error:g}, {how}")
             full = np.stack(
                 [

@@ -129,7 +129,7 @@ _MOA: Final[dict[str, Callable[[int], str]]] = {
     "STEPD": lambda k: f"o={_CONFIDENCES[k]!r}",
     "SEEDChangeDetector": lambda k: f"d={_CONFIDENCES[k]!r}",
 }
-"""MOA's EDDM and EWMAChartDM have no parameter that says how sure to be."""
+"""MOA's EDDM and EWMAChartDM have no parameter for the confidence."""
 
 
 def _rung(name: str, number: int) -> DetectorSpec:

@@ -1,7 +1,7 @@
 """Alarms that look at no loss: what every metric gives to one who knows nothing, or everything.
 
-A metric by which one of the first four is good says little of a detector (river, pull 1963: an alarm at every
-hundredth outcome has an F1 of .40 on streams that drift every 400).
+A metric by which one of the first four is good is a poor measure of a detector (river, pull 1963: an alarm at
+every hundredth outcome has an F1 of .40 on streams that drift every 400).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from streamwatch.papers.benchmark import generated, induced
 from streamwatch.papers.benchmark.contestants import at_defaults, in_both_directions
 from streamwatch.papers.benchmark.controls import CONTROLS
 from streamwatch.papers.benchmark.metrics import Counts, Metrics, Rule, episodes_of, measured, within
-from streamwatch.papers.benchmark.runs import Run, World, mean_of, placed, pooled, scored, stacked
+from streamwatch.papers.benchmark.runs import Run, World, at_instances, mean_of, pooled, scored, stacked
 from streamwatch.papers.detection.candidates import Candidate
 from streamwatch.papers.detection.peers import moa_detectors
 from streamwatch.papers.result import Cell, Effort, Measured, Table
@@ -79,7 +79,7 @@ def _paper_detectors(jars: Path, options: dict[str, str]) -> tuple[Candidate, ..
 
 
 def _hits(run: Run) -> Run:
-    return Run(~run.losses, run.places, run.drifts, run.instances)
+    return Run(~run.losses, run.positions, run.drifts, run.instances)
 
 
 # The paper's synthetic streams, its very own.
@@ -94,7 +94,7 @@ def reproduced(effort: Effort) -> list[Table]:
     for generator in generated.GENERATORS:
         for width, how in ((0, "abrupt"), (generated.WIDTH, "gradual")):
             key = f"{generator.name}, {how}"
-            effort.said(f"the paper's streams: {key}")
+            effort.progress(f"the paper's streams: {key}")
             run = generated.published(jars, generator, width)
             detectors = _paper_detectors(jars, TUNED[how])
             headings += [f"{key}, paper", f"{key}, found"]
@@ -133,7 +133,7 @@ def reproduced(effort: Effort) -> list[Table]:
 
 
 def _counted(detector: Candidate, losses: Any, run: Run, rule: Rule) -> Metrics:
-    alarms = within(placed(detector.alarms(losses), [run])[0], run.drifts, rule)
+    alarms = within(at_instances(detector.alarms(losses), [run])[0], run.drifts, rule)
     return measured(episodes_of(alarms, run.drifts, rule), rule, run.instances)
 
 
@@ -181,7 +181,7 @@ def generated_tables(effort: Effort) -> list[Table]:
     for width, how in ((0, "abrupt"), (generated.WIDTH, "gradual")):
         worlds: list[World] = []
         for generator in generated.GENERATORS:
-            effort.said(f"{generator.name}, {how}")
+            effort.progress(f"{generator.name}, {how}")
             worlds.append(generated.drawn(jars, generator, width, seeds, drifts))
         tables.append(_scores(f"generated streams, {how} drifts (Agrawal, SEA, STAGGER)", worlds, effort))
     return tables
@@ -204,7 +204,7 @@ def recorded_tables(effort: Effort) -> list[Table]:
         for recorded in data:
             by_set.append([])
             for kind in induced.KINDS:
-                effort.said(f"{recorded.of.name}, {kind}, {how}")
+                effort.progress(f"{recorded.of.name}, {kind}, {how}")
                 rngs = [effort.rng(recorded.of.name, kind, how, seed) for seed in range(effort.seeds)]
                 by_set[-1].append(induced.drawn(jars, recorded, kind, gradual=gradual, rngs=rngs))
             worlds += by_set[-1]
@@ -216,7 +216,7 @@ def recorded_tables(effort: Effort) -> list[Table]:
             printed = PUBLISHED["recorded"].get(key)
             if printed is None:
                 continue
-            effort.said(f"the paper's defaults: {key}")
+            effort.progress(f"the paper's defaults: {key}")
             headings += [f"{key}, paper", f"{key}, found", f"{key}, errors"]
             hits = [World(world.name, world.rule, tuple(map(_hits, world.runs))) for world in those]
             detectors = _paper_detectors(jars, DEFAULT)
@@ -244,7 +244,7 @@ def _means(
     for world in worlds:
         losses = stacked(world.runs)
         for those, detector in zip(found, detectors, strict=True):
-            counts = scored(placed(detector.alarms(losses), world.runs), world)
+            counts = scored(at_instances(detector.alarms(losses), world.runs), world)
             those.append(pooled(counts, world, value))
     return [mean_of(those) for those in found]
 
@@ -263,12 +263,12 @@ def _entrants(worlds: Sequence[World], effort: Effort) -> list[_Entrant]:
     losses = [stacked(world.runs) for world in worlds]
     found: list[_Entrant] = []
     for each in candidates:
-        effort.said(f"{each.library} {each.name}")
+        effort.progress(f"{each.library} {each.name}")
         found.append(
             _Entrant(
                 f"{each.library} {each.name}",
                 [
-                    scored(placed(each.alarms(given), world.runs), world)
+                    scored(at_instances(each.alarms(given), world.runs), world)
                     for given, world in zip(losses, worlds, strict=True)
                 ],
             )
@@ -280,11 +280,11 @@ def _entrants(worlds: Sequence[World], effort: Effort) -> list[_Entrant]:
             for number, run in enumerate(world.runs):
                 rng = effort.rng("controls", world.name, number)
                 drifts = [
-                    (int(np.searchsorted(run.places, start)), int(np.searchsorted(run.places, end)))
+                    (int(np.searchsorted(run.positions, start)), int(np.searchsorted(run.positions, end)))
                     for start, end in run.drifts
                 ]
                 alarms.append(control.alarms(len(run.losses), drifts, rng))
-            by_world.append(scored(placed(alarms, world.runs), world))
+            by_world.append(scored(at_instances(alarms, world.runs), world))
         found.append(_Entrant(f"control: {control.name}", by_world))
     return found
 
@@ -341,8 +341,8 @@ def _rise(world: World) -> Measured:
     found: list[float] = []
     for run in world.runs:
         (start, _end) = run.drifts[0]
-        before = run.losses[run.places < start]
-        after = run.losses[(run.places >= start) & (run.places <= start + world.rule.max_delay)]
+        before = run.losses[run.positions < start]
+        after = run.losses[(run.positions >= start) & (run.positions <= start + world.rule.max_delay)]
         found.append(float(after.mean() - before.mean()))
     values = np.array(found)
     return Measured(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), 3)

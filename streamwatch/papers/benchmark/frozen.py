@@ -99,7 +99,7 @@ def _tables(group: Group, found: Sequence[Ladder], effort: Effort) -> list[Table
     calm, rising = _stills(development, effort, "development"), _rises(development, effort, "development")
     frozen: list[tuple[int, float]] = []
     for ladder in found:
-        effort.said(f"{group}, frozen on development streams: {ladder.library} {ladder.name}")
+        effort.progress(f"{group}, frozen on development streams: {ladder.library} {ladder.name}")
         rung = _rung(ladder, calm)
         frozen.append(
             (rung, _delays(ladder.rungs[rung], rising, development).mean() if rung >= 0 else math.nan)
@@ -108,7 +108,7 @@ def _tables(group: Group, found: Sequence[Ladder], effort: Effort) -> list[Table
     outcomes: list[Outcome] = []
 
     def asked(name: str, library: str, rung: str, ask: Ask, developed: float = math.nan) -> None:
-        effort.said(f"{group}, held out: {library} {name}")
+        effort.progress(f"{group}, held out: {library} {name}")
         rate = _rate([ask(losses) for losses in still], [losses.shape[1] for losses in still])
         outcomes.append(Outcome(name, library, rung, rate, _delays(ask, changed, held_out), developed))
 

@@ -63,12 +63,12 @@ def command(generator: Generator, functions: Sequence[int], width: int, seed: in
 
     MOA centres a gradual change at the position that the paper counts as its beginning.
     """
-    said = _concept(generator, functions[0], seed)
+    stream = _concept(generator, functions[0], seed)
     for number, function in enumerate(functions[1:]):
         position = EVERY + number * (EVERY + width)
         then = _concept(generator, function, seed)
-        said = f"ConceptDriftStream -s ({said}) -d ({then}) -p {position} -w {width} -r {seed}"
-    return said
+        stream = f"ConceptDriftStream -s ({stream}) -d ({then}) -p {position} -w {width} -r {seed}"
+    return stream
 
 
 def _concept(generator: Generator, function: int, seed: int) -> str:
@@ -95,8 +95,8 @@ def published(jars: Path, generator: Generator, width: int) -> Run:
         np.random.RandomState(PUBLISHED_SEED),
     )
     instances = PUBLISHED_DRIFTS * (EVERY + width + 1) + 1
-    said = command(generator, [*functions, functions[-1]], width, 1)
-    return _runs(jars, [said], instances, PUBLISHED_DRIFTS, width)[0]
+    stream = command(generator, [*functions, functions[-1]], width, 1)
+    return _runs(jars, [stream], instances, PUBLISHED_DRIFTS, width)[0]
 
 
 def drawn(jars: Path, generator: Generator, width: int, seeds: Sequence[int], drifts: int) -> World:
@@ -107,23 +107,23 @@ def drawn(jars: Path, generator: Generator, width: int, seeds: Sequence[int], dr
     MoaError
         If there is no MOA in the folder, or it cannot be run.
     """
-    said: list[str] = []
+    streams: list[str] = []
     for seed in seeds:
         functions = functions_of(generator, drifts, np.random.RandomState(seed))
-        said.append(command(generator, functions, width, seed))
+        streams.append(command(generator, functions, width, seed))
     instances = drifts * (EVERY + width) + EVERY
     name = f"{generator.name}, {'gradual' if width else 'abrupt'}"
-    return World(name, Rule(MAX_DELAY), tuple(_runs(jars, said, instances, drifts, width)))
+    return World(name, Rule(MAX_DELAY), tuple(_runs(jars, streams, instances, drifts, width)))
 
 
 def _runs(jars: Path, streams: Sequence[str], instances: int, drifts: int, width: int) -> list[Run]:
     refuse_without(jars)
     lines = lines_of(jars, PROGRAM, [TREE, str(instances), *streams], b"", len(streams))
-    places = np.arange(WARM + 1, instances)
+    positions = np.arange(WARM + 1, instances)
     return [
         Run(
             (np.frombuffer(line, np.uint8) == ord("1"))[WARM + 1 :],
-            places,
+            positions,
             drifts_of(drifts, width),
             instances,
         )

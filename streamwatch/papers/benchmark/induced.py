@@ -64,7 +64,7 @@ DATA_SETS: Final = (
 
 
 class DataError(ValueError):
-    """A data set cannot be read; the message says which and why."""
+    """A data set cannot be read; the message has which, and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Induced:
     """One stream with a drift in it; arrays are by instance that is left, (m,)."""
 
     onset: int
-    places: NDArray[np.int64]
+    positions: NDArray[np.int64]
     """Number of each instance in the stream before any was left out."""
     rows: NDArray[np.int64]
     """Its row of the data set."""
@@ -166,15 +166,15 @@ def drawn(  # one parameter for each thing that a world is of
     classes = int(recorded.true_class.max()) + 1
     text = "\n\n".join("\n".join(_lines(stream, plain, cells)) for stream in streams)
     given = f"{recorded.x.shape[1]} {classes}\n{text}\n".encode()
-    expected = sum(len(stream.places) for stream in streams)
+    expected = sum(len(stream.positions) for stream in streams)
     answers = np.array(lines_of(jars, MOA_CLASSIFIERS, [TREE], given, expected)).astype(np.int64)
     runs: list[Run] = []
     n = len(recorded.x)
-    ends = np.cumsum([len(stream.places) for stream in streams])[:-1]
-    for stream, said in zip(streams, np.split(answers, ends), strict=True):
-        seen = stream.places > int(LEARNING * n)
-        wrong = (said != stream.true_class)[seen]
-        runs.append(Run(wrong, stream.places[seen], ((stream.onset, stream.onset),), n))
+    ends = np.cumsum([len(stream.positions) for stream in streams])[:-1]
+    for stream, predicted in zip(streams, np.split(answers, ends), strict=True):
+        seen = stream.positions > int(LEARNING * n)
+        wrong = (predicted != stream.true_class)[seen]
+        runs.append(Run(wrong, stream.positions[seen], ((stream.onset, stream.onset),), n))
     name = f"{recorded.of.name}, {kind}, {'gradual' if gradual else 'abrupt'}"
     return World(name, Rule(recorded.of.max_delay), tuple(runs))
 

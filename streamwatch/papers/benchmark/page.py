@@ -27,7 +27,7 @@ WITHOUT_MOA: Final = ("frozen", "calibration")
 
 
 class PageError(ValueError):
-    """A page lacks the marks of a part; the message says which."""
+    """A page lacks the marks of a part; the message names them."""
 
 
 def written(page: str, part: str, tables: Sequence[Table]) -> str:

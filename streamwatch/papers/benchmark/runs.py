@@ -27,7 +27,7 @@ class Run:
 
     losses: NDArray[np.bool_]
     """(n,): 1 for an outcome that the model got wrong."""
-    places: NDArray[np.int64]
+    positions: NDArray[np.int64]
     """(n,): instance (0-based) of the stream that each outcome is of, ascending; some have no outcome."""
     drifts: tuple[tuple[int, int], ...]
     """Instances at which each drift begins and is complete."""
@@ -55,10 +55,10 @@ def stacked(runs: Sequence[Run]) -> Losses:
     return losses
 
 
-def placed(alarms: Alarms, runs: Sequence[Run]) -> Alarms:
+def at_instances(alarms: Alarms, runs: Sequence[Run]) -> Alarms:
     """Instances of alarms by outcome (1-based) on `stacked` runs."""
     return [
-        [int(run.places[alarm - 1]) for alarm in those if alarm <= len(run.losses)]
+        [int(run.positions[alarm - 1]) for alarm in those if alarm <= len(run.losses)]
         for those, run in zip(alarms, runs, strict=True)
     ]
 

@@ -14,7 +14,7 @@ import numpy as np
 from streamwatch.papers.benchmark import generated, induced
 from streamwatch.papers.benchmark.contestants import BUDGET, Ladder, at_defaults, at_rungs, ladders
 from streamwatch.papers.benchmark.metrics import Metrics, Rule
-from streamwatch.papers.benchmark.runs import Run, World, mean_of, placed, pooled, scored, stacked
+from streamwatch.papers.benchmark.runs import Run, World, at_instances, mean_of, pooled, scored, stacked
 from streamwatch.papers.benchmark.simulated import CALM, DEVELOPMENT
 from streamwatch.papers.detection.candidates import Candidate
 from streamwatch.papers.result import Cell, Effort, Measured, Table
@@ -44,7 +44,7 @@ def best(ladder: Ladder, worlds: Sequence[World]) -> int:
     means: list[float] = []
     for ask in ladder.rungs:
         values = [
-            pooled(scored(placed(ask(given), world.runs), world), world, _f1).value
+            pooled(scored(at_instances(ask(given), world.runs), world), world, _f1).value
             for given, world in zip(losses, worlds, strict=True)
         ]
         means.append(float(np.mean(values)))
@@ -60,7 +60,7 @@ def tuned_tables(effort: Effort) -> list[Table]:
     worlds = development(effort)
     rungs: dict[tuple[str, str], int] = {}
     for ladder in ladders(effort.moa):
-        effort.said(f"tuned on development streams: {ladder.library} {ladder.name}")
+        effort.progress(f"tuned on development streams: {ladder.library} {ladder.name}")
         rungs[ladder.library, ladder.name] = best(ladder, worlds)
     default = [each for each in at_defaults(effort.moa) if (each.library, each.name) in rungs]
     groups = dict(_groups(effort))
@@ -98,7 +98,7 @@ def _groups(effort: Effort) -> list[tuple[str, list[World]]]:
         return found
     seeds = range(effort.seed, effort.seed + effort.seeds)
     for width, how in ((0, "abrupt"), (generated.WIDTH, "gradual")):
-        effort.said(f"generated streams, {how}")
+        effort.progress(f"generated streams, {how}")
         drawn = [
             generated.drawn(jars, each, width, seeds, effort.size(5, 2)) for each in generated.GENERATORS
         ]
@@ -109,7 +109,7 @@ def _groups(effort: Effort) -> list[tuple[str, list[World]]]:
         worlds: list[World] = []
         for recorded in induced.read(effort.data)[0]:
             for kind in induced.KINDS:
-                effort.said(f"{recorded.of.name}, {kind}, {how}")
+                effort.progress(f"{recorded.of.name}, {kind}, {how}")
                 rngs = [effort.rng(recorded.of.name, kind, how, seed) for seed in range(effort.seeds)]
                 worlds.append(induced.drawn(jars, recorded, kind, gradual=gradual, rngs=rngs))
         found.append((f"recorded, {how}", worlds))
@@ -119,8 +119,8 @@ def _groups(effort: Effort) -> list[tuple[str, list[World]]]:
 def _means(candidates: Sequence[Candidate], worlds: Sequence[World], effort: Effort) -> list[Measured]:
     found: list[list[Measured]] = [[] for _ in candidates]
     for world in worlds:
-        effort.said(f"default and tuned: {world.name}")
+        effort.progress(f"default and tuned: {world.name}")
         losses = stacked(world.runs)
         for those, each in zip(found, candidates, strict=True):
-            those.append(pooled(scored(placed(each.alarms(losses), world.runs), world), world, _f1))
+            those.append(pooled(scored(at_instances(each.alarms(losses), world.runs), world), world, _f1))
     return [mean_of(those) for those in found]

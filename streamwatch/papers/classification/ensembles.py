@@ -210,8 +210,8 @@ def dynamic_weighted_majority(
         found[at - 1] = answer
         if at % period == 0:
             weights = [
-                weight if said == truth else FACTOR * weight
-                for said, weight in zip(answers, weights, strict=True)
+                weight if each == truth else FACTOR * weight
+                for each, weight in zip(answers, weights, strict=True)
             ]
             largest = max(weights)
             kept = [

@@ -132,7 +132,7 @@ class Tried:
     def percent(self) -> Measured:
         """Mean error over the runs, percent; its standard error is at least that of independent losses.
 
-        Few runs may agree by chance, and tell nothing of their error then.
+        Few runs may agree by chance; their spread shows nothing of the error then.
         """
         found = over_runs(self.errors(), 2)
         return Measured(found.value, float(np.fmax(found.error, sqrt(self.variance()))), 2)
@@ -175,7 +175,7 @@ def unprinted(pairs: Pairs, effort: Effort) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, drawn in pairs:
         some = drawn[: effort.size(FEW, 2)]
-        effort.said(f"{name}: learning rates and periods")
+        effort.progress(f"{name}: learning rates and periods")
         printed = dict(zip(CLASSIFIERS, ERRORS[name], strict=True))
         rows.append(
             (
@@ -220,7 +220,7 @@ def bags(pairs: Pairs, found: Mapping[str, Tried], effort: Effort) -> Table:
         some = drawn[: effort.size(2, 2)]
         answers: list[Classes] = []
         for r, each in enumerate(some):
-            effort.said(f"{name}: river's ADWINBaggingClassifier, stream {r + 1} of {len(some)}")
+            effort.progress(f"{name}: river's ADWINBaggingClassifier, stream {r + 1} of {len(some)}")
             answers.append(river.rivers_bag(each.x, each.true_class, effort.rng("river", name, r)))
         printed = dict(zip(CLASSIFIERS, ERRORS[name], strict=True))
         rows.append(
@@ -308,16 +308,16 @@ def _tried(kind: StreamKind, outcomes: int, effort: Effort) -> _Stream:
         some = drawn[: effort.size(FEW, 2)] if candidate.slow else drawn
         answers: list[Classes] = []
         for r, each in enumerate(some):
-            effort.said(f"{kind.name}: {candidate.name}, stream {r + 1} of {len(some)}")
+            effort.progress(f"{kind.name}: {candidate.name}, stream {r + 1} of {len(some)}")
             rng = effort.rng(candidate.name, kind.name, r)
             answers.append(candidate.answers(each.x, each.true_class, rng))
         found[candidate.name] = Tried(some, answers)
     beside: dict[str, Tried] = {}
     if effort.moa is not None:
         some = drawn[: effort.size(FEW, 2)]
-        effort.said(f"{kind.name}: MOA's classifiers, {len(some)} streams")
-        said = moa.answers_of(effort.moa, [(each.x, each.true_class) for each in some])
-        beside = {name: Tried(some, each) for name, each in said.items()}
+        effort.progress(f"{kind.name}: MOA's classifiers, {len(some)} streams")
+        answers_of_moa = moa.answers_of(effort.moa, [(each.x, each.true_class) for each in some])
+        beside = {name: Tried(some, each) for name, each in answers_of_moa.items()}
     return _Stream(kind, drawn, Tried(drawn, [each.optimal_class for each in drawn]), found, beside)
 
 

@@ -24,7 +24,7 @@ MEMBERS: Final = 10
 
 
 class RiverError(RuntimeError):
-    """river is not installed; the message says so."""
+    """river is not installed."""
 
 
 def refuse_without_river() -> None:

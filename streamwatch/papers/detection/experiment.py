@@ -87,7 +87,7 @@ def run(effort: Effort) -> Result:
 def _table(group: Group, others: Sequence[Candidate], effort: Effort) -> Table:
     runs = effort.size(12, 3)
     drawn = [_drawn(stream, runs, effort) for stream in group.streams]
-    effort.said(f"{group.name}: the daemon's detectors")
+    effort.progress(f"{group.name}: the daemon's detectors")
     names = [spec.name for spec in published()]
     own = [own_alarms(published(), losses) for losses in drawn]
     scored = [
@@ -95,7 +95,7 @@ def _table(group: Group, others: Sequence[Candidate], effort: Effort) -> Table:
         for index, name in enumerate(names)
     ]
     for other in others:
-        effort.said(f"{group.name}: {other.library}'s {other.name}")
+        effort.progress(f"{group.name}: {other.library}'s {other.name}")
         alarms = [other.alarms(losses) for losses in drawn]
         scored.append(_Scored(f"{other.library} {other.name}", runs, _scores(group, alarms)))
     streams = "; ".join(stream.name for stream in group.streams)

@@ -102,20 +102,20 @@ def moa_detectors(jars: Path, classes: Sequence[str] = _CLASSES) -> tuple[Candid
 
 
 class _Moa:
-    """Asks all detectors at once, and remembers what they said of the last few losses."""
+    """Runs all detectors at once, and remembers their alarms on the last few losses."""
 
     def __init__(self, jars: Path, classes: Sequence[str]) -> None:
         self._jars = jars
         self._classes = tuple(classes)
-        self._said: list[tuple[Losses, list[Alarms]]] = []
+        self._answers: list[tuple[Losses, list[Alarms]]] = []
 
     def alarms(self, index: int, losses: Losses) -> Alarms:
         """Alarms of one detector on each run, (runs, outcomes)."""
-        for given, said in self._said:
+        for given, alarms in self._answers:
             if given is losses:
-                return said[index]
-        self._said = [*self._said[1 - _REMEMBERED :], (losses, self._asked(losses))]
-        return self._said[-1][1][index]
+                return alarms[index]
+        self._answers = [*self._answers[1 - _REMEMBERED :], (losses, self._asked(losses))]
+        return self._answers[-1][1][index]
 
     def _asked(self, losses: Losses) -> list[Alarms]:
         # An empty line begins the next run; the first line of the answer names the detectors.

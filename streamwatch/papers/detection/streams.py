@@ -77,10 +77,10 @@ def stale(kind: StreamKind) -> LossStream:
     begins to move, and may be found during the whole lap.
     """
     mixture, length = kind.mixture, CALM + kind.mixture.lap
-    places = np.maximum(np.arange(length) - CALM, 0)
+    instants = np.maximum(np.arange(length) - CALM, 0)
 
     def drawn(rng: np.random.Generator) -> Losses:
-        states = mixture.at(places)
+        states = mixture.at(instants)
         chosen = (rng.random(length)[:, None] >= states.weight.cumsum(axis=1)[:, :-1]).sum(axis=1)
         each = np.arange(length)
         along = rng.standard_normal((length, mixture.dimensions)) * np.sqrt(states.variances[each, chosen])

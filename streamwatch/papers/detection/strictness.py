@@ -121,7 +121,7 @@ def curves(effort: Effort, others: Sequence[Candidate]) -> tuple[Table, Figure]:
     rows: list[list[Cell]] = [[f"streamwatch {name}"] for name in NAMES]
     panels: list[Panel] = []
     for number, scenario in enumerate(SCENARIOS):
-        effort.said(f"delay against false alarms: {scenario.name}")
+        effort.progress(f"delay against false alarms: {scenario.name}")
         still = _runs(scenario.still, effort.size(5, 1), effort)
         changed = _runs(scenario.changed, effort.size(30, 8), effort)
         found = _curves(settings, still, changed, scenario.change)
@@ -173,7 +173,7 @@ def _points(
     """Other libraries' detectors at their defaults."""
     points: list[Line] = []
     for library in dict.fromkeys(other.library for other in others):
-        effort.said(f"delay against false alarms: {scenario.name}, {library}")
+        effort.progress(f"delay against false alarms: {scenario.name}, {library}")
         taken = [other for other in others if other.library == library]
         rates = [sum(map(len, other.alarms(still))) / still.size * 1e6 for other in taken]
         late = [float(restricted(other.alarms(changed), scenario.change).mean()) for other in taken]

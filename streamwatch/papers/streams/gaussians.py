@@ -124,7 +124,7 @@ class Mixture:
         return Mixture(tuple(_stretched(each, lap, self.lap) for each in self.distributions), lap)
 
     def at(self, instances: Indices) -> States:
-        """Tell where the distributions are at some instances, 0-based, shape (n,)."""
+        """Compute where the distributions are at some instances, 0-based, shape (n,)."""
         inside = instances % self.lap
         found = [_path(each, inside) for each in self.distributions]
         weight, centre, variances, angle = (np.stack(part, axis=1) for part in zip(*found, strict=True))
@@ -200,7 +200,7 @@ def _axes(angle: Floats, centre: Floats) -> Floats:
     return np.stack([np.stack([cos, -sin], axis=-1), np.stack([sin, cos], axis=-1)], axis=-2)
 
 
-# Instances drawn from a mixture that drifts, with what its optimal classifier says of them.
+# Instances drawn from a mixture that drifts, with the answers of its optimal classifier.
 
 
 BLOCK = 500

@@ -33,7 +33,7 @@ def drifts(per_concept: int = 15_000, thresholds: tuple[float, ...] = THRESHOLDS
     return tuple(per_concept * k for k in range(1, len(thresholds)))
 
 
-# Labels that repeat, and attributes that tell something of them: temporal dependence, known.
+# Labels that repeat, and attributes that depend on them: temporal dependence, known.
 
 
 @dataclass(frozen=True, slots=True)

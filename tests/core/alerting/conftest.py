@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.alerting.told import Told
+from tests.core.alerting.watched_book import WatchedBook
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def watched() -> WatchedBook:
+    return WatchedBook()

@@ -1,4 +1,4 @@
-"""Verdicts that alternate: told once, counted, and over when one side has held for a week."""
+"""Verdicts that alternate: notified once, counted, and over when one side has held for a week."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.specs import DAY_MS
 from streamwatch.edge.receivers.texts import description, title
-from tests.core.alerting.told import HOUR_MS, Told, alarm
+from tests.core.alerting.watched_book import HOUR_MS, WatchedBook, alarm
 
 MIDNIGHT_MS = 20_000 * DAY_MS
 BECOMES_WORSE, BECOMES_BETTER = 8, 20
@@ -34,25 +34,27 @@ def daily(days: int) -> list[Alarm]:
     return found
 
 
-def hear(told: Told, alarms: list[Alarm]) -> list[Notification]:
+def hear(watched: WatchedBook, alarms: list[Alarm]) -> list[Notification]:
     """Each change as it happens, with a review after it, and a restart after that."""
     heard: list[Notification] = []
     for each in alarms:
-        heard += told.hears(each, now_ms=each.event_ms)
-        heard += told.reviews(each.event_ms)
-        state = told.book.state()
-        told.__post_init__()
-        told.book.restore(state)
+        heard += watched.hears(each, now_ms=each.event_ms)
+        heard += watched.reviews(each.event_ms)
+        state = watched.book.state()
+        watched.__post_init__()
+        watched.book.restore(state)
     return heard
 
 
-def test_ten_days_of_a_daily_rhythm_are_three_notifications_and_the_third_says_the_rhythm(told: Told) -> None:
+def test_ten_days_of_a_daily_rhythm_are_three_notifications_and_the_third_says_the_rhythm(
+    watched: WatchedBook,
+) -> None:
     changes = daily(10)
-    heard = hear(told, changes)
+    heard = hear(watched, changes)
     assert [n.kind for n in heard] == ["firing", "resolved", "firing"]
     assert heard[2].issued_ms == changes[2].event_ms
-    assert told.counted("alarms_suppressed_total")["alternates",] == len(changes) - 3
-    (open_now,) = told.book.open_incidents()
+    assert watched.counted("alarms_suppressed_total")["alternates",] == len(changes) - 3
+    (open_now,) = watched.book.open_incidents()
     assert open_now.parts[0].alternation == Alternation(
         20,
         changes[0].event_ms - HOUR_MS,
@@ -61,50 +63,52 @@ def test_ten_days_of_a_daily_rhythm_are_three_notifications_and_the_third_says_t
         worse_from_hour=8,
         worse_until_hour=20,
     )
-    said = "m alternates between worse than no change and not worse, about once a day: "
-    said += "worse from 08:00 to 20:00 UTC"
-    assert title(open_now) == said
-    assert said in description(open_now)
+    expected = "m alternates between worse than no change and not worse, about once a day: "
+    expected += "worse from 08:00 to 20:00 UTC"
+    assert title(open_now) == expected
+    assert expected in description(open_now)
     assert "has changed sides 20 times" in description(open_now)
 
 
 @pytest.mark.parametrize("days", [3, 10])
-def test_a_week_on_the_better_side_resolves_it_and_the_next_change_is_told_plainly(
-    told: Told, days: int
+def test_a_week_on_the_better_side_resolves_it_and_the_next_change_is_notified_plainly(
+    watched: WatchedBook, days: int
 ) -> None:
     changes = daily(days)
-    hear(told, changes)
+    hear(watched, changes)
     last_ms = changes[-1].event_ms
-    assert not told.book.due(last_ms + WINDOW_MS - 1, behind=False)
-    assert told.reviews(last_ms + WINDOW_MS - 1) == []
-    assert told.book.due(last_ms + WINDOW_MS, behind=False)
-    (over,) = told.reviews(last_ms + WINDOW_MS)
+    assert not watched.book.due(last_ms + WINDOW_MS - 1, behind=False)
+    assert watched.reviews(last_ms + WINDOW_MS - 1) == []
+    assert watched.book.due(last_ms + WINDOW_MS, behind=False)
+    (over,) = watched.reviews(last_ms + WINDOW_MS)
     assert (over.kind, over.parts[0].reason) == ("resolved", "verdict_changed")
     assert title(over).startswith("m is better than no change since")
     later = verdict(-1, last_ms + 2 * WINDOW_MS, 99)
-    (again,) = told.hears(later, now_ms=later.event_ms)
+    (again,) = watched.hears(later, now_ms=later.event_ms)
     assert (again.kind, again.parts[0].alternation) == ("firing", None)
 
 
-def test_a_week_on_the_worse_side_is_told_as_plainly_worse(told: Told) -> None:
+def test_a_week_on_the_worse_side_is_notified_as_plainly_worse(watched: WatchedBook) -> None:
     changes = daily(3)[:-1]
-    hear(told, changes)
+    hear(watched, changes)
     late_ms = changes[-1].event_ms + WINDOW_MS
-    (worse,) = told.reviews(late_ms)
+    (worse,) = watched.reviews(late_ms)
     assert (worse.kind, worse.parts[0].alternation) == ("updated", None)
     assert title(worse).startswith("Update: m is worse than no change since")
-    assert told.reviews(late_ms) == []
-    assert not told.book.due(late_ms + 10 * WINDOW_MS, behind=False)
+    assert watched.reviews(late_ms) == []
+    assert not watched.book.due(late_ms + 10 * WINDOW_MS, behind=False)
 
 
-def test_an_open_verdict_whose_third_change_is_for_the_better_stays_open_and_says_so(told: Told) -> None:
+def test_an_open_verdict_whose_third_change_is_for_the_better_stays_open_and_says_so(
+    watched: WatchedBook,
+) -> None:
     start_ms = MIDNIGHT_MS
     sides = [Sides().changed(start_ms, start_ms, worse=True)]
     for hours, worse in ((200, False), (210, True), (220, False)):
         sides.append(sides[-1].changed(start_ms + hours * HOUR_MS, start_ms, worse=worse))
     assert [each.alternates for each in sides] == [False, False, False, True]
     heard = hear(
-        told,
+        watched,
         [
             verdict(side, start_ms + hours * HOUR_MS, n)
             for n, (hours, side) in enumerate(((0, -1), (200, 1), (210, -1), (220, 1)), 1)
@@ -114,9 +118,9 @@ def test_an_open_verdict_whose_third_change_is_for_the_better_stays_open_and_say
     assert heard[-1].parts[0].alternation is not None
 
 
-def test_changes_further_apart_than_a_week_never_alternate(told: Told) -> None:
+def test_changes_further_apart_than_a_week_never_alternate(watched: WatchedBook) -> None:
     alarms = [verdict(-1 if n % 2 else 1, MIDNIGHT_MS + n * 4 * DAY_MS, n) for n in range(1, 9)]
-    assert [n.kind for n in hear(told, alarms)] == ["firing", "resolved"] * 4
+    assert [n.kind for n in hear(watched, alarms)] == ["firing", "resolved"] * 4
 
 
 def test_a_verdict_that_only_opens_and_is_better_again_changes_no_side() -> None:
@@ -143,9 +147,9 @@ def test_hours_lie_around_midnight_or_around_none() -> None:
     assert hour_of_day([]) is None
 
 
-def test_a_retired_model_begins_anew(told: Told) -> None:
-    hear(told, daily(5))
-    told.book.retire("m", MIDNIGHT_MS + 6 * DAY_MS)
+def test_a_retired_model_begins_anew(watched: WatchedBook) -> None:
+    hear(watched, daily(5))
+    watched.book.retire("m", MIDNIGHT_MS + 6 * DAY_MS)
     later = verdict(-1, MIDNIGHT_MS + 6 * DAY_MS, 50)
-    (fires,) = told.hears(later, now_ms=later.event_ms)
+    (fires,) = watched.hears(later, now_ms=later.event_ms)
     assert fires.parts[0].alternation is None

@@ -1,4 +1,4 @@
-"""Verdicts on challengers that people are notified of, against a plain account of what was said."""
+"""Verdicts on challengers that people are notified of, against a plain account of what was notified."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamwatch.core.alerting.book import AlarmBook, details_with_incidents
 from streamwatch.core.alerting.notification import Notification, decode, encode
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
-from tests.core.alerting.told import Told
+from tests.core.alerting.watched_book import WatchedBook
 from tests.tiers import examples
 
 HOUR_MS = 3_600_000
@@ -41,7 +41,7 @@ def verdict(
 def review(
     book: AlarmBook, *verdicts: ComparisonVerdict, now_ms: int = NOW_MS, behind: bool = False
 ) -> list[Notification]:
-    return book.review(Told(), now_ms, behind=behind, comparisons=verdicts)
+    return book.review(WatchedBook(), now_ms, behind=behind, comparisons=verdicts)
 
 
 def suppressed(book: AlarmBook) -> float:
@@ -120,7 +120,7 @@ def test_an_old_verdict_of_a_backlog_waits_until_it_has_been_read() -> None:
 def test_what_is_no_longer_compared_or_wanted_is_over(silent: bool) -> None:  # noqa: FBT001
     book = AlarmBook(SPEC, "s")
     review(book, verdict())
-    (over,) = book.review(Told(), NOW_MS, behind=False, comparisons=None if silent else ())
+    (over,) = book.review(WatchedBook(), NOW_MS, behind=False, comparisons=None if silent else ())
     assert over.comparison is not None
     assert over.comparison.reason == "no_longer_compared"
     (again,) = review(book, verdict(last_ms=NOW_MS + 5))  # nothing of the pair is left, and no cooldown
@@ -139,28 +139,28 @@ class Account:
     """What should be open, by pair, as a person would note it."""
 
     open: dict[tuple[str, str], tuple[int, bool]] = field(default_factory=dict)
-    told_ms: dict[tuple[str, str], int] = field(default_factory=dict)
+    notified_ms: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def hears(self, now: dict[tuple[str, str], ComparisonVerdict]) -> list[tuple[tuple[str, str], str]]:
-        said: list[tuple[tuple[str, str], str]] = []
+        expected: list[tuple[tuple[str, str], str]] = []
         for pair in sorted(self.open):
             if pair not in now:
-                said.append((pair, "resolved"))
+                expected.append((pair, "resolved"))
                 del self.open[pair]
-        self.told_ms = {pair: ms for pair, ms in self.told_ms.items() if pair in now}
+        self.notified_ms = {pair: ms for pair, ms in self.notified_ms.items() if pair in now}
         for pair, each in sorted(now.items()):
             if pair in self.open and self.open[pair][0] != each.verdict:
-                said.append((pair, "resolved"))
+                expected.append((pair, "resolved"))
                 del self.open[pair]
             elif pair in self.open and each.status == "confirmed" and not self.open[pair][1]:
-                said.append((pair, "updated"))
+                expected.append((pair, "updated"))
                 self.open[pair] = each.verdict, True
-            recent = pair in self.told_ms and abs(each.last_ms - self.told_ms[pair]) < COOLDOWN_MS
+            recent = pair in self.notified_ms and abs(each.last_ms - self.notified_ms[pair]) < COOLDOWN_MS
             if each.verdict and pair not in self.open and not recent:
-                said.append((pair, "firing"))
+                expected.append((pair, "firing"))
                 self.open[pair] = each.verdict, each.status == "confirmed"
-                self.told_ms[pair] = each.last_ms
-        return said
+                self.notified_ms[pair] = each.last_ms
+        return expected
 
 
 PAIRS = [("old", "a"), ("old", "b"), ("a", "b")]
@@ -184,8 +184,8 @@ def test_what_is_notified_is_what_a_plain_account_says_over_restarts(
         at = next(clock)
         now = {pair: verdict(side, status, at, pair) for pair, (side, status) in look.items()}
         found = review(book, *now.values(), now_ms=at)
-        said = [((n.comparison.champion, n.comparison.challenger), n.kind) for n in found if n.comparison]
-        assert said == account.hears(now)
+        expected = [((n.comparison.champion, n.comparison.challenger), n.kind) for n in found if n.comparison]
+        assert expected == account.hears(now)
         assert ids.isdisjoint(n.id for n in found)
         ids |= {n.id for n in found}
         assert len(book.open_incidents()) == len(account.open)

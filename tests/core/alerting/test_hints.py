@@ -1,4 +1,4 @@
-"""Early hints that people are told of, against a plain account of what was told and what stands."""
+"""Early hints that people are notified of, against a plain account of what was notified and what is open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamwatch.core.alerting.book import AlarmBook, details_with_incidents
 from streamwatch.core.alerting.notification import Notification, decode, encode
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.predictions.kind import ActiveHint
-from tests.core.alerting.told import Told, alarm
+from tests.core.alerting.watched_book import WatchedBook, alarm
 
 HOUR_MS = 3_600_000
 NOW_MS = 1_000 * HOUR_MS
@@ -30,7 +30,7 @@ def hint(ordinal: int = 1, given_ms: int = NOW_MS, name: str | None = "fraud") -
 def review(
     book: AlarmBook, active: Mapping[str, ActiveHint], now_ms: int = NOW_MS, *, behind: bool = False
 ) -> list[Notification]:
-    return book.review(Told(), now_ms, behind=behind, hints=active)
+    return book.review(WatchedBook(), now_ms, behind=behind, hints=active)
 
 
 def suppressed(book: AlarmBook) -> dict[str, float]:
@@ -38,7 +38,7 @@ def suppressed(book: AlarmBook) -> dict[str, float]:
     return {key[0]: float(value) for key, value in found.samples}  # type: ignore[arg-type]
 
 
-def test_a_hint_is_told_once_and_once_more_when_it_stands_no_longer() -> None:
+def test_a_hint_is_notified_once_and_once_more_when_it_stands_no_longer() -> None:
     book = AlarmBook(SPEC, "s")
     (begun,) = review(book, {"m": hint()})
     assert (begun.kind, begun.severity, begun.model, begun.series) == ("firing", "info", "m", "m")
@@ -58,13 +58,13 @@ def test_a_hint_is_told_once_and_once_more_when_it_stands_no_longer() -> None:
 
 def test_severity_and_cooldown_are_those_of_the_rule_for_early_hints() -> None:
     book = AlarmBook(SPEC, "s")
-    told = review(book, {"loud": hint(), "m": hint()})
-    assert [(each.model, each.severity) for each in told] == [("loud", "critical"), ("m", "info")]
+    watched = review(book, {"loud": hint(), "m": hint()})
+    assert [(each.model, each.severity) for each in watched] == [("loud", "critical"), ("m", "info")]
     review(book, {})
     again = {"loud": hint(2, NOW_MS + 599_999), "m": hint(2, NOW_MS + 599_999)}
     assert [each.model for each in review(book, again)] == ["loud"]
     assert suppressed(book)["cooldown"] == 1.0
-    assert review(book, again) == [], "what was held back is not told later"
+    assert review(book, again) == [], "what was held back is not watched later"
     assert [each.model for each in review(book, {"m": hint(3, NOW_MS + 600_000)})] == ["loud", "m"]
 
 
@@ -76,7 +76,7 @@ def test_a_further_hint_while_one_is_open_is_counted_and_keeps_it_open() -> None
     assert [each.kind for each in review(book, {})] == ["resolved"]
 
 
-def test_an_old_hint_waits_for_the_end_of_a_backlog_and_is_told_if_it_stands_then() -> None:
+def test_an_old_hint_waits_for_the_end_of_a_backlog_and_is_notified_if_it_stands_then() -> None:
     old = hint(given_ms=NOW_MS - HOUR_MS - 1)
     for stands in (True, False):
         book = AlarmBook(SPEC, "s")
@@ -84,7 +84,7 @@ def test_an_old_hint_waits_for_the_end_of_a_backlog_and_is_told_if_it_stands_the
         assert not book.due(NOW_MS, behind=True)
         again = AlarmBook(SPEC, "s")
         again.restore(book.state())
-        assert again.due(NOW_MS, behind=False), "nothing need be read for it to be told"
+        assert again.due(NOW_MS, behind=False), "nothing need be read for it to be watched"
         assert len(review(again, {"m": old} if stands else {})) == stands
         assert not again.due(NOW_MS, behind=False)
 
@@ -100,27 +100,27 @@ def test_an_open_hint_ends_with_its_model_and_a_new_model_of_the_name_begins_ane
 
 
 def test_hints_belong_to_no_incident_of_alarms_and_are_not_among_those_of_the_page() -> None:
-    told = Told(spec=SPEC)
-    (drift,) = told.hears(alarm())
-    (begun,) = review(told.book, {"m": hint()})
+    watched = WatchedBook(spec=SPEC)
+    (drift,) = watched.hears(alarm())
+    (begun,) = review(watched.book, {"m": hint()})
     assert begun.incident != drift.incident
-    assert [each.incident for each in told.book.open_incidents()] == [drift.incident, begun.incident]
-    shown = details_with_incidents({}, told.book.open_incidents())["m"]["open_incidents"]
+    assert [each.incident for each in watched.book.open_incidents()] == [drift.incident, begun.incident]
+    shown = details_with_incidents({}, watched.book.open_incidents())["m"]["open_incidents"]
     assert [each["incident"] for each in shown] == [drift.incident]  # type: ignore[attr-defined]
     assert details_with_incidents({}, [begun]) == {}
 
 
-def test_a_book_without_hints_ends_those_that_were_told() -> None:
+def test_a_book_without_hints_ends_those_that_were_notified() -> None:
     book = AlarmBook(SPEC, "s")
     review(book, {"m": hint()})
-    assert [each.kind for each in book.review(Told(), NOW_MS, behind=False)] == ["resolved"]
+    assert [each.kind for each in book.review(WatchedBook(), NOW_MS, behind=False)] == ["resolved"]
 
 
-def test_a_hint_that_stands_when_people_are_told_again_is_told_again_as_another() -> None:
+def test_a_hint_that_stands_when_people_are_notified_again_is_notified_again_as_another() -> None:
     book = AlarmBook(SPEC, "s")
     (begun,) = review(book, {"m": hint()})
-    (over,) = book.review(Told(), NOW_MS + 1, behind=False)
-    assert book.review(Told(), NOW_MS + 2, behind=False) == []
+    (over,) = book.review(WatchedBook(), NOW_MS + 1, behind=False)
+    assert book.review(WatchedBook(), NOW_MS + 2, behind=False) == []
     again = AlarmBook(SPEC, "s")
     again.restore(book.state())
     (anew,) = review(again, {"m": hint()}, NOW_MS + 3)
@@ -132,41 +132,41 @@ def test_a_hint_that_stands_when_people_are_told_again_is_told_again_as_another(
 
 @dataclass
 class Plain:
-    """All that was told, kept as lists: a model's state is asked of them anew each time."""
+    """All that was notified, kept as lists: a model's state is asked of them anew each time."""
 
-    told: list[tuple[str, str, int]] = field(default_factory=list)
+    watched: list[tuple[str, str, int]] = field(default_factory=list)
     """Kind, model and ordinal."""
     seen: set[tuple[str, int, int]] = field(default_factory=set)
     """Hints that were decided on."""
     given: dict[str, list[int]] = field(default_factory=dict)
 
     def is_open(self, model: str) -> bool:
-        kinds = [kind for kind, name, _ in self.told if name == model]
+        kinds = [kind for kind, name, _ in self.watched if name == model]
         return bool(kinds) and kinds[-1] == "firing"
 
     def last(self, model: str) -> int:
-        return [ordinal for kind, name, ordinal in self.told if name == model and kind == "firing"][-1]
+        return [ordinal for kind, name, ordinal in self.watched if name == model and kind == "firing"][-1]
 
     def retire(self, model: str) -> list[tuple[str, str, int]]:
-        before = len(self.told)
+        before = len(self.watched)
         if self.is_open(model):
-            self.told.append(("resolved", model, self.last(model)))
+            self.watched.append(("resolved", model, self.last(model)))
         self.given.pop(model, None)
         self.seen = {each for each in self.seen if each[0] != model}
-        return self.told[before:]
+        return self.watched[before:]
 
     def review(
         self, active: Mapping[str, ActiveHint] | None, now_ms: int, *, behind: bool
     ) -> list[tuple[str, str, int]]:
-        before = len(self.told)
+        before = len(self.watched)
         if active is None:
-            self.told += [("resolved", m, self.last(m)) for m in sorted(self.given) if self.is_open(m)]
+            self.watched += [("resolved", m, self.last(m)) for m in sorted(self.given) if self.is_open(m)]
             self.seen.clear()
             self.given.clear()
-            return self.told[before:]
-        for model in sorted({name for _, name, _ in self.told}):
+            return self.watched[before:]
+        for model in sorted({name for _, name, _ in self.watched}):
             if self.is_open(model) and model not in active:
-                self.told.append(("resolved", model, self.last(model)))
+                self.watched.append(("resolved", model, self.last(model)))
         for model in sorted(active):
             found = active[model]
             mark = model, found.ordinal, found.given_ms
@@ -179,13 +179,15 @@ class Plain:
                 cooldown = 0 if model == "loud" else 600_000
                 if not (earlier and abs(found.given_ms - earlier[-1]) < cooldown):
                     self.given.setdefault(model, []).append(found.given_ms)
-                    self.told.append(("firing", model, found.ordinal))
+                    self.watched.append(("firing", model, found.ordinal))
             self.seen.add(mark)
-        return self.told[before:]
+        return self.watched[before:]
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_happens_what_is_told_is_what_a_plain_account_tells_restarted_at_any_time(seed: int) -> None:
+def test_whatever_happens_what_is_notified_is_what_a_plain_account_gives_restarted_at_any_time(
+    seed: int,
+) -> None:
     rng = np.random.default_rng(seed)
     book, plain = AlarmBook(SPEC, "s"), Plain()
     active: dict[str, ActiveHint] = {}
@@ -204,12 +206,12 @@ def test_whatever_happens_what_is_told_is_what_a_plain_account_tells_restarted_a
             elif dice < 0.35:
                 active.pop(model, None)
         expected: list[tuple[str, str, int]] = []
-        told: list[Notification] = []
+        watched: list[Notification] = []
         if rng.random() < 0.05:
             active.pop("m", None)
             ordinals.pop("m", None)
             expected += plain.retire("m")
-            told += book.retire("m", now_ms)
+            watched += book.retire("m", now_ms)
         behind = bool(rng.random() < 0.4)
         if rng.random() < 0.05:  # a restart with `notify` the other way round
             off = not off
@@ -219,20 +221,20 @@ def test_whatever_happens_what_is_told_is_what_a_plain_account_tells_restarted_a
         shown = None if off else active
         if rng.random() < 0.3:  # decided, and lost before it was durable: decided again just so
             kept = book.state()
-            lost = book.review(Told(), now_ms, behind=behind, hints=shown)
+            lost = book.review(WatchedBook(), now_ms, behind=behind, hints=shown)
             book = AlarmBook(SPEC, "s")
             book.restore(kept)
             assert book.state() == kept
-            again = book.review(Told(), now_ms, behind=behind, hints=shown)
+            again = book.review(WatchedBook(), now_ms, behind=behind, hints=shown)
             assert again == lost
-            told += again
+            watched += again
         else:
-            told += book.review(Told(), now_ms, behind=behind, hints=shown)
+            watched += book.review(WatchedBook(), now_ms, behind=behind, hints=shown)
         expected += plain.review(shown, now_ms, behind=behind)
-        assert [(n.kind, n.model, n.hint.as_notified.ordinal) for n in told if n.hint] == expected
+        assert [(n.kind, n.model, n.hint.as_notified.ordinal) for n in watched if n.hint] == expected
         assert {n.model for n in book.open_incidents()} == {m for m in ("loud", "m", "n") if plain.is_open(m)}
-        kinds += [n.kind for n in told]
-        assert ids.isdisjoint(n.id for n in told)
-        ids |= {n.id for n in told}
+        kinds += [n.kind for n in watched]
+        assert ids.isdisjoint(n.id for n in watched)
+        ids |= {n.id for n in watched}
     assert kinds.count("firing") > 10
     assert kinds.count("resolved") > 10

@@ -36,8 +36,8 @@ def verdict(since: int, outcome: int, judged: int = -1) -> Alarm:
 
 
 @dataclass
-class Told:
-    """A book that is told of alarms, each in a batch of its own."""
+class WatchedBook:
+    """A book that is given alarms, each in a batch of its own."""
 
     book: AlarmBook = field(default_factory=lambda: AlarmBook(SPEC, "state"))
 
@@ -81,18 +81,18 @@ class Told:
         del model
 
 
-def said(notifications: list[Notification]) -> list[tuple[str, tuple[str, ...]]]:
+def news_of(notifications: list[Notification]) -> list[tuple[str, tuple[str, ...]]]:
     return [(n.kind, n.news) for n in notifications]
 
 
 def test_detectors_and_the_verdict_on_one_change_are_one_incident_that_is_updated() -> None:
-    told = Told()
+    watched = WatchedBook()
     notifications = [
-        *told.hears(alarm("adwin", 10_128)),
-        *told.hears(alarm("page_hinkley", 10_325)),
-        *told.hears(verdict(since=10_232, outcome=12_209)),
+        *watched.hears(alarm("adwin", 10_128)),
+        *watched.hears(alarm("page_hinkley", 10_325)),
+        *watched.hears(verdict(since=10_232, outcome=12_209)),
     ]
-    assert said(notifications) == [
+    assert news_of(notifications) == [
         ("firing", ("adwin",)),
         ("updated", ("page_hinkley",)),
         ("updated", ("verdict",)),
@@ -105,30 +105,30 @@ def test_detectors_and_the_verdict_on_one_change_are_one_incident_that_is_update
 
 
 def test_what_one_batch_brings_is_one_notification() -> None:
-    told = Told()
-    assert said(told.hears(alarm("adwin"), alarm(), alarm("adwin", 10_050))) == [
+    watched = WatchedBook()
+    assert news_of(watched.hears(alarm("adwin"), alarm(), alarm("adwin", 10_050))) == [
         ("firing", ("adwin", "page_hinkley"))
     ]
-    assert said(told.recovers()) == [("resolved", ("adwin", "page_hinkley"))]
+    assert news_of(watched.recovers()) == [("resolved", ("adwin", "page_hinkley"))]
 
 
 def test_an_incident_is_resolved_when_all_its_alarms_are() -> None:
-    told = Told()
-    told.hears(alarm(), verdict(since=9_900, outcome=12_000))
-    (over,) = told.recovers()
+    watched = WatchedBook()
+    watched.hears(alarm(), verdict(since=9_900, outcome=12_000))
+    (over,) = watched.recovers()
     assert (over.kind, over.news) == ("updated", ("page_hinkley",))
     assert [part.reason for part in over.parts] == ["back_to_level", None]
     assert over.ended_at_ms is None
-    (ends,) = told.hears(verdict(since=30_000, outcome=31_000, judged=1))
+    (ends,) = watched.hears(verdict(since=30_000, outcome=31_000, judged=1))
     assert (ends.kind, ends.news, ends.incident) == ("resolved", ("verdict",), over.incident)
     assert ends.ended_at_ms is not None
-    assert told.book.open_incidents() == []
+    assert watched.book.open_incidents() == []
 
 
-def test_that_an_alarm_began_is_told_before_that_it_ended() -> None:
-    told = Told()
-    heard = told.hears(verdict(9_900, 12_000), verdict(20_000, 21_000, judged=0), alarm(outcome=22_500))
-    assert said(heard) == [
+def test_that_an_alarm_began_is_notified_before_that_it_ended() -> None:
+    watched = WatchedBook()
+    heard = watched.hears(verdict(9_900, 12_000), verdict(20_000, 21_000, judged=0), alarm(outcome=22_500))
+    assert news_of(heard) == [
         ("firing", ("verdict",)),
         ("resolved", ("verdict",)),
         ("firing", ("page_hinkley",)),
@@ -136,11 +136,11 @@ def test_that_an_alarm_began_is_told_before_that_it_ended() -> None:
     assert heard[0].incident == heard[1].incident != heard[2].incident
 
 
-def test_a_verdict_that_turns_twice_at_once_is_told_thrice() -> None:
-    told = Told()
-    told.hears(alarm(outcome=9_900))
-    heard = told.hears(verdict(9_900, 12_000), verdict(20_000, 21_000, judged=0), verdict(10_500, 22_000))
-    assert said(heard) == [("updated", ("verdict",))] * 3
+def test_a_verdict_that_turns_twice_at_once_is_notified_thrice() -> None:
+    watched = WatchedBook()
+    watched.hears(alarm(outcome=9_900))
+    heard = watched.hears(verdict(9_900, 12_000), verdict(20_000, 21_000, judged=0), verdict(10_500, 22_000))
+    assert news_of(heard) == [("updated", ("verdict",))] * 3
     assert [n.parts[1].is_open for n in heard] == [True, False, True]
 
 
@@ -157,46 +157,46 @@ def test_a_verdict_that_turns_twice_at_once_is_told_thrice() -> None:
     ids=["within reach", "beyond it", "since within", "since before", "late but since within", "elsewhere"],
 )
 def test_an_alarm_belongs_to_an_incident_by_the_outcomes_between_them(second: Alarm, incidents: int) -> None:
-    told = Told()
-    notifications = [*told.hears(alarm()), *told.hears(second)]
+    watched = WatchedBook()
+    notifications = [*watched.hears(alarm()), *watched.hears(second)]
     assert len({n.incident for n in notifications}) == incidents
 
 
 def test_an_incident_grows_with_its_alarms_and_the_nearest_one_takes_an_alarm() -> None:
-    told = Told()
-    (far,) = told.hears(alarm(outcome=10_000))
-    (near,) = told.hears(verdict(since=13_000, outcome=30_000))
+    watched = WatchedBook()
+    (far,) = watched.hears(alarm(outcome=10_000))
+    (near,) = watched.hears(verdict(since=13_000, outcome=30_000))
     assert far.incident != near.incident
-    told.hears(alarm(outcome=10_900))  # of a detector whose alarm is open: it widens the span
-    (joined,) = told.hears(alarm("adwin", 11_900))
+    watched.hears(alarm(outcome=10_900))  # of a detector whose alarm is open: it widens the span
+    (joined,) = watched.hears(alarm("adwin", 11_900))
     assert joined.incident == far.incident
-    assert told.hears(alarm("ddm", 12_600))[0].incident == near.incident
+    assert watched.hears(alarm("ddm", 12_600))[0].incident == near.incident
 
 
 def test_a_detector_that_begins_again_in_an_open_incident_has_one_part() -> None:
-    told = Told()
-    told.hears(alarm(), verdict(since=9_900, outcome=12_000))
-    told.recovers()
-    (again,) = told.hears(alarm(outcome=11_500))
+    watched = WatchedBook()
+    watched.hears(alarm(), verdict(since=9_900, outcome=12_000))
+    watched.recovers()
+    (again,) = watched.hears(alarm(outcome=11_500))
     assert (again.kind, again.news) == ("updated", ("page_hinkley",))
     assert again.detectors == ("verdict", "page_hinkley")
 
 
 def test_an_incident_that_ended_is_not_begun_again() -> None:
-    told = Told()
-    (first,) = told.hears(alarm())
-    told.recovers()
-    (second,) = told.hears(alarm("adwin", 10_100))
+    watched = WatchedBook()
+    (first,) = watched.hears(alarm())
+    watched.recovers()
+    (second,) = watched.hears(alarm("adwin", 10_100))
     assert second.kind == "firing"
     assert second.incident != first.incident
 
 
 def test_open_incidents_are_their_last_notification_with_alarms_as_they_are_now() -> None:
-    told = Told()
-    told.hears(alarm())
-    (last,) = told.hears(alarm("adwin"))
-    told.hears(alarm(outcome=10_500))
-    (known,) = told.book.open_incidents()
+    watched = WatchedBook()
+    watched.hears(alarm())
+    (last,) = watched.hears(alarm("adwin"))
+    watched.hears(alarm(outcome=10_500))
+    (known,) = watched.book.open_incidents()
     assert (known.id, known.kind) == (last.id, "updated")
     assert [part.alarm.outcome for part in known.parts] == [10_500, 10_000]
     assert [part.alarms for part in known.parts] == [2, 1]
@@ -219,19 +219,19 @@ STEPS = st.lists(
 @given(STEPS)
 @settings(max_examples=examples(2.0))
 def test_alarms_are_grouped_as_a_plain_list_of_incidents_groups_them(steps: list[Alarm | str]) -> None:
-    told = Told()
-    plain: list[tuple[str, str, set[str], list[int]]] = []  # id, model, open detectors, places
+    watched = WatchedBook()
+    plain: list[tuple[str, str, set[str], list[int]]] = []  # id, model, open detectors, positions
     for step in steps:
         if step == "restart":
-            state, told = told.book.state(), Told()
-            told.book.restore(state)
-            assert told.book.state() == state
+            state, watched = watched.book.state(), WatchedBook()
+            watched.book.restore(state)
+            assert watched.book.state() == state
         elif step == "recover":
-            assert {n.incident for n in told.recovers()} == {name for name, *_ in plain}
+            assert {n.incident for n in watched.recovers()} == {name for name, *_ in plain}
             plain = []
         elif isinstance(step, Alarm):
             mine = [each for each in plain if each[1] == step.model]
-            heard = told.hears(step)
+            heard = watched.hears(step)
             if (open_in := [each for each in mine if step.detector in each[2]]) != []:
                 assert heard == []
                 open_in[0][3].append(step.outcome)
@@ -249,4 +249,4 @@ def test_alarms_are_grouped_as_a_plain_list_of_incidents_groups_them(steps: list
             else:
                 assert n.kind == "firing"
                 plain.append((n.incident, step.model, {step.detector}, [step.outcome]))
-        assert sorted(n.incident for n in told.book.open_incidents()) == sorted(name for name, *_ in plain)
+        assert sorted(n.incident for n in watched.book.open_incidents()) == sorted(name for name, *_ in plain)

@@ -140,7 +140,7 @@ def test_a_restart_between_any_two_commits_changes_nothing(
     steps: list[tuple[int, int]], restart: int
 ) -> None:
     def run(kill_at: int | None) -> list[Notification]:
-        paced, told, now_ms, number = pacing(), list[Notification](), NOW_MS, 0
+        paced, watched, now_ms, number = pacing(), list[Notification](), NOW_MS, 0
         for step, (passes_ms, comes) in enumerate(steps):
             if step == kill_at:
                 state = paced.state()
@@ -151,8 +151,8 @@ def test_a_restart_between_any_two_commits_changes_nothing(
             for _ in range(comes):
                 number += 1
                 paced.take("oncall", firing(f"n{number}", f"m{number % 30}"), now_ms)
-            told += paced.release("oncall", now_ms, ())
-        return told
+            watched += paced.release("oncall", now_ms, ())
+        return watched
 
     assert run(restart) == run(None)
 

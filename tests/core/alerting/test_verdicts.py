@@ -8,7 +8,7 @@ import pytest
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.events import Alarm, Judgement
-from tests.core.alerting.told import HOUR_MS, NOW_MS, RULE, SPEC, Told, alarm
+from tests.core.alerting.watched_book import HOUR_MS, NOW_MS, RULE, SPEC, WatchedBook, alarm
 
 
 def judged(verdict: int, ordinal: int = 1, since: int = 900, model: str = "m") -> Alarm:
@@ -17,36 +17,36 @@ def judged(verdict: int, ordinal: int = 1, since: int = 900, model: str = "m") -
     return msgspec.structs.replace(made, judgement=judgement)
 
 
-def test_a_model_that_becomes_worse_is_announced_until_it_is_so_no_longer(told: Told) -> None:
-    (fires,) = told.hears(judged(-1))
+def test_a_model_that_becomes_worse_is_announced_until_it_is_so_no_longer(watched: WatchedBook) -> None:
+    (fires,) = watched.hears(judged(-1))
     assert (fires.kind, fires.started_at_ms) == ("firing", NOW_MS - 9_000)
-    (ends,) = told.hears(judged(1, ordinal=2, since=4_000))
+    (ends,) = watched.hears(judged(1, ordinal=2, since=4_000))
     (part,) = ends.parts
     assert (ends.kind, part.reason, ends.incident) == ("resolved", "verdict_changed", fires.incident)
     assert part.alarm == judged(1, ordinal=2, since=4_000)
-    assert told.book.open_incidents() == []
+    assert watched.book.open_incidents() == []
 
 
 @pytest.mark.parametrize("verdict", [0, 1])
-def test_a_verdict_that_is_not_worse_announces_nothing(told: Told, verdict: int) -> None:
-    assert told.hears(judged(verdict)) == []
-    assert sum(told.counted("alarms_suppressed_total").values()) == 0
+def test_a_verdict_that_is_not_worse_announces_nothing(watched: WatchedBook, verdict: int) -> None:
+    assert watched.hears(judged(verdict)) == []
+    assert sum(watched.counted("alarms_suppressed_total").values()) == 0
 
 
-def test_neither_time_nor_the_level_of_the_error_ends_a_verdict(told: Told) -> None:
-    told.found["m"] = Level(0.0, 0.5, 10.0, 100_000)
-    told.hears(judged(-1))
+def test_neither_time_nor_the_level_of_the_error_ends_a_verdict(watched: WatchedBook) -> None:
+    watched.found["m"] = Level(0.0, 0.5, 10.0, 100_000)
+    watched.hears(judged(-1))
     late = NOW_MS + 10 * SPEC.resolve_timeout_ms
-    assert told.reviews(late) == []
-    assert not told.book.due(late, behind=False)
-    (ends,) = told.book.retire("m", late)
+    assert watched.reviews(late) == []
+    assert not watched.book.due(late, behind=False)
+    (ends,) = watched.book.retire("m", late)
     assert ends.parts[0].reason == "model_retired"
 
 
-def test_a_verdict_survives_a_restart(told: Told) -> None:
-    (fires,) = told.hears(judged(-1))
-    again = Told()
-    again.book.restore(told.book.state())
+def test_a_verdict_survives_a_restart(watched: WatchedBook) -> None:
+    (fires,) = watched.hears(judged(-1))
+    again = WatchedBook()
+    again.book.restore(watched.book.state())
     assert again.book.open_incidents() == [fires]
     (ends,) = again.hears(judged(0, ordinal=2))
     assert ends.incident == fires.incident
@@ -58,12 +58,12 @@ def test_a_verdict_on_a_model_that_accuracy_misjudges_is_information_unless_a_se
         return msgspec.structs.replace(made, judgement=Judgement("persistent", -1, 900, NOW_MS))
 
     chosen = AlarmRule(model="chosen", severity="critical", severity_given=True)
-    told = Told(AlarmsSpec(rules=(chosen,), otherwise=RULE), misled={"fraud", "chosen"})
-    heard = told.hears(judged("fraud"), judged("chosen"), judged("plain"))
+    watched = WatchedBook(AlarmsSpec(rules=(chosen,), otherwise=RULE), misled={"fraud", "chosen"})
+    heard = watched.hears(judged("fraud"), judged("chosen"), judged("plain"))
     severities = {n.model: n.severity for n in heard}
     assert severities == {"fraud": "info", "chosen": "critical", "plain": "warning"}
     assert {n.model for n in heard if n.parts[0].accuracy_misleads} == {"fraud", "chosen"}
-    (drift,) = told.hears(alarm("fraud", "adwin", outcome=9_000))
+    (drift,) = watched.hears(alarm("fraud", "adwin", outcome=9_000))
     assert drift.severity == "warning", "a change of its error is one whatever the classes are"
 
 
@@ -79,85 +79,91 @@ EARLY = by_cohorts(-1, "early", 1)
 
 
 def test_an_early_verdict_that_is_confirmed_updates_its_notification_and_does_not_begin_another(
-    told: Told,
+    watched: WatchedBook,
 ) -> None:
-    (fires,) = told.hears(EARLY)
+    (fires,) = watched.hears(EARLY)
     confirmed = by_cohorts(-1, "confirmed", 2, before=-1, outcome=1_200)
-    (updates,) = told.hears(confirmed)
+    (updates,) = watched.hears(confirmed)
     assert (fires.kind, updates.kind) == ("firing", "updated")
     assert updates.incident == fires.incident
     assert updates.started_at_ms == fires.started_at_ms
     (part,) = updates.parts
     assert (part.alarm, part.alarms, part.is_open) == (confirmed, 1, True)
-    assert sum(told.counted("alarms_suppressed_total").values()) == 0
+    assert sum(watched.counted("alarms_suppressed_total").values()) == 0
 
 
-def test_an_early_verdict_that_is_retracted_is_resolved_as_such(told: Told) -> None:
-    (fires,) = told.hears(EARLY)
-    (ends,) = told.hears(by_cohorts(0, "retracted", 2, before=-1))
+def test_an_early_verdict_that_is_retracted_is_resolved_as_such(watched: WatchedBook) -> None:
+    (fires,) = watched.hears(EARLY)
+    (ends,) = watched.hears(by_cohorts(0, "retracted", 2, before=-1))
     assert (ends.kind, ends.parts[0].reason, ends.incident) == ("resolved", "retracted", fires.incident)
 
 
 @pytest.mark.parametrize("status", ["early", "confirmed"])
-def test_a_better_verdict_resolves_it_as_a_change_whatever_its_status(told: Told, status: str) -> None:
-    told.hears(EARLY)
-    (ends,) = told.hears(by_cohorts(1, status, 2, before=-1))
+def test_a_better_verdict_resolves_it_as_a_change_whatever_its_status(
+    watched: WatchedBook, status: str
+) -> None:
+    watched.hears(EARLY)
+    (ends,) = watched.hears(by_cohorts(1, status, 2, before=-1))
     assert ends.parts[0].reason == "verdict_changed"
 
 
-def test_a_verdict_in_the_order_of_labels_that_cohorts_share_goes_on_as_one(told: Told) -> None:
-    (fires,) = told.hears(judged(-1))
-    (updates,) = told.hears(by_cohorts(-1, "early", 2, before=-1))
+def test_a_verdict_in_the_order_of_labels_that_cohorts_share_goes_on_as_one(watched: WatchedBook) -> None:
+    (fires,) = watched.hears(judged(-1))
+    (updates,) = watched.hears(by_cohorts(-1, "early", 2, before=-1))
     assert (updates.kind, updates.incident) == ("updated", fires.incident)
 
 
-def test_a_claim_and_its_confirmation_in_one_batch_are_one_notification(told: Told) -> None:
+def test_a_claim_and_its_confirmation_in_one_batch_are_one_notification(watched: WatchedBook) -> None:
     confirmed = by_cohorts(-1, "confirmed", 2, before=-1)
-    (fires,) = told.hears(EARLY, confirmed)
+    (fires,) = watched.hears(EARLY, confirmed)
     assert (fires.kind, fires.parts[0].alarm) == ("firing", confirmed)
 
 
-def test_a_confirmation_of_what_nobody_was_told_begins_an_alarm(told: Told) -> None:
-    assert told.hears(by_cohorts(-1, "early", 1, outcome=RULE.min_outcomes - 1)) == []
-    (fires,) = told.hears(by_cohorts(-1, "confirmed", 2, before=-1))
+def test_a_confirmation_of_what_nobody_was_notified_of_begins_an_alarm(watched: WatchedBook) -> None:
+    assert watched.hears(by_cohorts(-1, "early", 1, outcome=RULE.min_outcomes - 1)) == []
+    (fires,) = watched.hears(by_cohorts(-1, "confirmed", 2, before=-1))
     assert fires.kind == "firing"
 
 
-def test_notifications_of_a_claim_have_the_same_ids_when_told_again_after_a_restart(told: Told) -> None:
+def test_notifications_of_a_claim_have_the_same_ids_when_notified_again_after_a_restart(
+    watched: WatchedBook,
+) -> None:
     alarms = (EARLY, by_cohorts(-1, "confirmed", 2, before=-1), by_cohorts(0, "", 3, before=-1))
-    whole = [notification for each in alarms for notification in told.hears(each)]
-    again = Told()
+    whole = [notification for each in alarms for notification in watched.hears(each)]
+    again = WatchedBook()
     resumed = []
     for each in alarms:
         resumed += again.hears(each)
         state = again.book.state()
-        again = Told()
+        again = WatchedBook()
         again.book.restore(state)
     assert resumed == whole
     assert len({notification.id for notification in whole}) == 3
 
 
-def test_a_verdict_that_the_headline_says_no_longer_ends_although_no_change_was_told(told: Told) -> None:
-    told.hears(EARLY)
-    assert told.reviews() == []
-    told.headlines["m"] = -1
-    assert told.reviews() == []
-    told.headlines["m"] = 0
-    (ends,) = told.reviews()
+def test_a_verdict_that_the_headline_gives_no_longer_ends_although_no_change_was_notified(
+    watched: WatchedBook,
+) -> None:
+    watched.hears(EARLY)
+    assert watched.reviews() == []
+    watched.headlines["m"] = -1
+    assert watched.reviews() == []
+    watched.headlines["m"] = 0
+    (ends,) = watched.reviews()
     assert (ends.kind, ends.parts[0].reason) == ("resolved", "verdict_changed")
 
 
-def test_a_verdict_that_alternates_is_not_told_of_confirmations(told: Told) -> None:
+def test_a_verdict_that_alternates_is_not_notified_of_confirmations(watched: WatchedBook) -> None:
     sides = ((-1, 0), (1, -1), (-1, 1))
     for ordinal, (side, before) in enumerate(sides, 1):
         at_ms = NOW_MS + ordinal * HOUR_MS
         change = msgspec.structs.replace(by_cohorts(side, "early", ordinal, before=before), event_ms=at_ms)
-        told.hears(change, now_ms=at_ms)
-    (opened,) = told.book.open_incidents()
+        watched.hears(change, now_ms=at_ms)
+    (opened,) = watched.book.open_incidents()
     assert opened.parts[0].alternation is not None
     confirmed = by_cohorts(-1, "confirmed", 4, before=-1)
-    assert told.hears(confirmed) == []
-    (opened,) = told.book.open_incidents()
+    assert watched.hears(confirmed) == []
+    (opened,) = watched.book.open_incidents()
     assert opened.parts[0].alarm == confirmed
     assert opened.parts[0].alternation is not None
     assert opened.parts[0].alternation.changes == 3
@@ -168,24 +174,24 @@ RETRAINING = AlarmsSpec(otherwise=RULE, retraining_after_ms=DAY_MS)
 
 
 def test_retraining_is_announced_once_when_a_model_has_been_worse_for_long() -> None:
-    told = Told(RETRAINING)
-    (fires,) = told.hears(judged(-1))
+    watched = WatchedBook(RETRAINING)
+    (fires,) = watched.hears(judged(-1))
     since_ms = fires.started_at_ms
-    assert told.reviews(since_ms + DAY_MS - 1) == []
-    assert told.book.due(since_ms + DAY_MS, behind=False)
-    (due,) = told.reviews(since_ms + DAY_MS)
+    assert watched.reviews(since_ms + DAY_MS - 1) == []
+    assert watched.book.due(since_ms + DAY_MS, behind=False)
+    (due,) = watched.reviews(since_ms + DAY_MS)
     assert (due.kind, due.incident, due.model) == ("retraining", fires.incident, "m")
     assert due.started_at_ms == since_ms
-    assert told.reviews(since_ms + 9 * DAY_MS) == []
-    assert not told.book.due(since_ms + 9 * DAY_MS, behind=False)
+    assert watched.reviews(since_ms + 9 * DAY_MS) == []
+    assert not watched.book.due(since_ms + 9 * DAY_MS, behind=False)
 
 
 def test_retraining_is_not_announced_again_after_a_restart_but_of_the_next_verdict() -> None:
-    told = Told(RETRAINING)
-    (fires,) = told.hears(judged(-1))
-    (due,) = told.reviews(fires.started_at_ms + DAY_MS)
-    again = Told(RETRAINING)
-    again.book.restore(told.book.state())
+    watched = WatchedBook(RETRAINING)
+    (fires,) = watched.hears(judged(-1))
+    (due,) = watched.reviews(fires.started_at_ms + DAY_MS)
+    again = WatchedBook(RETRAINING)
+    again.book.restore(watched.book.state())
     assert again.reviews(fires.started_at_ms + 2 * DAY_MS) == []
     again.hears(judged(1, ordinal=2, since=4_000))
     later = msgspec.structs.replace(judged(-1, ordinal=3, since=90_000), event_ms=NOW_MS + 9 * DAY_MS)
@@ -197,19 +203,19 @@ def test_retraining_is_not_announced_again_after_a_restart_but_of_the_next_verdi
 @pytest.mark.parametrize("of", ["a drift", "a model that accuracy misjudges", "a backlog", "no such setting"])
 def test_retraining_is_not_announced_of(of: str) -> None:
     spec = AlarmsSpec(otherwise=RULE, retraining_after_ms=None if of == "no such setting" else DAY_MS)
-    told = Told(spec, misled={"m"} if of.startswith("a model") else set())
-    told.hears(alarm("m") if of == "a drift" else judged(-1))
+    watched = WatchedBook(spec, misled={"m"} if of.startswith("a model") else set())
+    watched.hears(alarm("m") if of == "a drift" else judged(-1))
     late = NOW_MS + 2 * DAY_MS
-    found = told.book.review(told, late, behind=of == "a backlog")
+    found = watched.book.review(watched, late, behind=of == "a backlog")
     assert [each for each in found if each.kind == "retraining"] == []
 
 
-def test_an_early_verdict_says_which_delays_have_moved_until_it_is_confirmed(told: Told) -> None:
-    told.moved = {"m": ("hits",)}
-    (fires,) = told.hears(by_cohorts(-1, "early", 1))
+def test_an_early_verdict_says_which_delays_have_moved_until_it_is_confirmed(watched: WatchedBook) -> None:
+    watched.moved = {"m": ("hits",)}
+    (fires,) = watched.hears(by_cohorts(-1, "early", 1))
     assert fires.parts[0].delays_moved == ("hits",)
-    (confirmed,) = told.hears(by_cohorts(-1, "confirmed", 2, before=-1))
+    (confirmed,) = watched.hears(by_cohorts(-1, "confirmed", 2, before=-1))
     assert confirmed.parts[0].delays_moved == ()
-    other = Told(moved={"m": ("hits",)})
+    other = WatchedBook(moved={"m": ("hits",)})
     (plain,) = other.hears(by_cohorts(-1, "confirmed", 1))
     assert plain.parts[0].delays_moved == ()

@@ -64,7 +64,7 @@ def fill(row: np.void, event: Event, names: Vocabulary) -> None:
     row["segments"] = 1 + names.segments.number(segments_text(values)) if values else 0
 
 
-def said(piece: bytes) -> object:
+def content(piece: bytes) -> object:
     """A piece with names for numbers."""
     found = PIECES.decode(piece)
     chunk = found.chunk.unpacked()
@@ -90,7 +90,7 @@ def test_a_record_makes_the_same_piece_as_a_row_and_as_an_event(seed):
         arrivals = log.arrivals(partition, 0, len(records))
         pieces = reader.split(partition, arrivals, HOST_MS)
         again = reader.split(partition, in_rows(arrivals), HOST_MS)
-        assert [(n, said(piece)) for n, piece in again] == [(n, said(piece)) for n, piece in pieces]
+        assert [(n, content(piece)) for n, piece in again] == [(n, content(piece)) for n, piece in pieces]
 
 
 @given(
@@ -98,7 +98,7 @@ def test_a_record_makes_the_same_piece_as_a_row_and_as_an_event(seed):
     st.integers(0, 2 * NUMBER_BITS),
     st.randoms(use_true_random=False),
 )
-def test_the_place_of_a_pending_prediction_is_the_one_it_was_accepted_at(steps, accepted, chance):
+def test_the_position_of_a_pending_prediction_is_the_one_it_was_accepted_at(steps, accepted, chance):
     kept = PredictionPositions()
     kept.restore(PredictionPositions().state(np.empty(0, np.int32))[0])
     kept.accepted = accepted

@@ -150,8 +150,8 @@ def test_an_id_goes_to_one_bucket_as_a_row_and_as_an_event_and_every_record_is_c
         assert sum(int(piece.moments.unpacked().columns[:, 1].sum()) for piece in pieces) == 200
         chunks = [piece.chunk.unpacked() for piece in pieces]
         assert min(len(chunk.rows) for chunk in chunks) > 20
-        told = ["high", "low", "model", "class"]
-        found.append([(chunk.rows[told].tolist(), chunk.models, chunk.classes) for chunk in chunks])
+        columns = ["high", "low", "model", "class"]
+        found.append([(chunk.rows[columns].tolist(), chunk.models, chunk.classes) for chunk in chunks])
     assert found[0] == found[1]
 
 
@@ -176,7 +176,7 @@ def test_results_that_are_written_twice_leave_what_they_leave_once():
     assert again.alarms == cluster.view.alarms
 
 
-def test_a_view_is_told_a_kind_that_there_is_not():
+def test_a_view_refuses_a_kind_that_there_is_not():
     with pytest.raises(ValueError, match="expected a result of totals, model, comparisons, alarm, got 'x'"):
         ResultsView(BUCKETS).take("x", "y", b"")
 

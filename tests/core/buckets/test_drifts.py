@@ -34,7 +34,7 @@ def falling(ids: int) -> Log:
     "signal",
     by_tier(fast=["reference"], default=["own", "reference"], everything=["own", "reference", "labels"]),
 )
-def test_a_fall_is_told_by_buckets_as_by_one_process(signal: str) -> None:
+def test_a_fall_is_reported_by_buckets_as_by_one_process(signal: str) -> None:
     follows = DriftWeightedSpec(drift_signal=signal, reference="m" if signal == "reference" else "")
     spec = replace(SPEC, drift_weighted=(follows,), verdict_outcomes=1_000)
     one = check(falling(3_000), JOIN, spec, Random(1), ended=True)

@@ -54,12 +54,12 @@ def check(log, join, spec, chance, *, ended, start_ms=None, excused=()):
     )
     cluster = Cluster(buckets, chance)
     cluster.run(log, chance.choice([0, 1, 3, 9]), ended=ended)
-    assert_told(cluster.view, one, excused)
+    assert_same_results(cluster.view, one, excused)
     assert_evaluated(cluster, one)
     return one
 
 
-def assert_told(view, one, excused=()):
+def assert_same_results(view, one, excused=()):
     """What results say is what one process says, but for the series that are excused."""
     ours, theirs = samples(view.join_families()), samples(one.pipeline.join_families())
     for each in ("join_entries", *excused):  # where entries lie is not the same
@@ -79,14 +79,14 @@ def assert_told(view, one, excused=()):
 
 
 def assert_evaluated(cluster, one):
-    """Every model was told the same outcomes, in the same order."""
+    """Every model was given the same outcomes, in the same order."""
     folded = [outcome for _, outcomes in sorted(cluster.folded.items()) for outcome in outcomes]
     assert by_model(folded) == by_model(one.monitors.folded)
 
 
 @settings(max_examples=examples(1))
 @given(st.integers(0, 2**32), st.booleans(), st.sampled_from([None, BEGIN_MS, BEGIN_MS + 4000]))
-def test_everything_told_is_that_of_one_process(seed, ended, start_ms):
+def test_every_result_is_that_of_one_process(seed, ended, start_ms):
     chance = Random(seed)
     log = a_log(chance, chance.choice([20, 80, 300]))
     check(log, a_join(chance), SPEC, chance, ended=ended, start_ms=start_ms)
@@ -119,7 +119,7 @@ def test_of_too_many_held_the_oldest_leave_as_in_one_process(seed, ended, most):
     buckets = BucketsSpec(SIDES, join, SPEC, chance.choice([1, 4]), 1)
     cluster = Cluster(buckets, chance)
     cluster.run(log, chance.choice([0, 3, 9]), ended=ended)
-    assert_told(cluster.view, one)
+    assert_same_results(cluster.view, one)
     assert_evaluated(cluster, one)
 
 

@@ -1,4 +1,4 @@
-"""Places of accepted predictions travel packed, and are counted up to every outcome."""
+"""Positions of accepted predictions travel packed, and are counted up to every outcome."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def packed(several, chosen=(True, True, True)):
     for piece in (several[:4], several[4:]):
         if piece:
             models = np.array([model for _, model in piece], np.int32)
-            accepted.add(models, MODELS, np.array([place for place, _ in piece], np.int64))
+            accepted.add(models, MODELS, np.array([position for position, _ in piece], np.int64))
     return accepted.of(np.array([chosen[MODELS.index(name)] for name in accepted.models], np.bool_), RANKS)
 
 
@@ -46,7 +46,7 @@ def test_positions_come_back_with_ranks_for_partitions(several, chosen):
         if chosen[model]
     ]
     assert [
-        (found.models[m], *place) for m, place in zip(models.tolist(), at.tolist(), strict=True)
+        (found.models[m], *position) for m, position in zip(models.tolist(), at.tolist(), strict=True)
     ] == expected
 
 
@@ -58,7 +58,7 @@ def test_numbers_without_a_name_or_a_partition_are_refused():
 
 
 @given(st.lists(events, min_size=1, max_size=3), st.lists(events, max_size=3), st.data())
-def test_what_was_accepted_up_to_a_place_is_counted_in_every_batch(batches, resolutions, data):
+def test_what_was_accepted_up_to_a_position_is_counted_in_every_batch(batches, resolutions, data):
     """Each batch is 100 ms later; one in two goes on from a state, and a model may retire behind it."""
     counts, by_hand = MadeCounts(), Counter[str]()
     for number, batch in enumerate(batches):
@@ -75,16 +75,16 @@ def test_what_was_accepted_up_to_a_place_is_counted_in_every_batch(batches, reso
         counts.begin([packed(half) for half in halves], MODELS)
         got = counts.of(
             np.array([model for _, model in ordered], np.int32),
-            np.array([(place[0], *place[2:], 0) for place, _ in ordered], np.int64).reshape(-1, 5),
-            np.array([place[1] for place, _ in ordered], np.int64),
+            np.array([(position[0], *position[2:], 0) for position, _ in ordered], np.int64).reshape(-1, 5),
+            np.array([position[1] for position, _ in ordered], np.int64),
         )
         ranked = [
             ((time, RECORD, RANKS[partition], offset, event), MODELS[model])
             for (time, partition, offset, event), model in accepted
         ]
         expected = [
-            by_hand[MODELS[model]] + sum(name == MODELS[model] and at <= place for at, name in ranked)
-            for place, model in ordered
+            by_hand[MODELS[model]] + sum(name == MODELS[model] and at <= position for at, name in ranked)
+            for position, model in ordered
         ]
         assert got.tolist() == expected
         counts.end()

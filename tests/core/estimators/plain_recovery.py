@@ -27,7 +27,7 @@ def faded(loss: NDArray[np.integer], alpha: float) -> tuple[Floats, Floats]:
     return error, sums**2 / squares
 
 
-class Said(NamedTuple):
+class Recovered(NamedTuple):
     """What is known of a model's drifts."""
 
     since: int
@@ -71,7 +71,7 @@ class PlainRecovery:
         length = found.outcomes
         return found.depth, seen[int(length)] - start if length > 0 else length
 
-    def run(self, alarms: Iterable[AlarmRow]) -> Iterator[Said]:
+    def run(self, alarms: Iterable[AlarmRow]) -> Iterator[Recovered]:
         """What is known after every outcome."""
         starts = {
             a.outcome: max(b.since for b in alarms if b.outcome == a.outcome and rises(b))
@@ -92,7 +92,7 @@ class PlainRecovery:
                     under_way = None
             recovered = sum(not math.isnan(length) for _, length in self.ended)
             last = self.ended[-1] if self.ended else (0.0, 0.0)
-            yield Said(under_way[0] if under_way else 0, recovered, len(self.ended) - recovered, *last)
+            yield Recovered(under_way[0] if under_way else 0, recovered, len(self.ended) - recovered, *last)
 
 
 def rises(alarm: AlarmRow) -> bool:

@@ -1,4 +1,4 @@
-"""The catalogue is complete, its names are exportable, and its ranges are told in words."""
+"""The catalogue is complete, its names are exportable, and its ranges are given in words."""
 
 from __future__ import annotations
 

@@ -110,8 +110,8 @@ def test_outcomes_in_columns_leave_the_same_state_and_raise_the_same_alarms(spec
 
 @pytest.mark.parametrize("most", [16, 1 << 21])
 def test_more_classes_than_are_remembered_by_number_make_no_difference(most, monkeypatch):
-    monkeypatch.setattr(column_index, "FIRST_PLACES", 16)
-    monkeypatch.setattr(column_index, "MOST_PLACES", most)
+    monkeypatch.setattr(column_index, "FIRST_SLOTS", 16)
+    monkeypatch.setattr(column_index, "MOST_SLOTS", most)
     chance = Random(7)
     spec = replace(TINY, max_models=6)
     one_by_one, columns = EstimatorSet(spec), EstimatorSet(spec)

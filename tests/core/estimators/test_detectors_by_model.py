@@ -125,9 +125,9 @@ def test_detectors_of_another_kind_or_name_are_refused():
 @pytest.mark.slow
 def test_another_delta_of_adwin_has_a_window_of_its_own():
     """As many windows as the shared layout has, or other kernels would be compiled for this."""
-    place = next(i for i, d in enumerate(EVERYTHING.detectors) if d.name == "adwin_down")
+    index = next(i for i, d in enumerate(EVERYTHING.detectors) if d.name == "adwin_down")
     plain = list(EVERYTHING.detectors)
-    plain[place] = AdwinDriftSpec("adwin_down", direction="both")
+    plain[index] = AdwinDriftSpec("adwin_down", direction="both")
     spec = replace(EVERYTHING, detectors=tuple(plain))
     fraud = replace(spec, detectors_by_model=(ModelDetectors("fraud-*", EVERYTHING.detectors),))
     nobody = replace(spec, detectors_by_model=(ModelDetectors("nobody", EVERYTHING.detectors),))

@@ -42,7 +42,7 @@ times = st.one_of(
 )
 outcomes = st.lists(
     st.builds(
-        lambda model, truth, said, at: Outcome(model, truth, said, 1_000 * at, 5),
+        lambda model, truth, predicted, at: Outcome(model, truth, predicted, 1_000 * at, 5),
         st.sampled_from("mn"),
         st.sampled_from("ab"),
         st.sampled_from("ab"),

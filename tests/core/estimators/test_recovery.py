@@ -44,9 +44,9 @@ def test_drifts_are_measured_as_defined_after_every_outcome(spec, stream) -> Non
     plain = PlainRecovery(true_class != predicted_class, alpha, spec.verdict_outcomes)
     expected = list(plain.run(trace.alarms))
     for name in ("since", "recovered", "not_recovered"):
-        assert trace.recovery[name].tolist() == [getattr(said, name) for said in expected], name
+        assert trace.recovery[name].tolist() == [getattr(each, name) for each in expected], name
     for name in ("depth", "outcomes"):
-        np.testing.assert_allclose(trace.recovery[name], [getattr(said, name) for said in expected], 1e-9)
+        np.testing.assert_allclose(trace.recovery[name], [getattr(each, name) for each in expected], 1e-9)
     assert (trace.recovery["since"] > 0).any()
 
 
@@ -121,12 +121,12 @@ def test_histograms_count_every_drift_that_ended() -> None:
     table = table_of(spec)
     table.fold(one_row(len(loss)), *missed(loss))
     records = table.recoveries(FADED)
-    said = read_recoveries(records)
+    read = read_recoveries(records)
     depths, lengths = (each[0] for each in read_histograms(records))
-    assert said.recovered[0] >= 4
-    assert said.not_recovered[0] >= 1
-    assert depths.counts[-1] == said.recovered[0] + said.not_recovered[0]
-    assert lengths.counts[-1] == said.recovered[0]
+    assert read.recovered[0] >= 4
+    assert read.not_recovered[0] >= 1
+    assert depths.counts[-1] == read.recovered[0] + read.not_recovered[0]
+    assert lengths.counts[-1] == read.recovered[0]
     assert len(depths.counts) == len(DEPTH_BOUNDS) + 1
     assert len(lengths.counts) == len(LENGTH_BOUNDS) + 1
     plain = PlainRecovery(loss, 0.98, 500)

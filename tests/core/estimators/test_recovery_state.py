@@ -1,4 +1,4 @@
-"""Recovery as it is kept, resumed and told."""
+"""Recovery as it is kept, resumed and shown."""
 
 from __future__ import annotations
 

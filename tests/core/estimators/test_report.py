@@ -215,7 +215,7 @@ def test_bounds_follow_the_configured_confidence():
     assert least == pytest.approx(accuracy - half_width)
 
 
-def test_several_weightings_are_told_apart_by_what_they_are_called():
+def test_several_weightings_are_distinguished_by_what_they_are_called():
     monitors, _ = folded(STREAM, EVERYTHING)
     (family,) = [f for f in monitors.families() if f.name == "drift_weighted_accuracy_ratio"]
     assert family.labels == ("drift_weighted", "model")

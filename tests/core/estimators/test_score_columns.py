@@ -20,7 +20,7 @@ from tests.tiers import by_tier, few
 
 ROUNDS = by_tier(fast=2, rotating=2, default=4, everything=60)
 CLASSES = [f"class-{number}" for number in range(20)]
-"""More than `shadow_max_classes`, and than the tiny layout tells apart."""
+"""More than `shadow_max_classes`, and than the tiny layout distinguishes."""
 SEGMENTS = [segments_text({"country": value}) for value in ("de", "fr")]
 
 

@@ -40,9 +40,16 @@ def test_scores_that_say_nothing_are_corrected_to_the_previous_label():
 def test_without_scores_nothing_is_corrected_but_the_other_baselines_are_there():
     monitors, _ = folded(STREAM)
     (family,) = [f for f in monitors.families() if f.name == "baseline_accuracy_ratio"]
-    told = {baseline for (baseline, _, _), _ in family.samples}
-    assert told >= {"majority", "persistent", "random", "uninformed", "transition", "temporally_augmented"}
-    assert "temporal_correction" not in told
+    baselines = {baseline for (baseline, _, _), _ in family.samples}
+    assert baselines >= {
+        "majority",
+        "persistent",
+        "random",
+        "uninformed",
+        "transition",
+        "temporally_augmented",
+    }
+    assert "temporal_correction" not in baselines
 
 
 @pytest.mark.parametrize("spec", [SPEC, replace(SPEC, max_classes=2, max_models=2)], ids=["roomy", "full"])

@@ -103,7 +103,7 @@ def test_alarms_carry_the_event_time_of_their_outcome_and_are_remembered():
     assert list(monitors.recent_alarms) == alarms
 
 
-def test_when_a_model_was_first_seen_is_told():
+def test_when_a_model_was_first_seen_is_reported():
     monitors, _ = folded(STREAM)
     first = {o.model: o.event_ms / 1000 for o in reversed(STREAM)}
     assert {m: d["first_seen_timestamp_seconds"] for m, d in monitors.details().items()} == first

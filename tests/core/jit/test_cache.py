@@ -36,7 +36,7 @@ def test_the_cache_directory_follows_the_environment(tmp_path, monkeypatch: pyte
     assert cache_directory() == str(tmp_path / "numba" / f"kernel-{kernel_hash()}")
 
 
-def test_without_a_writable_place_there_is_no_cache(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_writable_directory_there_is_no_cache(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     occupied = tmp_path / "file"
     occupied.write_text("")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(occupied))
@@ -68,7 +68,7 @@ def step(n):
 """
 
 
-def test_a_compiled_function_that_was_moved_does_not_load_what_names_its_old_place(
+def test_a_compiled_function_that_was_moved_does_not_load_what_names_its_old_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))

@@ -1,4 +1,4 @@
-"""What is tested of the compiled join holds for what it tells of predictions, too."""
+"""What is tested of the compiled join holds for what it reports of predictions, too."""
 
 from __future__ import annotations
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from random import Random
 
 from tests.core.join.naive_join import NaiveJoin
-from tests.core.join.naive_said import naive_activity, naive_alive
+from tests.core.join.naive_reports import naive_activity, naive_alive
 from tests.core.join.streams import a_case
 from tests.core.join.test_join_model import naive_counted
 
 FILE = Path(__file__).parents[2] / "golden" / "join_streams.json"
 STREAMS = 250
 NOT_FROZEN = ("topic", "label_topic")
-"""Facts about a model that the oracle has told of since then."""
+"""Facts about a model that the oracle has reported since then."""
 
 
 def digest_of(seed: int) -> str:
@@ -35,8 +35,8 @@ def digest_of(seed: int) -> str:
         model: {name: value for name, value in each.items() if name not in NOT_FROZEN}
         for model, each in naive_activity(naive).items()
     }
-    said = (spec, naive.outcomes, naive.retired, counts, naive_alive(naive), activity)
-    return blake2b(repr(said).encode(), digest_size=8).hexdigest()
+    results = (spec, naive.outcomes, naive.retired, counts, naive_alive(naive), activity)
+    return blake2b(repr(results).encode(), digest_size=8).hexdigest()
 
 
 if __name__ == "__main__" and "--write" in sys.argv:

@@ -16,7 +16,7 @@ DAY = 86_400_000
 
 
 class RecordingEstimatorSet:
-    """Stands where the estimators stand, and remembers what it was told."""
+    """Takes the part of the estimators, and remembers what it was given."""
 
     def __init__(self):
         self.folded = []

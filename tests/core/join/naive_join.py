@@ -1,4 +1,4 @@
-"""The join told slowly: one event at a time, plain lists, full scans. The oracle of the tests beside it.
+"""The join computed slowly: one event at a time, plain lists, full scans. The oracle of the tests beside it.
 
 Written from the rules, not from the implementation; it shares only the event types.
 """
@@ -129,8 +129,8 @@ class NaiveJoin:
 
     def count_invalid(self, model):
         known = [key for key in self.count if key[0] == "invalid of"]
-        has_place = model in map(model_of, self.models)
-        if ("invalid of", model) in known or len(known) < self.spec.max_models or has_place:
+        is_known = model in map(model_of, self.models)
+        if ("invalid of", model) in known or len(known) < self.spec.max_models or is_known:
             self.count["invalid of", model] += 1
 
     def predict(self, event):

@@ -15,7 +15,7 @@ from streamwatch.edge.keys import digest_bytes
 from tests.core.columns import in_columns
 from tests.core.join.join_stream import RecordingEstimatorSet, alive, digested
 from tests.core.join.naive_join import NaiveJoin
-from tests.core.join.naive_said import naive_activity, naive_alive
+from tests.core.join.naive_reports import naive_activity, naive_alive
 from tests.core.join.test_join_model import a_script, a_spec, counted, naive_counted
 from tests.core.predictions.listing_register import REGISTERS, ListingSpec
 
@@ -72,7 +72,7 @@ class Joined:
     def counters(self):
         return self.pipeline.join.counters
 
-    def said(self):
+    def results(self):
         """Everything but the entries and where they lie."""
         holdings = self.pipeline.join.holdings()
         models = {name: asdict(activity) for name, activity in holdings.models.items()}
@@ -96,7 +96,7 @@ class Joined:
 
 
 def a_case(chance):
-    """What all are told: settings, events, where reading began."""
+    """What all are given: settings, events, where reading began."""
     spec = a_spec(chance)
     events = a_script(chance, LENGTH)
     for event in events:
@@ -187,7 +187,7 @@ def compare(chance, digests=digest_bytes, case=a_case):
             columns.feed_columns(records.of(events[at:stop]))
         else:
             columns.feed(events[at:stop])
-        assert columns.said() == one_by_one.said()
+        assert columns.results() == one_by_one.results()
         agrees_with(naive, columns)
         at = stop
     if digests is digest_bytes:

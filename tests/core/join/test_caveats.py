@@ -29,7 +29,7 @@ def test_each_model_has_a_first_horizon_of_its_own():
     }
 
 
-def test_that_labels_are_assumed_is_said_for_good():
+def test_the_caveat_of_assumed_labels_lasts():
     stream = Stream(JoinSpec(horizon_ms=DAY, assume="legit"))
     stream.feed(predict("1", at=0), predict("2", at=DAY - 1))
     young = Caveats(DAY, "legit", predictions=2, waiting=2, watched_ms=DAY - 1)
@@ -48,11 +48,11 @@ def test_a_restart_knows_when_the_first_prediction_was():
 
 
 def test_the_api_shows_them_beside_a_models_other_details():
-    told = details_with_caveats(
+    details = details_with_caveats(
         {"m": {"classes": ["a"]}, "n": {}},
         {"m": Caveats(1_500, "legit", 1_829, 424), "unseen": Caveats(1, None, 3)},
     )
-    assert told == {
+    assert details == {
         "m": {
             "classes": ["a"],
             "first_horizon_ends_timestamp_seconds": 1.5,
@@ -69,7 +69,7 @@ def test_the_api_shows_them_beside_a_models_other_details():
     }
 
 
-def test_that_all_quick_labels_are_of_one_class_is_said():
+def test_that_all_quick_labels_are_of_one_class_is_reported():
     young = {"m": Caveats(1_500, None, 1_829, 424)}
 
     def only(*counts: list[float]) -> object:
@@ -93,7 +93,7 @@ def watched(labelled: int, waiting: int, hours: float = 2.0) -> Caveats:
 
 
 @pytest.mark.parametrize(
-    ("said", "caveat", "counts", "are_in"),
+    ("why", "caveat", "counts", "are_in"),
     [
         ("labels within a minute, and only the newest wait", watched(990, 10), (500, 990, 990, 990), True),
         ("a few labels never come", watched(950, 50), (500, 950, 950, 950), True),
@@ -106,8 +106,8 @@ def watched(labelled: int, waiting: int, hours: float = 2.0) -> Caveats:
         ("no label", watched(0, 9), (0, 0, 0, 0), False),
     ],
 )
-def test_observed_delays_tell_whether_only_quick_labels_are_in(said, caveat, counts, are_in):
-    assert labels_are_in(caveat, Histogram(counts, 1.0), BOUNDS) is are_in, said
+def test_observed_delays_show_whether_only_quick_labels_are_in(why, caveat, counts, are_in):
+    assert labels_are_in(caveat, Histogram(counts, 1.0), BOUNDS) is are_in, why
 
 
 def test_a_model_whose_labels_are_in_has_no_first_horizon_and_others_keep_theirs():
@@ -120,6 +120,6 @@ def test_a_model_whose_labels_are_in_has_no_first_horizon_and_others_keep_theirs
         BOUNDS,
     )
     caveats = {"m": watched(990, 10), "n": watched(990, 10)}
-    told = details_with_caveats({}, caveats, [quick])
-    assert told["m"] == {}
-    assert told["n"]["first_horizon_labelled"] == 990
+    details = details_with_caveats({}, caveats, [quick])
+    assert details["m"] == {}
+    assert details["n"]["first_horizon_labelled"] == 990

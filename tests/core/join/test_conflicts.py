@@ -20,7 +20,7 @@ from tests.core.join.cold.cold_streams import ColdJoined, alive_outside
 from tests.core.join.durable_streams import ColumnShelf, DurableJoined, cramped_logs
 from tests.core.join.join_stream import alive, clocked, digested, label, null, predict
 from tests.core.join.naive_join import NaiveJoin
-from tests.core.join.naive_said import naive_alive
+from tests.core.join.naive_reports import naive_alive
 from tests.core.join.streams import Columns, a_case, agrees_with, cramped, crowded_digests
 from tests.tiers import by_tier
 
@@ -32,10 +32,10 @@ pytestmark = pytest.mark.timeout(1_800 + 2 * STREAMS)
 def revised(events, chance):
     """Return the events, with further predictions of the same ids, soon after or much later."""
     later = []
-    for place, event in enumerate(events):
+    for index, event in enumerate(events):
         if isinstance(event, Prediction) and chance.random() < 0.5:
             for _ in range(chance.choice([1, 1, 2])):
-                at = place + chance.choice([1, 1, 2, 5, 20])
+                at = index + chance.choice([1, 1, 2, 5, 20])
                 own_ms = chance.choice([None, event.record_ms + 100, event.record_ms + 3_000])
                 scores = chance.choice([None, {"x": 0.25, "y": 0.75}, event.scores])
                 again = copy.copy(event)
@@ -43,8 +43,8 @@ def revised(events, chance):
                 again.scores, again.segments = scores, chance.choice([None, {"country": "9"}, event.segments])
                 later.append((at, again))
     found = []
-    for place, event in enumerate(events):
-        found += [again for at, again in later if at == place]
+    for index, event in enumerate(events):
+        found += [again for at, again in later if at == index]
         found.append(event)
     for event, before in zip(found, [*found[:1], *found], strict=False):
         event.record_ms = max(event.record_ms, before.record_ms)
@@ -138,9 +138,9 @@ def go_on(columns, conflicts):
     columns.restart()
 
 
-PLACE = {"made": 2, "resolved_ms": 5_000, "waited_ms": 4_000}
-FIRST = Outcome("m", "y", "x", 5_000, 4_500, False, {"x": 0.9}, None, None, {"country": "1"}, **PLACE)
-LATER = Outcome("m", "y", "y", 5_000, 2_000, False, {"y": 0.6}, "x", None, {"country": "2"}, **PLACE)
+AT = {"made": 2, "resolved_ms": 5_000, "waited_ms": 4_000}
+FIRST = Outcome("m", "y", "x", 5_000, 4_500, False, {"x": 0.9}, None, None, {"country": "1"}, **AT)
+LATER = Outcome("m", "y", "y", 5_000, 2_000, False, {"y": 0.6}, "x", None, {"country": "2"}, **AT)
 SETTINGS = {
     ("first", "first"): FIRST,
     ("first", "last"): FIRST,

@@ -15,7 +15,7 @@ from streamwatch.edge.keys import digest_bytes
 from tests.core.join.durable_streams import DurableJoined, cramped_logs
 from tests.core.join.join_stream import alive, digested
 from tests.core.join.naive_join import NaiveJoin
-from tests.core.join.naive_said import naive_alive
+from tests.core.join.naive_reports import naive_alive
 from tests.core.join.streams import Joined, a_case, agrees_with, cramped, crowded_digests, listened
 from tests.tiers import by_tier
 
@@ -43,7 +43,7 @@ def compare(chance, digests=digest_bytes):
             if chance.randrange(seldom) == 0:
                 columns.restart()
                 restarts += 1
-        assert columns.said() == one_life.said()
+        assert columns.results() == one_life.results()
         agrees_with(naive, columns)
         at = stop
     if digests is digest_bytes:

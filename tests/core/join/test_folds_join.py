@@ -1,4 +1,4 @@
-"""Folds in the join: each waits for the label of its id, told by a naive join at every prefix."""
+"""Folds in the join: each waits for the label of its id, compared with a naive join at every prefix."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fold(number, key="a", predicted_class="x", at=0, model="m", **own):
     return predict(key, predicted_class, at, fold_name(model, number), **own)
 
 
-def told(outcomes):
+def summary(outcomes):
     return [(model_of(o.model), fold_of(o.model), o.true_class, o.predicted_class) for o in outcomes]
 
 
@@ -90,11 +90,11 @@ def a_script(chance, length):
     for _ in range(length):
         key, model = str(chance.randrange(6)), chance.choice("mmno")
         name = fold_name(model, chance.randrange(3)) if model != "n" else model
-        said = chance.choice("xy")
+        value = chance.choice("xy")
         if chance.random() < 0.6:
-            events.append(predict(key, said, 0, name))
+            events.append(predict(key, value, 0, name))
         else:
-            events.append(Label(key, said, 0, chance.choice([None, model])))
+            events.append(Label(key, value, 0, chance.choice([None, model])))
     return events
 
 
@@ -102,7 +102,7 @@ def a_script(chance, length):
 def test_the_folds_of_an_id_each_meet_its_first_label_at_every_prefix(seed):
     stream, naive = Stream(FOLDS), NaiveFolds()
     for event in a_script(Random(seed), 60):
-        assert told(stream.feed(event)) == naive.take(event)
+        assert summary(stream.feed(event)) == naive.take(event)
         counters = stream.counters
         assert counters.predictions_resolved == naive.count["outcomes"]
         assert counters.predictions_duplicate == naive.count["duplicate"]
@@ -127,8 +127,8 @@ def test_the_rules_for_folds_are_those_for_models_where_there_are_none(case):
 def test_folds_that_predict_after_the_label_meet_it_for_the_whole_horizon(named):
     stream = Stream(replace(FOLDS, horizon_ms=10 * DAY, early_horizon_ms=DAY))
     stream.feed(fold(0), Label("a", "x", 10, named))
-    assert told(stream.feed(fold(1, at=5 * DAY))) == [("m", 1, "x", "x")]
-    assert told(stream.feed(fold(2, at=9 * DAY, predicted_class="y"))) == [("m", 2, "x", "y")]
+    assert summary(stream.feed(fold(1, at=5 * DAY))) == [("m", 1, "x", "x")]
+    assert summary(stream.feed(fold(2, at=9 * DAY, predicted_class="y"))) == [("m", 2, "x", "y")]
     assert stream.value("labels_joined_total") == 1
     stream.until(11 * DAY)
     assert stream.feed(fold(3, at=11 * DAY)) == []
@@ -152,9 +152,9 @@ def test_an_early_label_of_a_model_waits_for_its_first_fold_and_is_then_kept_for
 def test_a_label_of_one_model_is_not_for_the_folds_of_another():
     stream = Stream(FOLDS)
     stream.feed(fold(0), fold(0, model="n"))
-    assert told(stream.feed(label(model="n"))) == [("n", 0, "x", "x")]
+    assert summary(stream.feed(label(model="n"))) == [("n", 0, "x", "x")]
     assert stream.value("pending_predictions", "m") == 1
-    assert told(stream.feed(label_for_all(true_class="y"))) == [("m", 0, "y", "x")]
+    assert summary(stream.feed(label_for_all(true_class="y"))) == [("m", 0, "y", "x")]
 
 
 def test_a_model_is_counted_with_all_its_folds():
@@ -192,7 +192,7 @@ def test_a_full_join_evicts_the_fold_that_would_expire_first():
     assert [o.model for o in stream.feed(label(at=3))] == [fold_name("m", 1), fold_name("m", 2)]
 
 
-def test_silent_mistakes_are_told_of_the_model_once():
+def test_silent_mistakes_are_reported_of_the_model_once():
     stream = Stream(replace(FOLDS, early_horizon_ms=1_000))
     for i in range(120):
         stream.feed(fold(0, str(i), "1", i), fold(1, str(i), "1", i), label_for_all(str(i), "fraud", i))

@@ -12,7 +12,7 @@ from streamwatch.core.scores import lists_of
 TEXTS = [segments_text({"country": "1"}), segments_text({"country": "2"})]
 
 
-def test_a_number_of_scores_that_stands_for_others_in_the_next_batch_is_told_apart():
+def test_a_number_of_scores_that_stands_for_others_in_the_next_batch_is_distinguished():
     records = np.zeros(2, OUTCOME)
     records["scores"] = 1, -1
     records["label_at_prediction"] = -1

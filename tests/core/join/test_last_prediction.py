@@ -7,7 +7,7 @@ from tests.core.join.join_stream import Stream, label, predict
 NAME = "last_prediction_timestamp_seconds"
 
 
-def test_the_latest_event_time_of_a_model_s_predictions_is_told():
+def test_the_latest_event_time_of_a_model_s_predictions_is_reported():
     stream = Stream()
     stream.feed(predict("a", model="m", at=9_000, timestamp_ms=4_000), predict("b", model="n", at=9_500))
     stream.feed(predict("c", model="m", at=10_000, timestamp_ms=3_000))

@@ -1,4 +1,4 @@
-"""Mistakes that make no noise: told when they are sure, unsaid once they are over, the same however cut."""
+"""Silent mistakes: reported when they are sure, no longer once they are over, the same however cut."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_model_that_is_wrong_with_the_right_words_is_only_a_bad_model():
     assert looked_at([("a", "b"), ("b", "a")] * 100).disjoint() == {}
 
 
-def test_scores_in_place_of_classes_are_found_however_many_there_are():
+def test_scores_instead_of_classes_are_found_however_many_there_are():
     agreement = looked_at([(f"0.{n}", "fraud" if n % 2 else "legit") for n in range(5_000)])
     assert list(agreement.disjoint()) == ["m"]
     assert len(agreement.disjoint()["m"].predicted_class) == REMEMBERED
@@ -85,8 +85,8 @@ def test_cuts_and_restores_change_nothing_and_the_sets_say_the_truth(rows, cuts)
     ]
     whole, parts = ClassAgreement(10), ClassAgreement(10)
     whole.observe(stream)
-    places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
-    for start, stop in pairwise(places):
+    bounds = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
+    for start, stop in pairwise(bounds):
         parts.observe(stream[start:stop])
         restored = ClassAgreement(10)
         restored.restore(parts.state())
@@ -99,7 +99,7 @@ def test_cuts_and_restores_change_nothing_and_the_sets_say_the_truth(rows, cuts)
         assert (model in whole.disjoint()) == (count >= 100 and not predicted_class & true)
 
 
-def test_a_model_that_met_no_label_by_the_early_horizon_is_told():
+def test_a_model_that_met_no_label_by_the_early_horizon_is_reported():
     stream = Stream(JoinSpec(early_horizon_ms=HOUR, horizon_ms=DAY))
     stream.feed(predict("1"), predict("2", at=1_000), label("id-1", at=2_000), tick(HOUR - 1))
     assert samples(stream, "nothing_joins") == {}
@@ -145,7 +145,7 @@ def test_an_assumed_class_counts_as_a_true_one(assume):
     assert bool(samples(stream, "classes_disjoint")) == (assume is not None)
 
 
-def test_scores_in_place_of_classes_are_told_though_some_of_them_are_the_name_of_a_label():
+def test_scores_instead_of_classes_are_reported_though_some_of_them_are_the_name_of_a_label():
     scores = [(f"0.{n:03}", "1") for n in range(1, 25)] + [("1", "1"), ("0", "0")]
     agreement = looked_at(scores + [("0.5", "0")] * 200)
     assert agreement.scores()["m"].predicted_class[:2] == ["0.001", "0.002"]
@@ -161,6 +161,6 @@ def test_classes_that_are_numbers_are_no_scores():
     assert agreement.is_settled("m")
 
 
-def test_scores_are_part_of_what_the_api_tells_of_a_model():
+def test_scores_are_part_of_what_the_api_reports_of_a_model():
     found = [Mismatch("m", scores=["0.93", "0.1"])]
     assert details_with({}, found) == {"m": {"scores_as_classes": {"predicted_class": ["0.93", "0.1"]}}}

@@ -1,4 +1,4 @@
-"""Models compared in the order of predictions, with folds and without: told by the naive join."""
+"""Models compared in the order of predictions, with folds and without: compared with the naive join."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ORDERED = JoinSpec(
 )
 
 
-def said(pipeline):
+def results(pipeline):
     counts = counted(SimpleNamespace(counters=pipeline.join.counters, pipeline=pipeline))
     return {name: count for name, count in counts.items() if count}
 
@@ -52,7 +52,7 @@ class BothJoins:
             self.naive.feed(event)
         assert self.compiled.outcomes == self.naive.outcomes
         expected = {name: count for name, count in naive_counted(self.naive).items() if count}
-        assert said(self.compiled.pipeline) == expected
+        assert results(self.compiled.pipeline) == expected
 
     def restart(self, order):
         """Begin anew from a commit, with this order of outcomes."""

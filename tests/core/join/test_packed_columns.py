@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from streamwatch.core.join.durable.columns import Column, PackedError, pack_columns, unpack_columns
 from streamwatch.core.join.durable.packed import (
     pack_obsolete,
-    runs_of_places,
+    runs_of_positions,
     steps_within,
     unpack_obsolete,
     values_within,
@@ -96,36 +96,36 @@ def test_changed_bytes_give_as_many_rows_or_are_refused(columns: list[Column], d
     assert [len(column) for column in found] == [len(column) for column in columns]
 
 
-def packed_places(dead: set[int], matched: set[int], base: int = 0, first: int = 0) -> bytes:
+def packed_positions(dead: set[int], matched: set[int], base: int = 0, first: int = 0) -> bytes:
     """Packed as a commit does it, from marks."""
     runs: list[NDArray[np.int64]] = []
-    for places in (dead, matched):
-        marks = np.zeros(max(places, default=base) // 64 + 1, np.uint64)
-        for place in places:
-            marks[(place - base) // 64] |= np.uint64(1 << (place - base) % 64)
-        runs.append(runs_of_places(marks, base, first, len(places)))
+    for positions in (dead, matched):
+        marks = np.zeros(max(positions, default=base) // 64 + 1, np.uint64)
+        for position in positions:
+            marks[(position - base) // 64] |= np.uint64(1 << (position - base) % 64)
+        runs.append(runs_of_positions(marks, base, first, len(positions)))
     return pack_obsolete(*runs)
 
 
 @given(st.data())
-def test_places_from_the_first_on_are_read_as_they_were_marked(data: st.DataObject) -> None:
+def test_positions_from_the_first_on_are_read_as_they_were_marked(data: st.DataObject) -> None:
     base = data.draw(st.integers(0, 200))
-    places = st.integers(base, base + data.draw(st.sampled_from([3, 70, 700])))
-    dead, matched = data.draw(st.sets(places)), data.draw(st.sets(places))
-    first = data.draw(places)
-    found = unpack_obsolete(packed_places(dead, matched, base, first))
-    kept = [sorted(place for place in each if place >= first) for each in (dead, matched)]
+    positions = st.integers(base, base + data.draw(st.sampled_from([3, 70, 700])))
+    dead, matched = data.draw(st.sets(positions)), data.draw(st.sets(positions))
+    first = data.draw(positions)
+    found = unpack_obsolete(packed_positions(dead, matched, base, first))
+    kept = [sorted(position for position in each if position >= first) for each in (dead, matched)]
     assert [each.tolist() for each in found] == kept
 
 
 @pytest.mark.parametrize("runs", [[[10, -8], [1, 1]], [[1, 1], [2, 1]]])
-def test_runs_of_places_that_go_back_or_overlap_are_refused(runs: list[list[int]]) -> None:
-    with pytest.raises(PackedError, match="ascending places"):
+def test_runs_of_positions_that_go_back_or_overlap_are_refused(runs: list[list[int]]) -> None:
+    with pytest.raises(PackedError, match="ascending positions"):
         unpack_obsolete(pack_obsolete(np.array(runs, np.int64), np.zeros((2, 0), np.int64)))
 
 
-def test_places_in_succession_take_no_room() -> None:
-    sizes = {len(packed_places(set(range(7, 7 + count)), set())) for count in (1, 100, 10_000)}
+def test_positions_in_succession_take_no_room() -> None:
+    sizes = {len(packed_positions(set(range(7, 7 + count)), set())) for count in (1, 100, 10_000)}
     assert len(sizes) == 1
 
 

@@ -44,7 +44,7 @@ def test_a_challenger_that_predicts_after_the_label_is_paired_too():
     assert pairs(s.feed(predict("1", "z", 2, "new"))) == [("new", (PairedAnswer("old", "x"),))]
 
 
-def test_models_that_were_told_different_labels_are_no_pair_and_are_counted():
+def test_models_that_got_different_labels_are_no_pair_and_are_counted():
     s = stream()
     s.feed(predict("1", "x", 0, "old"), predict("1", "x", 0, "new"))
     s.feed(label("1", "x", 1, "old"))

@@ -86,7 +86,7 @@ def test_there_is_room_for_the_pairs_of_any_number_of_models(monkeypatch, assume
     assert stream.value("pairs_made_total") == ids * len(models) * (len(models) - 1) // 2
 
 
-def test_more_champions_than_a_word_has_bits_are_told_apart():
+def test_more_champions_than_a_word_has_bits_are_distinguished():
     champions = [f"old {number}" for number in range(150)]
     spec = JoinSpec(comparisons=tuple(ComparisonSpec(each, (f"new{each[3:]}",)) for each in champions))
     stream = Stream(spec)

@@ -162,5 +162,5 @@ def test_little_room_for_what_is_released_changes_nothing(monkeypatch, room):
     monkeypatch.setattr(prediction_order, "ROOM", room)
     narrow = DurableJoined(spec, digest_bytes, None)
     narrow.feed(events)
-    assert narrow.said() == wide.said()
+    assert narrow.results() == wide.results()
     assert len(wide.outcomes) > 150

@@ -18,10 +18,10 @@ def test_a_model_that_predicts_every_id_twice_is_found_with_its_conflicts() -> N
         repeats.add(predict("other", number))
     assert repeats.many() == [RepeatedModel("m", 200, 100, 20)]
     assert repeats.many(revised=True) == [RepeatedModel("m", 200, 80, 0)]
-    assert repeats.many()[0].said == (
+    assert repeats.many()[0].summary == (
         "repeats ids in 50.0% of its predictions (100 of 200, 20 with another class): one of each id counts"
     )
-    assert "all with the same class" in repeats.many(revised=True)[0].said
+    assert "all with the same class" in repeats.many(revised=True)[0].summary
 
 
 def test_one_in_a_hundred_and_single_ones_of_a_small_sample_are_no_matter() -> None:

@@ -1,4 +1,4 @@
-"""`join.conflicts`: a model predicts an id again before its label, and the last counts, or both are told."""
+"""`join.conflicts`: a model predicts an id again before its label, and the last counts, or both do."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_it_knows_the_label_that_had_come_when_it_was_revised():
     assert [outcome.label_at_prediction for outcome in stream.feed(label("b"))] == ["z"]
 
 
-def test_a_revision_tells_that_its_model_still_predicts():
+def test_a_revision_shows_that_its_model_still_predicts():
     stream = Stream(LAST)
     stream.feed(predict(predicted_class="x", at=1_000), predict(predicted_class="y", at=4_000))
     assert stream.value("last_prediction_timestamp_seconds", "m") == 4.0
@@ -102,15 +102,15 @@ def test_outcomes_take_the_order_of_the_last_predictions_where_that_is_asked_for
     ]
 
 
-def test_of_both_the_first_counts_and_the_last_class_is_told_beside_it():
+def test_of_both_the_first_counts_and_the_last_class_is_beside_it():
     stream = Stream(BOTH)
     stream.feed(predict(predicted_class="x", at=1_000, timestamp_ms=500, scores={"x": 0.9}))
     stream.feed(
         *(predict(predicted_class=each, at=at) for at, each in ((3_000, "y"), (3_500, "y"), (4_000, "z")))
     )
     outcomes = stream.feed(label(true_class="y", at=5_000))
-    place = {"made": 1, "resolved_ms": 5_000, "waited_ms": 4_000}
-    assert outcomes == [Outcome("m", "y", "x", 5_000, 4_500, False, {"x": 0.9}, last_class="z", **place)]
+    at = {"made": 1, "resolved_ms": 5_000, "waited_ms": 4_000}
+    assert outcomes == [Outcome("m", "y", "x", 5_000, 4_500, False, {"x": 0.9}, last_class="z", **at)]
     counters = stream.counters
     assert (counters.predictions_conflict, counters.predictions_duplicate) == (2, 1)
 

@@ -22,12 +22,12 @@ def test_every_outcome_counter_and_entry_is_the_same_on_adversarial_streams():
     assert outcomes > 5 * STREAMS
 
 
-def test_ids_with_nearly_equal_digests_are_told_apart():
+def test_ids_with_nearly_equal_digests_are_distinguished():
     for seed in range(10**6, 10**6 + STREAMS // 4):
         compare(Random(seed), crowded_digests)
 
 
-def test_many_models_that_predict_an_id_one_after_another_are_told_apart():
+def test_many_models_that_predict_an_id_one_after_another_are_distinguished():
     for seed in range(3 * 10**6, 3 * 10**6 + max(2, STREAMS // 10)):
         compare(Random(seed), case=crowded_case)
         compare(Random(-seed), crowded_digests, crowded_case)
@@ -47,7 +47,7 @@ def test_predictions_sent_twice_in_a_row_mark_the_models_of_their_id_once():
     pipeline = Pipeline(JoinSpec(), RecordingEstimatorSet(), digest_bytes)
     twice = [Prediction("a", f"model-{n // 2}", "x", 0) for n in range(40)]
     before = pipeline.join._arrays.totals["marked_chains"][0]
-    pipeline.advance([Prediction("b", f"model-{n}", "x", 0) for n in range(20)])  # models get their places
+    pipeline.advance([Prediction("b", f"model-{n}", "x", 0) for n in range(20)])  # models get their numbers
     marked = int(pipeline.join._arrays.totals["marked_chains"][0])
     pipeline.advance(twice)
     assert before == 0

@@ -1,4 +1,4 @@
-"""No verdict is told of a model that is wrong because of its mapping."""
+"""No verdict is given on a model that is wrong because of its mapping."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_however_much_may_go_it_goes_in_turns_of_so_many_and_in_order() -> None:
     assert not merge.held_records
 
 
-def test_places_of_what_was_released_are_used_again_without_what_waits_being_moved() -> None:
+def test_positions_of_what_was_released_are_used_again_without_what_waits_being_moved() -> None:
     """One partition is far ahead and waits while others come and go: its records stay what they are."""
     merge = Merge(MergeSpec(), SIDES, MergeProgress())  # type: ignore[arg-type]
     merge.set_partitions([BUSY, SILENT, OTHER])

@@ -1,4 +1,4 @@
-"""The host's clock is told to be behind by most partitions, each by most of its latest records."""
+"""The host's clock is found behind by most partitions, each by most of its latest records."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def test_a_model_that_fell_silent_does_not_keep_the_journal_long():
 
 
 def test_comparisons_go_on_through_other_settings_and_begin_anew_after_a_time_without_them():
-    life, said = Life(journal=1_000), "comparison of m with *"
+    life, comparison = Life(journal=1_000), "comparison of m with *"
     life.feed(*(predict(str(i), "xy"[i % 3 > 0], 0, model) for i in range(9) for model in "mno"))
     life.feed(*(label_for_all(str(i), "x", 0) for i in range(9)))
     life.commit()
@@ -189,13 +189,13 @@ def test_comparisons_go_on_through_other_settings_and_begin_anew_after_a_time_wi
     detectors = (PageHinkleySpec(threshold=2.0), AdwinDriftSpec())
     other = life.restarted(spec=replace(SPEC, detectors=detectors))
     assert other.monitors.comparisons.snapshot() == before
-    assert said in other.resumed.continued
+    assert comparison in other.resumed.continued
     other.commit()
     without = other.restarted(spec=replace(SPEC, comparisons=()), join=replace(JOIN, comparisons=()))
-    assert without.resumed.dropped == (said, "verdict of comparisons by accuracy")
+    assert without.resumed.dropped == (comparison, "verdict of comparisons by accuracy")
     without.commit()
     again = without.restarted(spec=SPEC, join=JOIN)
-    assert said in again.resumed.restarted
+    assert comparison in again.resumed.restarted
     assert again.monitors.comparisons.snapshot() == ComparisonSet(SPEC).snapshot()
     again.commit()
     again.feed(predict("0", "x", 0, "m"), predict("10", "x", 0, "n"), predict("10", "x", 0, "m"))
@@ -264,7 +264,7 @@ def test_another_fading_factor_restarts_only_that_window_and_the_recovery_of_its
     assert series["effective_sample_size"]["landmark", "m"] == 8
 
 
-def test_a_model_that_does_not_fit_the_new_limits_is_told_and_begins_anew():
+def test_a_model_that_does_not_fit_the_new_limits_is_reported_and_begins_anew():
     life = Life()
     evaluate(life, 3)
     life.commit()

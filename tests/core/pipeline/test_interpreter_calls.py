@@ -100,7 +100,7 @@ def test_a_report_of_many_models_calls_no_more_than_one_of_few() -> None:
             monitors.details()
             monitors.pasts()
 
-        report()  # what labels are called is told once, in the first report
+        report()  # names of labels are made once, in the first report
         monitors.fold(outcomes(models))
         found[models] = calls(report)
     assert found[MANY] - found[FEW] < MANY - FEW, found

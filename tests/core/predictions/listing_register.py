@@ -1,4 +1,4 @@
-"""A prediction register that keeps all it was told, and its kind."""
+"""A prediction register that keeps all it was given, and its kind."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 
-Told = tuple[int, int, float | None, str, int]
+Listed = tuple[int, int, float | None, str, int]
 """Record time, own time, score, class, and sampling of the label."""
 
 
 class _Model(msgspec.Struct, array_like=True):
-    predictions: list[Told] = msgspec.field(default_factory=list[Told])
+    predictions: list[Listed] = msgspec.field(default_factory=list[Listed])
     outcomes: list[tuple[str, str]] = msgspec.field(default_factory=list[tuple[str, str]])
 
 
@@ -79,7 +79,7 @@ class Listing:
 
 
 REGISTERS = (ListingSpec(), EarlyHintsSpec(max_models=3, bucket_ms=500), LabelDelaysSpec(2_500, 1))
-"""What both joins tell in tests that hold one against the other."""
+"""What both joins give to in tests that hold one against the other."""
 LISTING = PredictionRegisterKind("listing", ListingSpec, Listing)
 
 

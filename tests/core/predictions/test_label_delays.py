@@ -42,8 +42,8 @@ def a_stream(seed: int, length: int = 400) -> list[Event]:
     return [event for _, _, event in sorted(events, key=lambda each: each[:2])]
 
 
-def told(register: LabelDelays, events: Sequence[Event], step: Callable[[], int] = lambda: 1) -> None:
-    """Tell a register events as a pipeline does: predictions of a stretch, then its outcomes."""
+def feed(register: LabelDelays, events: Sequence[Event], step: Callable[[], int] = lambda: 1) -> None:
+    """Feed a register events as a pipeline does: predictions of a stretch, then its outcomes."""
     at = 0
     while at < len(events):
         some = events[at : at + step()]
@@ -87,7 +87,7 @@ def brute_force(events: Sequence[Event], model: str, chosen: Callable[[str], boo
         kind = "hit" if outcome.true_class == outcome.predicted_class else "error"
         subjects.append((next(k for k, edge in enumerate(edges) if outcome.delay_ms <= edge), lived, kind))
     waiting, hits, errors = 1.0, 0.0, 0.0
-    said: list[list[float]] = []
+    counted: list[list[float]] = []
     for k in range(len(edges)):
         at_risk = [each for each in subjects if each[0] >= k and each[1] > k]
         if waiting > 0:
@@ -97,8 +97,8 @@ def brute_force(events: Sequence[Event], model: str, chosen: Callable[[str], boo
             hits += waiting * of_kind[0] / len(at_risk)
             errors += waiting * of_kind[1] / len(at_risk)
             waiting = 0.0 if sum(of_kind) == len(at_risk) else waiting * (1 - sum(of_kind) / len(at_risk))
-        said.append([1 - waiting, hits, errors])
-    return said
+        counted.append([1 - waiting, hits, errors])
+    return counted
 
 
 @pytest.mark.parametrize("seed", few([1, 2, 3], 1))
@@ -107,7 +107,7 @@ def test_curves_are_those_of_kaplan_and_meier_at_every_prefix(seed: int) -> None
     register = LabelDelays(SPEC)
     lengths: set[int] = set()
     for stop in range(len(events)):
-        told(register, events[stop : stop + 1])
+        feed(register, events[stop : stop + 1])
         if stop % 7:
             continue
         for model, details in register.details().items():
@@ -134,12 +134,12 @@ def test_curves_are_those_of_kaplan_and_meier_at_every_prefix(seed: int) -> None
 def test_the_state_does_not_depend_on_cuts_or_restarts(seed: int) -> None:
     events, chance = a_stream(10 + seed), random.Random(seed)
     whole = LabelDelays(SPEC)
-    told(whole, events)
+    feed(whole, events)
     cut = LabelDelays(SPEC)
     at = 0
     while at < len(events):
         stop = at + chance.randrange(1, 60)
-        told(cut, events[at:stop], lambda: chance.randrange(1, 20))
+        feed(cut, events[at:stop], lambda: chance.randrange(1, 20))
         at = stop
         again = LabelDelays(SPEC)
         if state := cut.snapshot():
@@ -153,18 +153,18 @@ def test_all_that_still_waits_says_nothing_and_all_labelled_says_one() -> None:
     register = LabelDelays(SPEC)
     assert register.snapshot() == b""
     assert register.details() == {}
-    told(register, [Prediction(str(i), "m", "a", i) for i in range(10)])
+    feed(register, [Prediction(str(i), "m", "a", i) for i in range(10)])
     assert register.details()["m"]["label_delays"]["labelled"] == []
-    told(register, [Outcome("m", "a", "a", 200 + i, 200) for i in range(10)])
-    told(register, [Prediction("last", "n", "a", 20_000)])
+    feed(register, [Outcome("m", "a", "a", 200 + i, 200) for i in range(10)])
+    feed(register, [Prediction("last", "n", "a", 20_000)])
     assert register.details()["m"]["label_delays"]["labelled"] == [1.0] * 23
 
 
 def test_expired_predictions_with_an_assumed_class_are_not_labelled() -> None:
     register = LabelDelays(SPEC)
-    told(register, [Prediction(str(i), "m", "a", 0) for i in range(4)])
-    told(register, [Outcome("m", "a", "a", 100, 100), Outcome("m", "a", "a", 64_000, 64_000, assumed=True)])
-    told(register, [Prediction("last", "n", "a", 70_000)])
+    feed(register, [Prediction(str(i), "m", "a", 0) for i in range(4)])
+    feed(register, [Outcome("m", "a", "a", 100, 100), Outcome("m", "a", "a", 64_000, 64_000, assumed=True)])
+    feed(register, [Prediction("last", "n", "a", 70_000)])
     assert register.details()["m"]["label_delays"]["labelled"] == pytest.approx([0.25] * 23)
     (family,) = register.families()
     assert family.samples == [(("m",), pytest.approx(0.25))]
@@ -172,9 +172,9 @@ def test_expired_predictions_with_an_assumed_class_are_not_labelled() -> None:
 
 def test_labels_of_predictions_from_before_it_began_do_not_count() -> None:
     register = LabelDelays(SPEC)
-    told(register, [Prediction("1", "m", "a", 50_000)])
-    told(register, [Outcome("m", "a", "a", 51_000, 30_000)])
-    told(register, [Prediction("2", "n", "a", 120_000)])
+    feed(register, [Prediction("1", "m", "a", 50_000)])
+    feed(register, [Outcome("m", "a", "a", 51_000, 30_000)])
+    feed(register, [Prediction("2", "n", "a", 120_000)])
     labelled = register.details()["m"]["label_delays"]["labelled"]
     assert all(math.isclose(share, 0.0) for share in labelled)
     assert labelled
@@ -182,14 +182,14 @@ def test_labels_of_predictions_from_before_it_began_do_not_count() -> None:
 
 def test_a_forgotten_model_begins_anew() -> None:
     register = LabelDelays(SPEC)
-    told(register, a_stream(5))
+    feed(register, a_stream(5))
     register.forget("m")
     assert set(register.details()) == {"n"}
 
 
 def test_bytes_that_are_no_state_are_refused() -> None:
     register = LabelDelays(SPEC)
-    told(register, a_stream(6, 50))
+    feed(register, a_stream(6, 50))
     state = register.snapshot()
     for wrong in (b"", state[:-3], b"\x93\x00\x00\x91\x92\xa1m\x91\x92\xa1a\x91\x92\x00\x91\x01"):
         with pytest.raises(ValueError, match=r"expected|truncated|length"):

@@ -1,4 +1,4 @@
-"""Registers are told of every prediction that is accepted, and of nothing else."""
+"""Registers are given every prediction that is accepted, and nothing else."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def accepted(spec, events):
             score = score_of(event.predicted_class, event.scores)
             known = None if math.isnan(score) else score
             sampling = sampling_of(event.label_probability, event.label_requested)
-            said = (event.record_ms, own, known, event.predicted_class, sampling)
-            found.setdefault(event.model, []).append(said)
+            listed_one = (event.record_ms, own, known, event.predicted_class, sampling)
+            found.setdefault(event.model, []).append(listed_one)
     return found
 
 
@@ -68,14 +68,14 @@ def test_they_hear_what_a_naive_join_accepts_however_it_is_cut():
     assert seen > 300
 
 
-def test_duplicates_conflicts_and_models_over_a_limit_are_not_told():
+def test_duplicates_conflicts_and_models_over_a_limit_are_not_given():
     stream = Stream(replace(LISTED, max_models=1))
     stream.feed(predict("a"), predict("a"), predict("a", "y"), predict("b", model="n"), predict("c", "z"))
-    assert [said[3] for said in listed(stream)["m"]] == ["x", "z"]
+    assert [listed_one[3] for listed_one in listed(stream)["m"]] == ["x", "z"]
     assert list(listed(stream)) == ["m"]
 
 
-def test_a_prediction_whose_label_was_there_first_is_told_with_its_score():
+def test_a_prediction_whose_label_was_there_first_is_given_with_its_score():
     stream = Stream(LISTED)
     stream.feed(label("a", at=5))
     stream.feed(predict("a", "x", at=9, timestamp_ms=3, scores={"x": 3.0, "y": 1.0}))

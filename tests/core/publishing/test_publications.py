@@ -151,7 +151,7 @@ def test_events_are_of_the_published_schema_and_say_what_happened() -> None:
     assert [event.number for event in published.events] == [1, 2, 3, None, None]
 
 
-def test_a_comparison_is_told_when_its_verdict_changes_only_and_after_a_restart() -> None:
+def test_a_comparison_is_published_when_its_verdict_changes_only_and_after_a_restart() -> None:
     state = Log()
     state.verdicts = [ComparisonVerdict("a", "b", 1, 3_000, 9_000)]
     assert state.close() is not None

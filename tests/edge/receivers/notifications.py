@@ -18,6 +18,7 @@ from streamwatch.core.alerting.notification import (
 )
 from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.core.specs import UtilityKind
 
 NOW_MS = 1_700_000_000_000
 
@@ -50,9 +51,19 @@ def judged_by_cohorts(
     opponent: str = "majority",
     earliest_ms: int | None = None,
     latest_ms: int | None = None,
+    utility: UtilityKind = "accuracy",
 ) -> Alarm:
-    judgement = Judgement(opponent, verdict, 4_000, NOW_MS - 60_000, basis="cohorts", status=status)
-    judgement = msgspec.structs.replace(judgement, earliest_ms=earliest_ms, latest_ms=latest_ms)
+    judgement = Judgement(
+        opponent,
+        verdict,
+        4_000,
+        NOW_MS - 60_000,
+        basis="cohorts",
+        status=status,
+        earliest_ms=earliest_ms,
+        latest_ms=latest_ms,
+        utility=utility,
+    )
     return alarm("fraud-v3", "verdict", before=-1.0, after=float(verdict), judgement=judgement)
 
 

@@ -48,6 +48,11 @@ SINCE = "2023-11-14T21:13Z"
         ),
         (reported(basis="labels", status=""), f"Challenger new<1> is better than champion old since {SINCE}"),
         (reported("resolved"), "No longer shown that new<1> is better than old"),
+        (
+            reported(utility="costs"),
+            f"Challenger new<1> is better than champion old by costs since {SINCE} (early)",
+        ),
+        (reported("resolved", utility="costs"), "No longer shown that new<1> is better than old by costs"),
     ],
 )
 def test_a_title_says_which_model_is_better_and_since_when(notification: Notification, shown: str) -> None:
@@ -84,6 +89,7 @@ def test_a_webhook_has_a_type_of_its_own_and_who_is_better() -> None:
         "verdict": "better",
         "since": iso(NOW_MS - 3_600_000),
         "basis": "cohorts",
+        "utility": "accuracy",
         "status": "early",
         "reason": None,
     }

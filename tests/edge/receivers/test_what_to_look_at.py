@@ -140,6 +140,11 @@ def test_a_useful_model_of_rare_classes_is_not_reported_as_a_bad_one(kind: str) 
         (judged_by_cohorts(), "worse than the majority since 2023-11-14T22:12:20.000Z (early)"),
         (judged_by_cohorts(opponent="persistent_at_prediction"), "worse than no change since"),
         (
+            judged_by_cohorts(utility="costs"),
+            "worse than the majority by costs since 2023-11-14T22:12:20.000Z",
+        ),
+        (judged_by_cohorts(utility="balanced"), "worse than the majority by balanced accuracy since"),
+        (
             judged_by_cohorts(earliest_ms=NOW_MS - 180_000, latest_ms=NOW_MS),
             "since 2023-11-14T22:12:20.000Z (early, between 2023-11-14T22:10Z and 2023-11-14T22:13Z)",
         ),

@@ -99,6 +99,7 @@ def test_an_alarm_of_a_verdict_says_since_when_and_no_errors() -> None:
         "quick_labels_only": False,
         "basis": "labels",
         "status": "",
+        "utility": "accuracy",
     }
     assert not {"before", "after"} & reported.keys()
 

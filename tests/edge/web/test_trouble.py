@@ -12,7 +12,7 @@ from streamwatch.core.alerting.book import details_with_incidents
 from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.metrics.series import Family, Histogram, Report
 from streamwatch.edge.web.routes.overview import OverviewExporter
-from tests.core.alerting.told import Told
+from tests.core.alerting.watched_book import WatchedBook
 from tests.edge.web.http_faces import BEGAN_MS, Model, alarm, report_of, worse
 
 JSON = "application/json; charset=utf-8"
@@ -25,9 +25,9 @@ def rows(made: Report) -> Any:
 
 def with_open_alarm(made: Report, model: str) -> Report:
     """The report as the daemon makes it while an alarm of the model is open."""
-    reported = Told()
-    reported.hears(alarm(model, 3), now_ms=BEGAN_MS)
-    return replace(made, details=details_with_incidents(made.details, reported.book.open_incidents()))
+    watched = WatchedBook()
+    watched.hears(alarm(model, 3), now_ms=BEGAN_MS)
+    return replace(made, details=details_with_incidents(made.details, watched.book.open_incidents()))
 
 
 def changed_verdict(

@@ -177,7 +177,7 @@ class SimSource:
         for partition, record in newest.items():
             self._marks[partition] = Mark(record.offset, record.timestamp)
 
-    def tell(self) -> None:
+    def release_findings(self) -> None:
         self.position_unverified = self._begun
 
     def durable(self, positions) -> None:

@@ -256,7 +256,7 @@ def _predictions_repeated(facts: Facts) -> Iterator[Finding]:
     found = [each for topic in facts.topics.values() for each in topic.repeats.many(revised=revised)]
     for each in found:
         yield Finding(
-            Weight.NOTHING_TRUE, f"model {each.model}", f"{each.said} (newest records)", CAUSE, CHANGE
+            Weight.NOTHING_TRUE, f"model {each.model}", f"{each.summary} (newest records)", CAUSE, CHANGE
         )
     duplicates = facts.now.total("predictions_duplicate_total")
     conflicts = 0.0 if revised else facts.now.total("predictions_conflict_total")

@@ -68,13 +68,13 @@ def more_made(last, made, backward):
 
 @entry
 def lay_out_pairs(
-    records, pairs, places, rows, judged, costed, counted, numbers, backward, indices, size, columns, times
+    records, pairs, codes, rows, judged, costed, counted, numbers, backward, indices, size, columns, times
 ):
     """Write pairs as outcomes of challengers; return how many there are.
 
     Parameters
     ----------
-    records, pairs, places
+    records, pairs, codes
         As `observe.lay_out` takes them.
     rows
         int64 (n,): row of each pair's comparison.
@@ -109,7 +109,7 @@ def lay_out_pairs(
         own_made, partner_made = np.uint32(outcome.made), np.uint32(pairs[i, 3])
         champion_right, challenger_right = own_right, partner_right
         champion_made, challenger_made = own_made, partner_made
-        if places[i] & 1:
+        if codes[i] & 1:
             champion_right, challenger_right = partner_right, own_right
             champion_made, challenger_made = partner_made, own_made
         if c.pairs > 0:
@@ -173,7 +173,7 @@ class PairCohorts:
         self,
         batch: OutcomeBatch,
         pairs: Pairs,
-        places: NDArray[np.int64],
+        codes: NDArray[np.int64],
         rows: NDArray[np.int64],
         indices: NDArray[np.int32],
     ) -> None:
@@ -183,7 +183,7 @@ class PairCohorts:
         count = lay_out_pairs(
             batch.records,
             pairs,
-            places,
+            codes,
             rows,
             self._judged,
             self._costed,
@@ -221,7 +221,7 @@ class PairCohorts:
             self._numbers[row, number] = own.index(kind) if kind in own else CLASSES - 1
 
     def are_judged(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which rows have verdicts by cohorts."""
+        """Mark the rows that have verdicts by cohorts."""
         return self._judged[rows]
 
     def read(self, rows: NDArray[np.int64]) -> CohortVerdicts:

@@ -107,7 +107,7 @@ def weigh(state, counts, row, true_class):
 
 
 @entry
-def lay_out(records, pairs, places, row_of, rows, bits, leads, event_ms):
+def lay_out(records, pairs, codes, row_of, rows, bits, leads, event_ms):
     """Write the row, the errors, the lead by accuracy and the time of each pair.
 
     Parameters
@@ -116,7 +116,7 @@ def lay_out(records, pairs, places, row_of, rows, bits, leads, event_ms):
         Outcomes, `core.outcomes.OUTCOME`.
     pairs
         `core.outcomes.Pairs`, (n, 3).
-    places
+    codes
         int64 (n,): twice the number of the comparison, plus 1 if the partner is the champion.
     row_of
         int64: row by the number of a comparison.
@@ -128,9 +128,9 @@ def lay_out(records, pairs, places, row_of, rows, bits, leads, event_ms):
         own_wrong = np.int64(outcome.predicted_class != outcome.true_class)
         partner_wrong = np.int64(pairs[i, 2] != outcome.true_class)
         champion, challenger = own_wrong, partner_wrong
-        if places[i] & 1:
+        if codes[i] & 1:
             champion, challenger = partner_wrong, own_wrong
-        rows[i] = row_of[places[i] >> 1]
+        rows[i] = row_of[codes[i] >> 1]
         bits[i] = CHAMPION_WRONG * champion + CHALLENGER_WRONG * challenger
         leads[i] = champion - challenger
         event_ms[i] = outcome.event_ms

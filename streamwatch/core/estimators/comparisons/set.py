@@ -27,7 +27,7 @@ from streamwatch.core.events import Name, Outcome
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, OutcomeBatch, Pairs
-from streamwatch.core.specs import MonitorsSpec, UtilitySpec, champion_of
+from streamwatch.core.specs import MonitorsSpec, UtilityKind, UtilitySpec, champion_of
 
 # Series of comparisons, labelled by challenger and champion.
 
@@ -51,6 +51,8 @@ class ComparisonVerdict:
     """Whether it is by cohorts of prediction time, or in the order of labels."""
     status: Literal["early", "confirmed", ""] = ""
     """Of a verdict by cohorts that is held: whether all labels of its predictions are in."""
+    utility: UtilityKind = "accuracy"
+    """Utility by which the champion is judged."""
 
 
 _OF_COHORTS: Final = {
@@ -109,7 +111,7 @@ def report(pairs: Sequence[Pair], rows: NDArray[np.int64], table: ComparisonTabl
 
 TRACED = ["champion", "challenger", "pair", "y_true", "champion_pred", "challenger_pred"]
 """Columns that identify the pair in a trace of pairs."""
-_SAID = (
+_VERDICT = (
     "comparison_verdict",
     "comparison_verdict_since_timestamp_seconds",
     "comparison_verdict_since_pair",
@@ -123,14 +125,14 @@ _SAID = (
 """Columns of the verdict, in the order of the fields of `Verdicts`."""
 
 
-def by_cohorts(pairs: Sequence[Pair], said: CohortVerdicts) -> list[Family]:
+def by_cohorts(pairs: Sequence[Pair], verdicts: CohortVerdicts) -> list[Family]:
     """Collect the series of verdicts by cohorts; undefined values give no sample."""
-    first = {name: getattr(said, field)[:, 0] for name, field in _OF_COHORTS.items()}
+    first = {name: getattr(verdicts, field)[:, 0] for name, field in _OF_COHORTS.items()}
     families = [family(name, _defined(pairs, values)) for name, values in first.items()]
-    is_there = np.where(said.headlines["is_there"] > 0, said.headlines["verdict"], np.nan)
+    is_there = np.where(verdicts.headlines["is_there"] > 0, verdicts.headlines["verdict"], np.nan)
     families.append(family("comparison_cohort_headline", _defined(pairs, is_there)))
-    families.append(family("comparison_cohort_age_seconds", _defined(pairs, said.age_seconds)))
-    sides = (("better", said.better), ("worse", said.worse))
+    families.append(family("comparison_cohort_age_seconds", _defined(pairs, verdicts.age_seconds)))
+    sides = (("better", verdicts.better), ("worse", verdicts.worse))
     evidence = [sample for side, values in sides for sample in _defined(pairs, values[:, 0], side)]
     families.append(family("comparison_cohort_verdict_evidence", evidence))
     return families
@@ -140,7 +142,7 @@ def trace_columns(table: ComparisonTable, cohorts: PairCohorts | None) -> list[s
     """Names of the columns of `traced`: those of the series, without the names of the models."""
     further = () if cohorts is None else _OF_COHORTS
     names = [*(measure.name for measure in MEASURES), "comparison_effective_sample_size"]
-    return [*(f"{name}:{f.name}" for f in table.forgetting for name in names), *_SAID, *further]
+    return [*(f"{name}:{f.name}" for f in table.forgetting for name in names), *_VERDICT, *further]
 
 
 def traced(row: NDArray[np.int64], table: ComparisonTable, cohorts: PairCohorts | None) -> list[float | None]:
@@ -152,8 +154,8 @@ def traced(row: NDArray[np.int64], table: ComparisonTable, cohorts: PairCohorts 
         values.append(float(sums.n_eff[0]))
     values += [float(current[0, 0]) for current in table.verdicts(row)]
     if cohorts is not None:
-        said = cohorts.read(row)
-        values += [float(getattr(said, field)[0, 0]) for field in _OF_COHORTS.values()]
+        verdicts = cohorts.read(row)
+        values += [float(getattr(verdicts, field)[0, 0]) for field in _OF_COHORTS.values()]
     return [None if math.isnan(value) else value for value in values]
 
 
@@ -241,7 +243,7 @@ class ComparisonSet:
         self._keys = np.zeros(0, np.int64)
         """Numbers of the models of pairs seen before, as one number, ascending."""
         self._found = np.zeros(0, np.int64)
-        """Their comparisons (`_place`)."""
+        """Their comparisons, as `_code_of` numbers them."""
         self._rows = np.zeros(0, np.int64)
         """Rows of the comparisons in `_listed`."""
         self.over_limit = 0
@@ -253,27 +255,27 @@ class ComparisonSet:
         if batch.pairs is None:
             return
         pairs, records = batch.pairs, batch.records
-        places = self._places(batch, records["model"][pairs[:, 0]], pairs[:, 1])
-        if places.min() < 0:
-            chosen = places >= 0
+        codes = self._codes_of(batch, records["model"][pairs[:, 0]], pairs[:, 1])
+        if codes.min() < 0:
+            chosen = codes >= 0
             self.over_limit += len(chosen) - int(np.count_nonzero(chosen))
-            pairs, places = pairs[chosen], places[chosen]
+            pairs, codes = pairs[chosen], codes[chosen]
         count = len(pairs)
         rows, bits = np.empty(count, np.int64), np.empty(count, np.uint8)
         leads, event_ms = np.empty(count), np.empty(count, np.int64)
-        lay_out(records, pairs, places, self._rows, rows, bits, leads, event_ms)
+        lay_out(records, pairs, codes, self._rows, rows, bits, leads, event_ms)
         classes, indices = np.zeros(count, np.int64), np.zeros((count, 3), np.int32)
         if self._judged_otherwise:
-            self._judge(batch, pairs, places, leads, classes, indices)
+            self._judge(batch, pairs, codes, leads, classes, indices)
         self._table.fold(rows, bits, leads, classes, event_ms)
         if self._cohorts is not None:
-            self._cohorts.fold(batch, pairs, places, rows, indices)
+            self._cohorts.fold(batch, pairs, codes, rows, indices)
 
     def _judge(
         self,
         batch: OutcomeBatch,
         pairs: Pairs,
-        places: NDArray[np.int64],
+        codes: NDArray[np.int64],
         leads: NDArray[np.float64],
         classes: NDArray[np.int64],
         indices: NDArray[np.int32],
@@ -284,10 +286,10 @@ class ComparisonSet:
         """
         true_class = batch.records["true_class"][pairs[:, 0]]
         own_class, partner_class = batch.records["predicted_class"][pairs[:, 0]], pairs[:, 2]
-        champion = np.where(places & 1, partner_class, own_class)
-        challenger = np.where(places & 1, own_class, partner_class)
+        champion = np.where(codes & 1, partner_class, own_class)
+        challenger = np.where(codes & 1, own_class, partner_class)
         for number in self._judged_otherwise:
-            at = np.flatnonzero(places >> 1 == number)
+            at = np.flatnonzero(codes >> 1 == number)
             comparison = self._listed[number]
             if not len(at):
                 continue
@@ -301,10 +303,10 @@ class ComparisonSet:
                 index = _by_class(batch.classes, (true_class[at],), comparison.classes.__getitem__)
                 classes[at] = index[true_class[at]]
 
-    def _places(
+    def _codes_of(
         self, batch: OutcomeBatch, models: NDArray[np.int32], partners: NDArray[np.int32]
     ) -> NDArray[np.int64]:
-        """Comparison of each pair, as `_place` gives it."""
+        """Comparison of each pair, as `_code_of` numbers it."""
         keys = models.astype(np.int64) << 32 | partners
         if self._names is not batch.models:
             self._names = batch.models
@@ -314,16 +316,16 @@ class ComparisonSet:
         if not known.all():
             fresh, first = np.unique(keys[~known], return_index=True)
             found = np.empty(len(fresh), np.int64)
-            for number in np.argsort(first).tolist():  # places are given in the order of the pairs
+            for number in np.argsort(first).tolist():  # comparisons are numbered in the order of the pairs
                 key = int(fresh[number])
-                found[number] = self._place(batch.models[key >> 32], batch.models[key & 0xFFFFFFFF])
+                found[number] = self._code_of(batch.models[key >> 32], batch.models[key & 0xFFFFFFFF])
             order = np.argsort(together := np.concatenate([self._keys, fresh]))
             self._keys, self._found = together[order], np.concatenate([self._found, found])[order]
             self._rows = np.array([comparison.row for comparison in self._listed], np.int64)
             at = np.searchsorted(self._keys, keys)
         return self._found[at]
 
-    def _place(self, model: str, partner: str) -> int:
+    def _code_of(self, model: str, partner: str) -> int:
         """Twice the number of two models' comparison, plus 1 if the partner is the champion; -2 for none."""
         comparison = self._enter(model, partner)
         if comparison is None:
@@ -381,26 +383,27 @@ class ComparisonSet:
         return families + by_cohorts(list(compress(pairs, judged)), self._cohorts.read(rows[judged]))
 
     def verdicts(self) -> list[ComparisonVerdict]:
-        """Verdict on every challenger, in the order of names: by cohorts where there is one to be told."""
+        """Verdict on every challenger, in the order of names: by cohorts where they give one."""
         by_name = [comparison for _, comparison in sorted(self._comparisons.items())]
         rows = np.array([comparison.row for comparison in by_name], np.int64)
         current, last = self._table.verdicts(rows), self._table.last_seconds(rows)
         headlines = [None] * len(rows) if self._cohorts is None else self._cohorts.read(rows).headlines
         found: list[ComparisonVerdict] = []
-        for place, (each, headline) in enumerate(zip(by_name, headlines, strict=True)):
-            latest = float(last[place])
-            names = each.champion, each.challenger
+        for index, (each, headline) in enumerate(zip(by_name, headlines, strict=True)):
+            latest = float(last[index])
+            names, utility = (each.champion, each.challenger), each.utility.kind
             last_ms = 0 if math.isnan(latest) else round(latest * 1_000)
             if headline is not None and headline["is_there"]:
                 verdict = int(headline["verdict"])
                 since_ms = int(headline["since_ms"]) if verdict else None
                 status = STATUSES[int(headline["status"])]
-                found.append(ComparisonVerdict(*names, verdict, since_ms, last_ms, "cohorts", status))
+                by_cohorts = ComparisonVerdict(*names, verdict, since_ms, last_ms, "cohorts", status, utility)
+                found.append(by_cohorts)
                 continue
-            told, since = float(current.verdict[0, place]), float(current.since_seconds[0, place])
-            verdict = 0 if math.isnan(told) else int(told)
+            value, since = float(current.verdict[0, index]), float(current.since_seconds[0, index])
+            verdict = 0 if math.isnan(value) else int(value)
             since_ms = None if math.isnan(since) else round(since * 1_000)
-            found.append(ComparisonVerdict(*names, verdict, since_ms, last_ms))
+            found.append(ComparisonVerdict(*names, verdict, since_ms, last_ms, utility=utility))
         return found
 
     def estimators(self) -> dict[str, str]:

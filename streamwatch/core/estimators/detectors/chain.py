@@ -3,7 +3,7 @@
 There is one static loop per kind, so that `fold` need not name the kinds. Kinds that the configuration does
 not use are left out when its kernel is compiled, and cost neither time nor compilation.
 
-Every link has a name of its own. Numba tells functions of one name apart by a number that it counts anew in
+Every link has a name of its own. Numba distinguishes functions of one name by a number that it counts anew in
 each process. Of two links with one symbol, loaded from what different processes compiled, only the first
 would be used.
 """

@@ -6,7 +6,7 @@ With x̄_t the mean of the losses since the last reset, x_t included, δ the tol
     PH_t = max(0, α·PH_{t−1} + x_t − x̄_t − δ),                    alarm when PH_t > λ          (clipped)
 
 The two are equal at α = 1. For α < 1 the paper's sum drifts to −δ/(1−α) while its minimum is never forgotten.
-For a fall, x̄_t − x_t − δ takes the place of x_t − x̄_t − δ. An alarm needs `min_outcomes` outcomes since the
+For a fall, x̄_t − x_t − δ replaces x_t − x̄_t − δ. An alarm needs `min_outcomes` outcomes since the
 last reset.
 
 The defaults (clipped, δ = .005, λ = 40, α = .9999, on the loss, dependence followed) raise, in a million
@@ -14,11 +14,11 @@ outcomes of a model that does not change, 13 false alarms at an error of .2, 29 
 have a lag-1 correlation of .5 (`notifying.false_alarms`). A rise smaller
 than δ + λφ(1−α), .009 by default, is never detected. There is no warning level.
 
-That threshold is for independent losses. Where `dependence` is followed, λ·φ takes the place of λ, φ the
+That threshold is for independent losses. Where `dependence` is followed, λ·φ replaces λ, φ the
 dispersion of the losses (`dependence`): on independent losses a sum exceeds λ by chance with a probability of
 about exp(−2δλ/σ²), and φσ² is the variance per outcome of sums of dependent ones.
 
-With `input: error_rate` the error faded with factor .999 takes the place of the loss (the curve monitored in
+With `input: error_rate` the error faded with factor .999 replaces the loss (the curve monitored in
 the 2009 paper's §4.2); an alarm does not reset it. It moves slowly, so suitable thresholds are far smaller.
 """
 

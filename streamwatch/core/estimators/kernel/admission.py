@@ -198,7 +198,7 @@ def key_of(model, name):
 
 
 @hot
-def place_of(keys, key):
+def slot_of(keys, key):
     """Index of a key in `keys`, or of the free slot where it belongs."""
     mask = keys.shape[0] - 1
     i = np.int64((key * _SPREAD) >> np.uint64(32)) & mask
@@ -210,7 +210,7 @@ def place_of(keys, key):
 @entry
 def remember(keys, indices, model, name, index):
     """Store the local index of a class; there must be a free slot."""
-    i = place_of(keys, key_of(model, name))
+    i = slot_of(keys, key_of(model, name))
     keys[i] = key_of(model, name)
     indices[i] = index
 
@@ -247,13 +247,13 @@ def number(outcomes, start, rows_by_model, keys, indices, limit, columns, lists,
         row = rows_by_model[o.model]
         if row < 0:
             return i
-        true_at = place_of(keys, key_of(o.model, o.true_class))
-        predicted_at = place_of(keys, key_of(o.model, o.predicted_class))
+        true_at = slot_of(keys, key_of(o.model, o.true_class))
+        predicted_at = slot_of(keys, key_of(o.model, o.predicted_class))
         if keys[true_at] == NO_KEY or keys[predicted_at] == NO_KEY:
             return i
         label = -1
         if o.label_at_prediction >= 0:
-            label_at = place_of(keys, key_of(o.model, o.label_at_prediction))
+            label_at = slot_of(keys, key_of(o.model, o.label_at_prediction))
             if keys[label_at] == NO_KEY:
                 return i
             label = indices[label_at]
@@ -269,7 +269,7 @@ def number(outcomes, start, rows_by_model, keys, indices, limit, columns, lists,
             if 0 <= number < ends.shape[0] and not crowded[o.model]:
                 first = ends[number - 1] if number > 0 else 0
                 for k in range(first, ends[number] if ends[number] - first <= most else first):
-                    at = place_of(keys, key_of(o.model, classes[k]))
+                    at = slot_of(keys, key_of(o.model, classes[k]))
                     if keys[at] == NO_KEY:
                         return i
                     if indices[at] < limit:

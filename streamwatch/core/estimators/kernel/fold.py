@@ -153,7 +153,7 @@ AHEAD = 16
 
 @hot
 def prefetch_counts(m, true_class, predicted_class, class_counts):
-    """Prefetch the per-class counts that an outcome changes: one place for a hit, two for a miss."""
+    """Prefetch the per-class counts that an outcome changes: one entry for a hit, two for a miss."""
     width = 8 * class_counts.shape[1]
     part = 8 * columns_of(m)
     if true_class == predicted_class:

@@ -2,8 +2,8 @@
 
 Each estimator has a section, named by its fingerprint (`section_names`). Equal states give equal bytes.
 
-A section is the records of its estimator as they lie in memory, one after the other, little-endian. What has
-no fixed length comes with, or after, what tells its length:
+A section is the records of its estimator as they lie in memory, one after the other, little-endian. The
+length of a part that has no fixed one stands in the part, or before it:
 
     model          `HEADER_FIELDS`, eight bytes each
     mechanism      its totals; agreed, missed and false counts of each class; then, of fading, its record;
@@ -215,7 +215,7 @@ def confusions(pools: Pools, rows: Integers) -> list[NDArray[np.float64] | None]
 
 
 def _alike(chosen: Records) -> Iterator[tuple[int, int, Integers]]:
-    """Number of classes, span of the block, and places of models that have both in common.
+    """Number of classes, span of the block, and positions of the models that have both in common.
 
     Those without classes, or whose shadow classifiers have stopped, are left out.
     """
@@ -500,8 +500,8 @@ class Sections:
         size = rings.shape[1]
         preceded = chosen["outcomes"] > numbers
         counts = numbers + preceded
-        places = _ranges(chosen["head"] - counts, counts) % size
-        entries = rings.reshape(-1)[np.repeat(rows * size, counts) + places]
+        indices = _ranges(chosen["head"] - counts, counts) % size
+        entries = rings.reshape(-1)[np.repeat(rows * size, counts) + indices]
         labels_only = (np.cumsum(counts) - counts)[preceded]
         below = true_class_shift(entries.dtype)
         entries[labels_only] = entries[labels_only] >> below << below

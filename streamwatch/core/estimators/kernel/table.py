@@ -427,7 +427,7 @@ class ModelTable:
     def recovery_documents(self, rows: Integers) -> Callable[[int], dict[str, object]] | None:
         """Read the drifts under way of some models and the last that ended; None without a fading factor.
 
-        Returns a function from a row's place among these to its document.
+        Returns a function from a row's index among these to its document.
         """
         if not self.layout.fading:
             return None
@@ -435,7 +435,7 @@ class ModelTable:
         name = self.layout.fading[0].name
         errors = 1.0 - accuracy(read_totals(self.pools, self.layout, rows, 0))
         records = self.recoveries(rows)
-        return lambda place: recovery_document(name, float(errors[place]), records[place])
+        return lambda index: recovery_document(name, float(errors[index]), records[index])
 
     def verdicts(self, rows: Integers) -> Verdicts:
         """Verdicts of m models, each array (opponents, m)."""

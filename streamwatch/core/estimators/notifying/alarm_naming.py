@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamwatch.core.estimators.detectors.alarm import AlarmRow
-from streamwatch.core.estimators.index import ModelIndex
+from streamwatch.core.estimators.index import ModelIndex, utility_of
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.notifying.headlines import Headlines
@@ -39,7 +39,7 @@ class AlarmNaming:
     explaining
         Registers that can locate a change among the predictions.
     headlines
-        Which verdicts are those that people are told of.
+        Finds which verdicts are notified.
     delays
         Label delays of the models, those of the batch at hand included.
     """
@@ -87,7 +87,7 @@ class AlarmNaming:
         ordinals = self._ordinals(batch, found)
         headlines = self._headlines.changes(batch)
         for f, ordinal, change in zip(found, ordinals, changes, strict=True):
-            if f.detector >= len(detectors) and not self._headlines.is_told(batch, f, headlines):
+            if f.detector >= len(detectors) and not self._headlines.is_notified(batch, f, headlines):
                 continue
             cause = batch.outcomes[f.position]
             alarm = Alarm(
@@ -170,7 +170,8 @@ class AlarmNaming:
         age_ms = cause.event_ms - self._index.models[cause.model].first_ms
         quick = any(register.only_quick_labels(age_ms) for register in self._explaining)
         quick = quick and not self._labels_are_in(found, batch, cause, age_ms)
-        return Judgement(named, verdict, found.since, found.since_ms, quick)
+        utility = utility_of(self._spec, cause.model).kind
+        return Judgement(named, verdict, found.since, found.since_ms, quick, utility=utility)
 
     def _labels_are_in(self, found: AlarmRow, batch: Batch, cause: Outcome, age_ms: int) -> bool:
         """Tell whether delays show, as of an outcome, that hardly any label takes longer.

@@ -4,7 +4,7 @@ The rates were measured on losses that do not change (`python -m tests.calibrati
 million outcomes for each error and correlation, where a loss is the same as the one before with probability ρ
 and else drawn anew. They are those of detectors at their default parameters; of others nothing is known
 without a recording (`streamwatch tune`). A cycle in the error raises more alarms than the correlation of a
-loss with the one before tells.
+loss with the one before implies.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SHORTEST_MS: Final = 3_600_000
 
 
 def rate(spec: DetectorSpec, error: float, correlation: float) -> float | None:
-    """Tell the false alarms in 100,000 outcomes of a detector.
+    """Look up the false alarms in 100,000 outcomes of a detector.
 
     Between the errors and correlations that were measured, logarithms are interpolated; outside of the
     measured errors the nearest is taken, and a negative correlation is taken for none. Where no alarm was
@@ -81,7 +81,7 @@ def _is(spec: DetectorSpec, known: DetectorSpec) -> bool:
 
 
 def _between(grid: tuple[float, ...], value: float) -> tuple[int, float]:
-    """Place of a value in a grid: the entry before it, and which part of the way to the next one."""
+    """Index of the grid's entry before a value, and the fraction of the way to the next one."""
     inside = min(max(value, grid[0]), grid[-1])
     i = min(max(bisect_left(grid, inside) - 1, 0), len(grid) - 2)
     return i, (inside - grid[i]) / (grid[i + 1] - grid[i])
@@ -90,7 +90,7 @@ def _between(grid: tuple[float, ...], value: float) -> tuple[int, float]:
 def monthly(
     spec: DetectorSpec, error: float, correlation: float, outcomes: int, span_ms: int
 ) -> float | None:
-    """Tell the false alarms that a detector is expected to raise in 30 days.
+    """Estimate the false alarms that a detector raises in 30 days.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ def monthly(
     return found / 1e5 * outcomes * MONTH_MS / span_ms
 
 
-def said(expected: float) -> str:
-    """Say a number of alarms in 30 days in words, as `about 3 a month`."""
+def in_words(expected: float) -> str:
+    """Write a number of alarms in 30 days in words, as `about 3 a month`."""
     for number, unit in ((expected / 30.0, "day"), (expected, "month"), (expected * 365.0 / 30.0, "year")):
         if number >= 0.95:
             return f"about {number:,.0f} a {unit}"

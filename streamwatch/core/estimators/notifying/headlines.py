@@ -1,8 +1,8 @@
 """Headlines of models in a batch: by cohorts where a register judges them so, else in the order of labels.
 
-The headline of a model is the verdict that people are told of. While the register has none, it is the verdict
+The headline of a model is the verdict that is notified. While the register has none, it is the verdict
 against no change in the order of labels, which the kernel reports as alarms. From the outcome on at which the
-register has one, these are no news any more, and changes of its headline take their place.
+register has one, changes of its headline are notified instead of these.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.alarms import HeadlineChange, JudgesModels
 from streamwatch.core.events import VERDICT, Alarm, Judgement, model_of
-from streamwatch.core.specs import HEADLINE
+from streamwatch.core.specs import HEADLINE, UtilitySpec, first_utility
 
 NO_CHANGES: Sequence[HeadlineChange] = ()
 
@@ -28,12 +28,17 @@ class Headlines:
     ----------
     table
         State of the models' estimators.
+    utilities
+        Utilities by which models are judged.
     judging
         Register whose verdicts are headlines; None if there is none.
     """
 
-    def __init__(self, table: ModelTable, judging: JudgesModels | None) -> None:
+    def __init__(
+        self, table: ModelTable, utilities: tuple[UtilitySpec, ...], judging: JudgesModels | None
+    ) -> None:
         self._table = table
+        self._utilities = utilities
         self._judging = judging
 
     def changes(self, batch: Batch) -> Sequence[HeadlineChange]:
@@ -43,7 +48,7 @@ class Headlines:
         found = self._judging.headline_changes()
         return [each for each in found if self._judging.gives_headline(batch.outcomes[each.position].model)]
 
-    def is_told(self, batch: Batch, verdict: AlarmRow, changes: Sequence[HeadlineChange]) -> bool:
+    def is_notified(self, batch: Batch, verdict: AlarmRow, changes: Sequence[HeadlineChange]) -> bool:
         """Tell whether a change of the verdict in the order of labels is one of the headline."""
         judging = self._judging
         if judging is None or not judging.gives_headline(batch.outcomes[verdict.position].model):
@@ -54,7 +59,7 @@ class Headlines:
         return bool(begun) and verdict.position < begun[0]
 
     def alarm_of(self, batch: Batch, change: HeadlineChange, found: Sequence[AlarmRow]) -> Alarm | None:
-        """Build the alarm of a change; None of the register's first headline if it says what was said before.
+        """Build the alarm of a change; None of the register's first headline if it equals the one before.
 
         Parameters
         ----------
@@ -75,8 +80,8 @@ class Headlines:
             if later:
                 before = int(later[0].before)
             elif no_change is not None:
-                said = float(self._table.verdicts(rows).verdict[no_change, 0])
-                before = int(said) if said == said else 0  # noqa: PLR0124  # NaN before its first answer
+                latest = float(self._table.verdicts(rows).verdict[no_change, 0])
+                before = int(latest) if latest == latest else 0  # noqa: PLR0124  # NaN before its first answer
             if before == change.verdict == 0:
                 return None
         cause = batch.outcomes[change.position]
@@ -102,5 +107,6 @@ class Headlines:
                 status=change.status,
                 earliest_ms=change.earliest_ms,
                 latest_ms=change.latest_ms,
+                utility=first_utility(self._utilities, model_of(cause.model)).kind,
             ),
         )

@@ -56,7 +56,7 @@ def accuracy_misleads(totals: Totals) -> Flags:
     return (p_majority(totals) >= MAJORITY) & (kappa_zscore(totals) >= SURE)
 
 
-# Current error rate of models, used to tell whether a drift is over.
+# Current error rate of models, used to decide whether a drift is over.
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,8 @@ class ModelFacts:
             if names == [model]
             else self._table.fold_verdicts(rows)
         )
-        said = float(found.verdict[at, 0])
-        return None if said != said else int(said)  # noqa: PLR0124  # NaN before its first answer
+        latest = float(found.verdict[at, 0])
+        return None if latest != latest else int(latest)  # noqa: PLR0124  # NaN before its first answer
 
     def confirmation_expected_ms(self, model: str, at_ms: int) -> int | None:
         """Event time from which on an alarm of a rise at `at_ms` may be confirmed by cohorts of predictions.
@@ -280,7 +280,7 @@ class ModelFacts:
         return bool(accuracy_misleads(self._table.totals(np.array([slot.row], np.int64), recent))[0])
 
     def false_alarms_monthly(self, alarm: Alarm) -> float | None:
-        """Tell how many false alarms the detector of an alarm is expected to raise in 30 days at its model.
+        """Estimate the false alarms that the detector of an alarm raises in 30 days at its model.
 
         From the rate of the model's outcomes up to the alarm, the error before it, and the correlation of a
         loss with the one before over all outcomes (`notifying.false_alarms`). None for a verdict, a detector

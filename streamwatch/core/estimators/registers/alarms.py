@@ -15,9 +15,9 @@ from streamwatch.core.events import Confirmation, DelayKind, ErrorChange
 
 @runtime_checkable
 class ExplainsAlarms(Protocol):
-    """Register that can tell where an alarm's change is: since which prediction, in which segment.
+    """Register that can locate an alarm's change: since which prediction, in which segment.
 
-    If several registers can tell, the first one counts, in the order of `MonitorsSpec.registers`.
+    If several registers can, the first one counts, in the order of `MonitorsSpec.registers`.
     """
 
     def change_at(self, batch: Batch, position: int) -> ErrorChange | None:
@@ -112,7 +112,7 @@ class JudgesModels(Protocol):
     def headlines(self, rows: Sequence[int]) -> Callable[[int], Mapping[str, object] | None]:
         """Read the headlines of some rows.
 
-        Returns a function from a row's place among these to the document of its headline for the API, None
+        Returns a function from a row's index among these to the document of its headline for the API, None
         while the register has none; as `Register.details` does.
         """
         ...

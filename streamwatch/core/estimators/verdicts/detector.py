@@ -24,7 +24,7 @@ and both are reset.
 Guarantee, for one model and one opponent: while E[d | past] ≥ 0 and for any predictable φ ≥ 1, a false
 "worse" within N steps has probability at most N/A = δ/2, and likewise "better". Where losses depend on
 earlier ones, E[d | past] is below 0 at times though its mean is not, and there is no guarantee. φ is meant
-for that case; `docs/verdicts.md` says how often it fails.
+for that case; `docs/verdicts.md` has how often it fails.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -334,14 +334,14 @@ def set_missing_starts(v, side, outcome, event_ms):
 def claim(pace, v, side, evidence, outcomes):
     """Give a side the verdict for N steps; return whether the verdict changed."""
     pace.due = pace.steps + outcomes
-    said = 1 if side == BETTER else -1
-    if v.verdict == said:
+    verdict = 1 if side == BETTER else -1
+    if v.verdict == verdict:
         return False
     best = 0
     for k in range(1, len(STAKES)):
         if v.maxima[side, k] > v.maxima[side, best]:
             best = k
-    change(pace, v, said, v.starts[side, best], v.start_ms[side, best], evidence)
+    change(pace, v, verdict, v.starts[side, best], v.start_ms[side, best], evidence)
     return True
 
 
@@ -434,14 +434,14 @@ def balanced_weight(counts, first, classes, column, unit, true_class):
 #
 # The outcomes all lie in one block of 64 steps, which may end with the last of them. Steps are taken in
 # order and with the same operations as one by one, so a record does not depend on how many are taken
-# together. Two bounds tell how long steps may be deferred without any result being late:
+# together. Two bounds limit how long steps may be deferred without any result being late:
 #
 # `notes_until_check` assumes that every further step with d ≠ 0 favours a side with the largest possible
 # lead: after n of them Σ_λ M_λ is at most Σ_λ (M_λ + w)·f_λ^n, w the number of steps until the block ends.
 # A verdict could be claimed only once this reaches 8A.
 #
 # A claim of the side that already holds the verdict changes nothing that is shown, and so is not waited
-# for. But it resets M and C. `may_confirm` tells whether some steps may contain one; evidence is then
+# for. But it resets M and C. `may_confirm` finds whether some steps may contain one; evidence is then
 # compared after each of them.
 
 
@@ -461,8 +461,8 @@ def take_steps(m, j, p, differing, hits, number, outcome, event_ms):
 
     Return whether the verdict changed.
 
-    Bit k of `differing` tells whether d ≠ 0 at the k-th of these outcomes, bit k of `hits` whether the model
-    was right, which makes d positive.
+    Bit k of `differing` is set if d ≠ 0 at the k-th of these outcomes, bit k of `hits` if the model was
+    right, which makes d positive.
     """
     pace, v = m.pace[j], m.verdicts[j]
     first, settled = pace.steps, outcome - number

@@ -103,7 +103,7 @@ def open_folds(models, next_fold, row, j, outcome, event_ms):
 @inner
 def claim_folds(models, next_fold, row, j, side, evidence, outcomes):
     """Give a side the verdict for N steps of each fold."""
-    said = 1 if side == BETTER else -1
+    verdict = 1 if side == BETTER else -1
     source = row
     best = 0
     k = next_fold[row]
@@ -124,7 +124,7 @@ def claim_folds(models, next_fold, row, j, side, evidence, outcomes):
         pace = models[k].pace[j]
         if models[k].verdicts[j].started != 0:
             pace.due = pace.steps + outcomes
-        if models[k].verdicts[j].verdict != said:
-            change(pace, models[k].verdicts[j], said, since, since_ms, evidence)
+        if models[k].verdicts[j].verdict != verdict:
+            change(pace, models[k].verdicts[j], verdict, since, since_ms, evidence)
         first = False
         k = next_fold[k]

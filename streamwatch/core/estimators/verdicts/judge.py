@@ -106,9 +106,9 @@ def judge_at_once(
         pace = m.pace[j]
         v = m.verdicts[j]
         if folded:
-            told = observe_fold(models, next_fold, row, j, p, lead, outcome, event_ms)
-            before = told - CHANGED
-            changed = told != UNCHANGED
+            result = observe_fold(models, next_fold, row, j, p, lead, outcome, event_ms)
+            before = result - CHANGED
+            changed = result != UNCHANGED
         else:
             before = v.verdict
             changed = observe_lead(pace, v, p.verdict[0], lead, outcome, event_ms)

@@ -96,7 +96,7 @@ def answer_of(m, kind, known):
 
 @hot
 def answering_kinds(m, flags):
-    """Tell which kinds of opponents answer the outcome with these flags: one bit per kind."""
+    """Return the kinds of opponents that answer the outcome with these flags: one bit per kind."""
     answering = (
         int(m.outcomes > 0) << PERSISTENT
         | bit(flags, LABEL_AT_PREDICTION_PAIR) << PERSISTENT_KNOWN
@@ -110,7 +110,7 @@ def answering_kinds(m, flags):
 
 @hot
 def right_kinds(m, flags, true_class):
-    """Tell which of them answer it rightly: one bit per kind."""
+    """Return the kinds that answer it rightly: one bit per kind."""
     right = (
         int(m.last == true_class) << PERSISTENT
         | bit(flags, LABEL_AT_PREDICTION_REPEAT) << PERSISTENT_KNOWN

@@ -12,7 +12,7 @@ The join uses them through `ColdEntries`, between two batches and in this order:
 3. After the batch, `mark_dead` removes from the runs the guests that have changed; the others leave the table
    unchanged.
 4. When the table is full, `evict(queue, entries)` takes the first entries of a queue, whose order is kept in
-   `arrival`. Dedup entries are evicted by generation; `floor` tells which generations are dropped.
+   `arrival`. Dedup entries are evicted by generation; those before `floor` are dropped.
 5. If `plan_merge()` plans a merge, its `run()` is called in a thread, too; `finish_merge` replaces the runs.
 6. A commit writes the result of `changes()` in its atomic batch. What `run` and `evict` write before has no
    effect until then, and is removed at the next start if it is never committed.

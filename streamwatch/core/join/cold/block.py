@@ -196,8 +196,7 @@ def put_value(words, i, c, value):
 def unpack_entries(data, at, first, count, words, start, into):
     """Read `count` entries from `first` on of the block at byte `at` into `words` from `start` on.
 
-    `into`, int64, says for each side column of the block which one of the words it is, or `SKIPPED` or
-    `REPLACING`.
+    `into`, int64, has for each side column of the block the index of its word, or `SKIPPED` or `REPLACING`.
     """
     column = data_at(data, at)
     whole = count_at(data, at)
@@ -297,7 +296,7 @@ def bits_of(count: int) -> Bits:
 
 @hot
 def is_set(bits, i):
-    """Tell whether bit i is set."""
+    """Return whether bit i is set."""
     return (bits[i >> 6] >> np.uint64(i & 63)) & _ONE != 0
 
 
@@ -369,7 +368,7 @@ _LOWER: Final = np.uint64(0xFFFFFFFF)
 
 @hot
 def is_dropped(words, i, floor):
-    """Tell whether entry i is a dedup entry of a generation before `floor`."""
+    """Return whether entry i is a dedup entry of a generation before `floor`."""
     both = words[i, STATE_AND_GENERATION]
     generation = np.int64(both >> np.uint64(32))
     return np.int64(both & _LOWER) >= RESOLVED and (generation - floor) & NUMBERS >= NEGATIVE_FROM

@@ -205,7 +205,7 @@ class OutsideContents:
             del self.settled[generation]
 
     def update_oldest_ms(self, table: Table) -> None:
-        """Tell the table the times of the oldest entries outside, by queue."""
+        """Set the table's times of the oldest entries outside, by queue."""
         cold_ms = table.arrays.totals["cold_ms"][0]
         for queue in WAITING_QUEUES:
             oldest_ms = self.cold.oldest_ms(queue)

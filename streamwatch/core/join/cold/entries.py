@@ -166,7 +166,7 @@ class ColdEntries:
         return find_entries(self._store, self._runs.values(), low, high, self.floor, columns)
 
     def may_have(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Tell of ids, given by the halves of their digests, (n,), which may have entries; False is certain.
+        """Return which ids, given by the halves of their digests, (n,), may have entries; False is certain.
 
         Nothing is read from the store.
         """

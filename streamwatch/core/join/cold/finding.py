@@ -225,7 +225,7 @@ class Living(NamedTuple):
 
 @detached
 def whole_blocks(data, begins, block_entries, count, numbers):
-    """Tell whether the data are whole blocks with as many entries as blocks of these numbers must have."""
+    """Return whether the data are whole blocks with as many entries as blocks of these numbers must have."""
     for b in range(numbers.shape[0]):
         if end_of_block(data, begins[b], begins[b + 1]) != begins[b + 1]:
             return False

@@ -123,7 +123,7 @@ class Guests:
                 arrays.slots,
                 arrays.entries,
                 arrays.totals,
-                arrays.places,
+                arrays.log_positions,
                 arrays.side,
                 packed,
                 self._found.side,
@@ -168,7 +168,9 @@ class Guests:
             table.scores.free(numbers[(numbers >= 0) & (numbers < SEGMENTS_FROM)])
         if revised.any():
             self._store_anew(table, np.flatnonzero(revised))
-        remove_guests(arrays.slots, arrays.entries, arrays.totals, arrays.places, self._entries, table.shift)
+        remove_guests(
+            arrays.slots, arrays.entries, arrays.totals, arrays.log_positions, self._entries, table.shift
+        )
         self._found = None
 
     def _store_anew(self, table: Table, revised: NDArray[np.intp]) -> None:

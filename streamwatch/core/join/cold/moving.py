@@ -14,7 +14,7 @@ from streamwatch.core.join.layout import (
     EARLY_LABELS,
     FRONT,
     NO_TIME,
-    PLACE_MASK,
+    POSITION_MASK,
     PREDICTIONS,
     RETAINED_LABELS,
     UNWRITTEN,
@@ -36,7 +36,7 @@ _AHEAD = 16
 
 @hot
 def has_room(slots, entries, totals):
-    """Tell whether one more entry fits into the table."""
+    """Return whether one more entry fits into the table."""
     return totals.chains < slots.shape[0] // 8 * 5 and (totals.free >= 0 or totals.top < entries.shape[0])
 
 
@@ -66,15 +66,15 @@ def unpacked(entries, totals, side, packed, values, k):
 
 
 @hot
-def insert_in_chain(slots, entries, totals, places, x, shift):
+def insert_in_chain(slots, entries, totals, log_positions, x, shift):
     """Insert an entry from outside into its chain, before the first prediction that never left the table."""
     e = entries[x]
     i = find_slot(slots, entries, e.low, e.high, shift)
     before = -1
     behind = first_of(slots[i])
     while behind >= 0:
-        place = places[behind]
-        if entries[behind].state == PENDING and place >= 0 and place < FRONT:
+        position = log_positions[behind]
+        if entries[behind].state == PENDING and position >= 0 and position < FRONT:
             break
         before = behind
         behind = entries[behind].next + 0
@@ -88,12 +88,12 @@ def insert_in_chain(slots, entries, totals, places, x, shift):
 
 
 @entry
-def add_guests(slots, entries, totals, places, side, packed, values, start, at, shift):
+def add_guests(slots, entries, totals, log_positions, side, packed, values, start, at, shift):
     """Insert guests into their chains from `start` on while there is room; return the next one.
 
     Parameters
     ----------
-    slots, entries, totals, places, side
+    slots, entries, totals, log_positions, side
         Fields of `Arrays`.
     packed, values
         `PACKED_ENTRY` (n,), those of one id by arrival; their side columns, (n, columns).
@@ -111,26 +111,26 @@ def add_guests(slots, entries, totals, places, side, packed, values, start, at, 
         if k + _AHEAD < packed.shape[0]:
             prefetch(slots, slots.itemsize * np.int64(packed[k + _AHEAD].low >> shift))
         x = unpacked(entries, t, side, packed[k], values, k)
-        places[x] = -1 - k
-        insert_in_chain(slots, entries, t, places, x, shift)
+        log_positions[x] = -1 - k
+        insert_in_chain(slots, entries, t, log_positions, x, shift)
         at[k] = x
     return packed.shape[0]
 
 
 @entry
-def remove_guests(slots, entries, totals, places, at, shift):
+def remove_guests(slots, entries, totals, log_positions, at, shift):
     """Remove guests from the table; those with entry -1 in `at` are gone already."""
     t = totals[0]
     for k in range(at.shape[0]):
         x = at[k]
         if x >= 0:
-            places[x] = UNWRITTEN
+            log_positions[x] = UNWRITTEN
             unchain(slots, entries, t, x, shift)
             free_entry(entries, t, x)
 
 
 @entry
-def bring_to_front(slots, entries, totals, places, side, packed, values, start, queue, shift):
+def bring_to_front(slots, entries, totals, log_positions, side, packed, values, start, queue, shift):
     """Insert entries into their queue after those that came back before, and before all others.
 
     Returns the position of the next entry if there is no more room. Parameters as for `add_guests`; `packed`
@@ -139,15 +139,15 @@ def bring_to_front(slots, entries, totals, places, side, packed, values, start, 
     t = totals[0]
     before = -1
     behind = t.first[queue]
-    while behind >= 0 and places[behind] >= FRONT:
+    while behind >= 0 and log_positions[behind] >= FRONT:
         before = behind
         behind = entries[behind].later + 0
     for k in range(start, packed.shape[0]):
         if not has_room(slots, entries, t):
             return k
         x = unpacked(entries, t, side, packed[k], values, k)
-        places[x] = FRONT
-        insert_in_chain(slots, entries, t, places, x, shift)
+        log_positions[x] = FRONT
+        insert_in_chain(slots, entries, t, log_positions, x, shift)
         entries[x].later = behind
         entries[x].earlier_or_generation = before
         if before >= 0:
@@ -219,13 +219,13 @@ def pack_settled(entries, chosen, order, arrival, packed):
 
 
 @entry
-def oldest_of(entries, totals, places, queue, found):
+def oldest_of(entries, totals, log_positions, queue, found):
     """Find the oldest entries of a queue that never left it, at most as many as `found` holds.
 
     Return the number.
     """
     x = totals[0]["first"][queue]
-    while x >= 0 and places[x] >= FRONT:
+    while x >= 0 and log_positions[x] >= FRONT:
         x = entries[x]["later"] + 0
     n = 0
     while x >= 0 and n < found.shape[0]:
@@ -246,17 +246,17 @@ def look_ahead(slots, entries, chosen, shift, k):
 
 
 @entry
-def remove_waiting(slots, entries, totals, places, obsolete_places, queue, chosen, shift):
+def remove_waiting(slots, entries, totals, log_positions, obsolete_positions, queue, chosen, shift):
     """Remove entries from their queue and the table, and note that what commits wrote of them is obsolete."""
     t = totals[0]
     for k in range(chosen.shape[0]):
         look_ahead(slots, entries, chosen, shift, k)
         x = chosen[k]
-        place = places[x]
-        if place & PLACE_MASK != 0:
-            obsolete_places[t.obsolete] = place
+        position = log_positions[x]
+        if position & POSITION_MASK != 0:
+            obsolete_positions[t.obsolete] = position
             t.obsolete += 1
-        places[x] = UNWRITTEN
+        log_positions[x] = UNWRITTEN
         dequeue(entries, t, queue, x)
         unchain(slots, entries, t, x, shift)
         free_entry(entries, t, x)

@@ -67,9 +67,10 @@ def find_due(entries, totals, horizon_ms, limit_s, found):
 
 
 def due_predictions(table: Table, rows: Records, most: int) -> Records:
-    """Return entries that fall due while these rows are joined, at most about `most`; tell the table how far.
+    """Return entries that fall due while these rows are joined, at most about `most`.
 
-    None are returned if what expires can have no pairs.
+    The table's `partners_ms` is set to the time up to which all of them are returned. None are returned if
+    what expires can have no pairs.
     """
     arrays = table.arrays
     totals, limits = arrays.totals, arrays.limits[0]
@@ -111,7 +112,7 @@ def load_oldest(contents: OutsideContents, table: Table, queue: int, most: int) 
             arrays.slots,
             arrays.entries,
             totals,
-            arrays.places,
+            arrays.log_positions,
             arrays.side,
             packed,
             side,
@@ -185,7 +186,7 @@ class TableEviction:
         """Whether all dedup entries were moved out of the table since this was last set to False."""
 
     def is_full(self, table: Table) -> bool:
-        """Tell whether entries have to leave the table."""
+        """Return whether entries have to leave the table."""
         return int(table.arrays.totals["used"][0]) > self._limit
 
     def evict_if_full(self, table: Table) -> Iterator[Work]:
@@ -229,7 +230,7 @@ class TableEviction:
     def _evict(self, table: Table, queue: int, count: int) -> Iterator[Work]:
         arrays, cold = table.arrays, self._outside.cold
         found = np.empty(count, np.int64)
-        chosen = found[: oldest_of(arrays.entries, arrays.totals, arrays.places, queue, found)]
+        chosen = found[: oldest_of(arrays.entries, arrays.totals, arrays.log_positions, queue, found)]
         if not len(chosen):
             return
         packed = np.empty(len(chosen), PACKED_ENTRY)
@@ -245,8 +246,8 @@ class TableEviction:
             arrays.slots,
             arrays.entries,
             arrays.totals,
-            arrays.places,
-            arrays.obsolete_places,
+            arrays.log_positions,
+            arrays.obsolete_positions,
             queue,
             chosen,
             table.shift,
@@ -315,17 +316,17 @@ class Overflow:
         self.contents.update_oldest_ms(table)
 
     def take_came_back(self) -> bool:
-        """Tell whether entries have come back into the table since the last call."""
+        """Return whether entries have come back into the table since the last call."""
         came_back, self._came_back = self._came_back, False
         return came_back
 
     def take_dedup_moved_out(self) -> bool:
-        """Tell whether all dedup entries were moved out of the table since the last call."""
+        """Return whether all dedup entries were moved out of the table since the last call."""
         moved_out, self.eviction.dedup_moved_out = self.eviction.dedup_moved_out, False
         return moved_out
 
     def is_needed(self, table: Table) -> bool:
-        """Tell whether entries are outside the table, or have to leave it."""
+        """Return whether entries are outside the table, or have to leave it."""
         return self.contents.cold.runs > 0 or self.eviction.is_full(table)
 
     def entries(self, table: Table) -> int:

@@ -86,7 +86,7 @@ def add_id(bloom, low, high):
 
 @hot
 def may_have(bloom, low, high):
-    """Tell whether an id may have been added; False is certain."""
+    """Return whether an id may have been added; False is certain."""
     line = line_of(bloom, low)
     for k in range(PROBES):
         bit = (high >> np.uint64(9 * k)) & _BIT

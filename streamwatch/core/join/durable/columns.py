@@ -85,16 +85,16 @@ def narrow(
     for c in range(columns):
         column, base = table[c], bases[c]
         if widths[c] == _REPEATED:
-            place = at + (rows + 63) // 64
+            word = at + (rows + 63) // 64
             for first in range(0, rows, 64):
                 bits = np.uint64(0)
                 for i in range(first, min(first + 64, rows)):
                     if i == 0 or column[i] != column[i - 1]:
                         bits |= np.uint64(1) << np.uint64(i - first)
-                        words[place] = np.uint64(column[i])
-                        place += 1
+                        words[word] = np.uint64(column[i])
+                        word += 1
                 words[at + first // 64] = bits
-            at = place
+            at = word
         elif widths[c] >= 8:
             for i in range(rows):
                 words[at + i] = np.uint64(column[i] - base)

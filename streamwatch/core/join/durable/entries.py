@@ -1,10 +1,10 @@
 """Entries of a compiled join in a store: changes for commits, and the restore.
 
 Besides totals, counters and models (`JoinTotals`), a commit writes what changed of the entries, in values of
-thousands of them (`packed`): entries that began or ceased to wait (`waiting_log`), dedup entries
-(`dedup_log`), and names that were numbered or released. Values are read only at a start.
+thousands of them (`packed`): entries that began or ceased to wait, and dedup entries (`entry_logs`), and
+names that were numbered or released. Values are read only at a start.
 
-Entries outside the table (`outside`) are stored in runs, not in these values. Their number of dedup entries
+Entries outside the table (`join.cold`) are stored in runs, not in these values. Their number of dedup entries
 by generation, and of labels without a match, is a separate value (`OutsideCounts`).
 """
 
@@ -60,8 +60,8 @@ from streamwatch.core.join.layout import (
     UNUSED,
     Arrays,
     allocate_entries,
+    allocate_log_positions,
     allocate_numbers,
-    allocate_places,
     allocate_side,
     allocate_slots,
     renamed,
@@ -126,7 +126,7 @@ class DurableEntries:
     names
         Names and scores that the join numbers.
     spec
-        Rules of the join, which say what side columns there are.
+        Rules of the join, which determine the side columns.
     """
 
     __slots__ = ("_columns", "_dedup", "_names", "_outside", "_spec", "_waiting")
@@ -195,8 +195,8 @@ class DurableEntries:
         settled = sum(each.count for pairs in values.dedup.values() for each, _ in pairs)
         count = len(waiting) + settled
         entries = allocate_entries(max(_LEAST_ENTRIES, 1 << (count - 1).bit_length() if count else 0))
-        places = allocate_places(len(entries))
-        holders = waiting.fill(entries, places)
+        log_positions = allocate_log_positions(len(entries))
+        holders = waiting.fill(entries, log_positions)
         ends = fill_dedup(entries, len(waiting), values.dedup)
         check_names(self._names, entries[:count])
         outside = self._outside = values.outside
@@ -208,7 +208,7 @@ class DurableEntries:
         shift = np.uint64(65 - len(slots).bit_length())
         states = entries["state"][: len(waiting)]
         fresh = restored_totals(totals, ends, count, int((states == PENDING).sum()) + cold[0])
-        came_back = places[: len(waiting)] >= FRONT
+        came_back = log_positions[: len(waiting)] >= FRONT
         for queue, states_of_queue in enumerate(((PENDING,), (EARLY,), (UNMATCHED, RETAINED))):
             fresh["front"][0, queue] = np.count_nonzero(came_back & np.isin(states, states_of_queue))
         linked = link(slots, entries, fresh, count, shift)
@@ -221,7 +221,7 @@ class DurableEntries:
         noted = allocate_numbers(len(entries))
         noted[: len(changed)] = changed
         fresh["changed"] = len(changed)
-        places[changed] |= CHANGED
+        log_positions[changed] |= CHANGED
         opened = totals.dedup.opened
         _, end = ends.get(opened.number, (0, 0))
         self._waiting = WaitingLog(waiting.runs, waiting.notes, holders)
@@ -235,8 +235,8 @@ class DurableEntries:
             slots=slots,
             totals=fresh,
             generations=restored_generations(totals.dedup, ends),
-            places=places,
-            obsolete_places=allocate_places(2 * len(entries)),
+            log_positions=log_positions,
+            obsolete_positions=allocate_log_positions(2 * len(entries)),
             changed=noted,
         )
         return built, outside, values.held

@@ -29,13 +29,13 @@ from streamwatch.core.join.durable.packed import (
     pack_scores,
     pack_times,
     pack_waiting,
-    runs_of_places,
+    runs_of_positions,
     unpack_dedup,
     unpack_scores,
     unpack_times,
 )
 from streamwatch.core.join.held_scores import NOTHING_CARRIED, Carried, HeldScores
-from streamwatch.core.join.layout import CHANGED, FRONT, PLACE_BITS, PLACE_MASK, Arrays, Records, Side
+from streamwatch.core.join.layout import CHANGED, FRONT, POSITION_BITS, POSITION_MASK, Arrays, Records, Side
 from streamwatch.core.join.table import DedupMark, unwritten_dedup
 from streamwatch.core.outcomes import SEGMENTS_FROM
 from streamwatch.core.records import taken
@@ -75,13 +75,13 @@ def unpack_side(value: bytes, rows: int) -> Mapping[str, NDArray[np.int64]]:
     return {name: column.astype(np.int64) for name, column in zip(names, columns, strict=True)}
 
 
-# Predictions that changed while they waited, as commits write them: the place of each, and what it is now.
+# Predictions that changed while they waited, as commits write them: position and new values of each.
 #
-# What never changes of a prediction (its id, model, record time and topic) is at its place.
+# What never changes of a prediction (its id, model, record time and topic) is in the run at that position.
 
 
 _COLUMNS: Final = 6
-_MOST_PLACES: Final = 2**47
+_MOST_POSITIONS: Final = 2**47
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes])
 
@@ -89,8 +89,8 @@ _DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes])
 class ChangedRows(NamedTuple):
     """Predictions that changed, as columns of equal length."""
 
-    place: NDArray[np.int64]
-    """Places, ascending."""
+    position: NDArray[np.int64]
+    """Positions, ascending."""
     timestamp_ms: NDArray[np.int64]
     """`NO_TIME` without a time."""
     predicted_class: NDArray[np.int64]
@@ -106,14 +106,14 @@ class ChangedRows(NamedTuple):
 
 
 def pack_changed(
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     entries: Records,
     carried: Carried,
     side: bytes,
 ) -> bytes:
-    """Pack pending predictions (`ENTRY`) at these places, ascending; see `ChangedRows`."""
+    """Pack pending predictions (`ENTRY`) at these positions, ascending; see `ChangedRows`."""
     columns = (
-        np.diff(places, prepend=np.int64(0)),
+        np.diff(positions, prepend=np.int64(0)),
         *pack_times(entries["timestamp_ms"], np.zeros(len(entries), np.int64)),
         entries["predicted_class"].astype(np.int64),
         entries["label_at_prediction"].astype(np.int64),
@@ -139,39 +139,41 @@ def unpack_changed(value: bytes) -> ChangedRows:
     if any(column.dtype != np.int64 for column in columns):
         raise PackedError("expected small numbers, got digests")
     steps, timed, own_ms, predicted, label, segments = (column.astype(np.int64) for column in columns)
-    places = np.cumsum(steps)
-    count = len(places)
+    positions = np.cumsum(steps)
+    count = len(positions)
     if not (
-        count and int(steps[1:].min(initial=1)) > 0 and 0 <= int(steps[0]) <= int(places[-1]) < _MOST_PLACES
+        count
+        and int(steps[1:].min(initial=1)) > 0
+        and 0 <= int(steps[0]) <= int(positions[-1]) < _MOST_POSITIONS
     ):
-        raise PackedError("expected ascending places of changed predictions")
+        raise PackedError("expected ascending positions of changed predictions")
     if not (int(segments.min()) >= -1 and int(segments.max()) < SEGMENTS_FROM):
         raise PackedError(f"expected numbers of segments, got {segments.min()} to {segments.max()}")
     scored, scores = np.zeros(0, np.int64), NO_LISTS
     if packed_scores:
         scored, scores = unpack_scores(packed_scores, count)
     timestamp_ms = unpack_times(timed, own_ms, np.zeros(count, np.int64))
-    return ChangedRows(places, timestamp_ms, predicted, label, segments, scored, scores, side)
+    return ChangedRows(positions, timestamp_ms, predicted, label, segments, scored, scores, side)
 
 
 # Waiting entries as commits write them: a log of runs, whose oldest are rewritten when many are dead.
 #
-# Every written entry has a place, numbered across runs. A commit writes a run of the entries that began to
-# wait, and the places of entries written before that no longer wait. A run without waiting entries is
+# Every written entry has a position, numbered across runs. A commit writes a run of the entries that began
+# to wait, and the positions of entries written before that no longer wait. A run without waiting entries is
 # deleted. When the log is more than twice as large as what waits, the entries of its oldest runs that still
-# wait are written again at its end. So the log is only ever cut at its start, and the places of removed
+# wait are written again at its end. So the log is only ever cut at its start, and the positions of removed
 # entries need not be stored for longer.
 #
-# A prediction that changes while it waits keeps its place, and with it its turn: a commit writes the place
-# and what is there now, in a value that lasts as long as one of removed entries (`changed`).
+# A prediction that changes while it waits keeps its position, and with it its order: a commit writes the
+# position and the new values, in a record that is kept as long as one of removed entries (`changed`).
 #
 # Entries are ordered by record time; within a millisecond by how often they were written, more often first,
-# and then by place, since entries that arrived earlier are also rewritten earlier.
+# and then by position, since entries that arrived earlier are also rewritten earlier.
 
 
-OF_FRONT: Final = FRONT >> PLACE_BITS
+OF_FRONT: Final = FRONT >> POSITION_BITS
 """Added to the number of times written of an entry that came back to the front of its queue."""
-MOST_REWRITTEN: Final = (CHANGED >> PLACE_BITS) - 1
+MOST_REWRITTEN: Final = (CHANGED >> POSITION_BITS) - 1
 RUN_ROWS: Final = 4_096
 """Most entries of one value: few enough that their columns stay in the processor's cache."""
 SLACK_ROWS: Final = 131_072
@@ -179,7 +181,7 @@ SLACK_ROWS: Final = 131_072
 ROWS_OF_A_VALUE: Final = 4
 """Fixed cost of a value, in entries."""
 SCANNED: Final = 16_384
-"""Places examined per commit for rewriting the start of the log, plus twice the number of added entries."""
+"""Entries examined per commit for rewriting the start of the log, plus twice the number of added ones."""
 
 Changes = dict[bytes, bytes | None]
 """New values by key; None for a key to remove."""
@@ -190,7 +192,7 @@ class Run:
     """Run of entries written as one value."""
 
     first: int
-    """Place of its first entry."""
+    """Position of its first entry."""
     count: int
     scored: bool
     """Whether some entries have scores, which are stored separately."""
@@ -200,7 +202,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Places that one commit noted as obsolete or changed."""
+    """Positions that one commit noted as obsolete or changed."""
 
     kind: bytes
     """Kind of its key."""
@@ -211,38 +213,38 @@ class Note:
 
 
 @entry
-def mark_places_left(noted: Any, base: int, holders: Any, offset: int, dead: Any, matched: Any) -> None:
-    """Mark the places of entries that stopped waiting, and let these hold none.
+def mark_positions_left(noted: Any, base: int, holders: Any, offset: int, dead: Any, matched: Any) -> None:
+    """Mark the positions of entries that stopped waiting, and remove these from `holders`.
 
     Parameters
     ----------
     noted
-        int64: see `Arrays.obsolete_places`.
+        int64: see `Arrays.obsolete_positions`.
     base
-        First place of the log.
+        First position of the log.
     holders, offset
-        int32: entry at every place from `offset` on; written to.
+        int32: entry at every position from `offset` on; written to.
     dead, matched
-        uint64, 0: a bit for each place from `base` on; written to.
+        uint64, 0: a bit for each position from `base` on; written to.
     """
     for i in range(noted.shape[0]):
-        place = (abs(noted[i]) & PLACE_MASK) - 1
+        position = (abs(noted[i]) & POSITION_MASK) - 1
         if noted[i] > 0:
-            holders[place - offset] = -1
-        if place >= base:
+            holders[position - offset] = -1
+        if position >= base:
             marks = dead if noted[i] > 0 else matched
-            marks[(place - base) >> 6] |= np.uint64(1) << np.uint64((place - base) & 63)
+            marks[(position - base) >> 6] |= np.uint64(1) << np.uint64((position - base) & 63)
 
 
 class WaitingLog:
-    """Runs in the store, and the entry of the join at each place.
+    """Runs in the store, and the entry of the join at each position.
 
     Parameters
     ----------
     runs, notes
         Those in the store, oldest first.
     holders
-        int32: entry at every place from the first run on; -1 if it no longer waits.
+        int32: entry at every position from the first run on; -1 if it no longer waits.
     """
 
     __slots__ = ("_holders", "_notes", "_offset", "_rows", "_runs", "next")
@@ -255,15 +257,15 @@ class WaitingLog:
     ) -> None:
         self._runs = deque(runs)
         self._notes = deque(notes)
-        self._offset = runs[0].first if runs else 0  # place of the first holder
+        self._offset = runs[0].first if runs else 0  # position of the first holder
         self.next = runs[-1].first + runs[-1].count if runs else 0
-        """Place of the next entry."""
+        """Position of the next entry."""
         self._holders = np.full(1_024, -1, np.int32) if holders is None or not len(holders) else holders
         self._rows = sum(map(_size_of_run, runs)) + sum(map(_size_of_note, notes))
 
     @property
     def first(self) -> int:
-        """Place at which the log starts."""
+        """Position at which the log starts."""
         return self._runs[0].first if self._runs else self.next
 
     def write(
@@ -282,7 +284,7 @@ class WaitingLog:
         commit
             Number of the commit.
         arrays
-            Arrays of the join; the places of written entries are set, and `obsolete_places` is emptied.
+            Arrays of the join; the positions of written entries are set, and `obsolete_positions` is emptied.
         fresh
             Entries that began to wait since the last commit, queue by queue, each in its order.
         scores
@@ -294,7 +296,7 @@ class WaitingLog:
         """
         base, noted, dead, matched = self.first, *self._take_obsolete(arrays)
         still_waiting = self._take_oldest(arrays, len(fresh), changes)
-        runs = [runs_of_places(marks, base, self.first, noted) for marks in (dead, matched)]
+        runs = [runs_of_positions(marks, base, self.first, noted) for marks in (dead, matched)]
         count = sum(int(each[1].sum()) for each in runs)
         if count:
             newest = max(int(each[0].sum() + each[1, -1]) - 1 for each in runs if each.size)
@@ -310,12 +312,12 @@ class WaitingLog:
             changes[key_of(note.kind, note.commit)] = None
 
     def _take_obsolete(self, arrays: Arrays) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64]]:
-        """Number of noted places, and a mark for each place of the log that is dead, or was matched."""
-        noted = arrays.obsolete_places[: int(arrays.totals["obsolete"][0])]
+        """Number of noted positions, and a mark for each position of the log that is dead, or was matched."""
+        noted = arrays.obsolete_positions[: int(arrays.totals["obsolete"][0])]
         arrays.totals["obsolete"] = 0
         words = (self.next - self.first) // 64 + 1
         dead, matched = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
-        mark_places_left(noted, self.first, self._holders, self._offset, dead, matched)
+        mark_positions_left(noted, self.first, self._holders, self._offset, dead, matched)
         return len(noted), dead, matched
 
     def _take_oldest(self, arrays: Arrays, fresh: int, changes: Changes) -> NDArray[np.int32]:
@@ -349,27 +351,27 @@ class WaitingLog:
     def _write_changed(
         self, commit: int, arrays: Arrays, scores: HeldScores, columns: tuple[str, ...], changes: Changes
     ) -> None:
-        """Write what the predictions are now that changed at places that stay."""
+        """Write the new values of predictions that changed and stay at their position."""
         count = int(arrays.totals["changed"][0])
         if not count:
             return
         arrays.totals["changed"] = 0
         noted = arrays.changed[:count]
-        places = arrays.places[noted]
-        changed = noted[(places > 0) & (places & CHANGED != 0)]  # others have left meanwhile
-        arrays.places[changed] &= ~CHANGED
-        places = (arrays.places[changed] & PLACE_MASK) - 1
-        lasting = places >= self.first
-        chosen, places = changed[lasting], places[lasting]
+        positions = arrays.log_positions[noted]
+        changed = noted[(positions > 0) & (positions & CHANGED != 0)]  # others have left meanwhile
+        arrays.log_positions[changed] &= ~CHANGED
+        positions = (arrays.log_positions[changed] & POSITION_MASK) - 1
+        lasting = positions >= self.first
+        chosen, positions = changed[lasting], positions[lasting]
         if not len(chosen):
             return
-        order = np.argsort(places)
-        chosen, places = chosen[order], places[order]
+        order = np.argsort(positions)
+        chosen, positions = chosen[order], positions[order]
         entries = taken(arrays.entries, chosen)
         carried = scores.carried(entries["true_or_scores"])
         side = pack_side(columns, arrays.side[chosen]) if columns else b""
-        changes[key_of(CHANGED_KEY, commit)] = pack_changed(places, entries, carried, side)
-        self._add_note(Note(CHANGED_KEY, commit, int(places[-1]), len(places)))
+        changes[key_of(CHANGED_KEY, commit)] = pack_changed(positions, entries, carried, side)
+        self._add_note(Note(CHANGED_KEY, commit, int(positions[-1]), len(positions)))
 
     def _write_run(
         self,
@@ -380,12 +382,12 @@ class WaitingLog:
         changes: Changes,
     ) -> None:
         entries, first, count = entry_columns(arrays.entries, chosen), self.next, len(chosen)
-        before = arrays.places[chosen]
+        before = arrays.log_positions[chosen]
         # The number of times written must stay below the bit that marks entries that came back.
         most = np.where(before >= FRONT, OF_FRONT + MOST_REWRITTEN, MOST_REWRITTEN)
-        times = (before & ~CHANGED) >> PLACE_BITS
-        rewritten = np.where(before & PLACE_MASK == 0, times, np.minimum(times + 1, most))
-        arrays.places[chosen] = np.arange(first + 1, first + 1 + count) | rewritten << PLACE_BITS
+        times = (before & ~CHANGED) >> POSITION_BITS
+        rewritten = np.where(before & POSITION_MASK == 0, times, np.minimum(times + 1, most))
+        arrays.log_positions[chosen] = np.arange(first + 1, first + 1 + count) | rewritten << POSITION_BITS
         carried = scores.carried(entries.carried) if entries.carrying else NOTHING_CARRIED
         changes[key_of(WAITING, first)] = pack_waiting(
             entries, rewritten, carried.segments if entries.carrying else None
@@ -405,7 +407,7 @@ class WaitingLog:
         self._rows += _size_of_run(run)
 
     def _hold(self, chosen: NDArray[np.int32]) -> None:
-        """Store the entries of the next places, and drop those before the log."""
+        """Store the entries of the next positions, and drop those before the log."""
         if self.next - self._offset + len(chosen) > len(self._holders):
             kept = self._holders[self.first - self._offset : self.next - self._offset]
             self._offset = self.next - len(kept)

@@ -163,14 +163,14 @@ class HeldLog:
         by_sequence = np.argsort(rows.sequence)
         if (np.diff(rows.sequence[by_sequence]) <= 0).any() or (rows.sequence >= totals.sequence).any():
             raise PackedError(f"expected different sequences below {totals.sequence} of held outcomes")
-        rows, places = rows.at(by_sequence), np.argsort(by_sequence)[np.concatenate(scored)]
+        rows, with_scores = rows.at(by_sequence), np.argsort(by_sequence)[np.concatenate(scored)]
         held = joined_lists(scores)
         if not has_names(names.classes, held.classes):
             raise PackedError(
                 "expected numbers of classes in scores of held outcomes, got one without a name"
             )
-        segments = np.maximum(rows.outcomes["scores"][places] - SEGMENTS_FROM, -1)
-        order.restore(totals, rows, places, replace(held, beside=segments))
+        segments = np.maximum(rows.outcomes["scores"][with_scores] - SEGMENTS_FROM, -1)
+        order.restore(totals, rows, with_scores, replace(held, beside=segments))
         if totals.overflow != _NEVER:
             # Which of them left because there were too many is only known under the settings of then.
             self._make_whole(order)
@@ -217,7 +217,7 @@ def _unpacked_pairs(value: bytes, outcomes: int) -> Pairs:
 
 
 def _is_held(rows: HeldRows, totals: OrderTotals) -> NDArray[np.bool_]:
-    """Tell which outcomes of a run have not been released."""
+    """Return which outcomes of a run have not been released."""
     at, sequence = rows.prediction_ms, rows.sequence
 
     def is_after(ms: int, other: int) -> NDArray[np.bool_]:

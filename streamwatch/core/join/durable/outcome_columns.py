@@ -42,7 +42,7 @@ def split_outcomes(outcomes, columns, start):
     columns
         Output: int64 (at least `COLUMNS`, rows). Segments are -1.
     start
-        Place of the first outcome in the columns.
+        Row of the first outcome in the columns.
     """
     for i in range(outcomes.shape[0]):
         o, at = outcomes[i], start + i
@@ -132,7 +132,7 @@ def outcomes_of(columns: Sequence[Column], models: int, classes: int, segments: 
 
 
 def are_within(column: NDArray[Any], least: int, most: int) -> bool:
-    """Tell whether all numbers are at least `least` and below `most`."""
+    """Return whether all numbers are at least `least` and below `most`."""
     return not len(column) or (least <= int(column.min()) and int(column.max()) < most)
 
 

@@ -93,13 +93,13 @@ class DedupRows(NamedTuple):
     """True class; -1 without a label."""
 
 
-class ObsoletePlaces(NamedTuple):
-    """Places of entries that changed since they were written."""
+class ObsoletePositions(NamedTuple):
+    """Positions of entries that changed since they were written."""
 
     dead: NDArray[np.int64]
-    """Places of entries that no longer wait, ascending."""
+    """Positions of entries that no longer wait, ascending."""
     matched: NDArray[np.int64]
-    """Places of labels that were matched and still wait for those of further models, ascending."""
+    """Positions of labels that were matched and still wait for those of further models, ascending."""
 
 
 @entry
@@ -231,14 +231,14 @@ def unpack_dedup(value: bytes) -> DedupRows:
 
 
 def pack_obsolete(dead: NDArray[np.int64], matched: NDArray[np.int64]) -> bytes:
-    """Pack places of entries that no longer wait, and of labels that were matched, as `runs_of_places`."""
+    """Pack runs of positions of entries that no longer wait, and of labels that were matched."""
     packed = pack_table(dead)
     return _SIZE.pack(len(packed)) + packed + pack_table(matched)
 
 
 @entry
 def find_runs(marks: Any, begin: int, base: int, runs: Any) -> int:
-    """Write what `runs_of_places` returns; return the number of runs."""
+    """Write what `runs_of_positions` returns; return the number of runs."""
     count = 0
     end = newest = np.int64(0)
     for word in range(begin >> 6, marks.shape[0]):
@@ -246,30 +246,30 @@ def find_runs(marks: Any, begin: int, base: int, runs: Any) -> int:
         if word == begin >> 6:
             bits = bits >> np.uint64(begin & 63) << np.uint64(begin & 63)
         while bits:
-            place = base + 64 * word + trailing_zeros(bits)
+            position = base + 64 * word + trailing_zeros(bits)
             bits &= bits - np.uint64(1)
-            if count and place == end:
+            if count and position == end:
                 runs[1, count - 1] += 1
             else:
-                runs[0, count] = place - newest
+                runs[0, count] = position - newest
                 runs[1, count] = 1
-                newest = place
+                newest = position
                 count += 1
-            end = place + 1
+            end = position + 1
     return count
 
 
-def runs_of_places(marks: NDArray[np.uint64], base: int, first: int, most: int) -> NDArray[np.int64]:
-    """Find runs of successive places.
+def runs_of_positions(marks: NDArray[np.uint64], base: int, first: int, most: int) -> NDArray[np.int64]:
+    """Find runs of successive positions.
 
     Parameters
     ----------
     marks
-        A bit for each place from `base` on.
+        A bit for each position from `base` on.
     base, first
-        Place of the first bit, and the place before which none counts.
+        Position of the first bit, and the position before which none counts.
     most
-        Number of marked places, or more.
+        Number of marked positions, or more.
 
     Returns
     -------
@@ -280,7 +280,7 @@ def runs_of_places(marks: NDArray[np.uint64], base: int, first: int, most: int) 
     return np.ascontiguousarray(runs[:, : find_runs(marks, max(first - base, 0), base, runs)])
 
 
-def unpack_obsolete(value: bytes) -> ObsoletePlaces:
+def unpack_obsolete(value: bytes) -> ObsoletePositions:
     """Unpack the result of `pack_obsolete`.
 
     Raises
@@ -289,19 +289,19 @@ def unpack_obsolete(value: bytes) -> ObsoletePlaces:
         If it cannot be such a result.
     """
     if len(value) < _SIZE.size:
-        raise PackedError(f"expected two lists of places, got {len(value)} bytes")
+        raise PackedError(f"expected two lists of positions, got {len(value)} bytes")
     end = _SIZE.size + _SIZE.unpack_from(value)[0]
-    return ObsoletePlaces(*map(_unpacked_places, (value[_SIZE.size : end], value[end:])))
+    return ObsoletePositions(*map(_unpacked_positions, (value[_SIZE.size : end], value[end:])))
 
 
-def _unpacked_places(value: bytes) -> NDArray[np.int64]:
+def _unpacked_positions(value: bytes) -> NDArray[np.int64]:
     steps, counts = map(_signed, unpack_columns(value, 2))
     first = np.cumsum(steps)
-    _require(first, 0, 2**62, "places")
-    _require(counts, 1, MOST_ROWS, "lengths of runs of places")
-    _require(np.cumsum(counts), 1, MOST_ROWS, "numbers of places")
+    _require(first, 0, 2**62, "positions")
+    _require(counts, 1, MOST_ROWS, "lengths of runs of positions")
+    _require(np.cumsum(counts), 1, MOST_ROWS, "numbers of positions")
     if (steps[1:] < counts[:-1]).any():
-        raise PackedError("expected ascending places, got runs that overlap")
+        raise PackedError("expected ascending positions, got runs that overlap")
     before = np.cumsum(counts) - counts
     return np.repeat(first - before, counts) + np.arange(counts.sum())
 
@@ -385,7 +385,7 @@ CLASS: Final = b"c"
 DEDUP: Final = b"d"
 """Dedup entries, by generation and a running number."""
 OBSOLETE: Final = b"l"
-"""Places of changed entries, by commit."""
+"""Positions of changed entries, by commit."""
 HELD: Final = b"h"
 """Run of outcomes held for the order of predictions, by its number."""
 HELD_SCORES: Final = b"i"
@@ -397,15 +397,15 @@ MODEL: Final = b"m"
 OUTSIDE: Final = b"o"
 """Counts of entries outside the table; a single value."""
 SCORES: Final = b"s"
-"""Scores of pending predictions, by the place of the first entry of their run."""
+"""Scores of pending predictions, by the position of the first entry of their run."""
 SEGMENTS: Final = b"g"
 """Values of segments, by number."""
 SIDE: Final = b"x"
-"""Side columns of waiting entries, by the place of the first entry of their run."""
+"""Side columns of waiting entries, by the position of the first entry of their run."""
 TOPIC: Final = b"t"
 """Name of a topic, by number."""
 WAITING: Final = b"w"
-"""Run of waiting entries, by the place of its first."""
+"""Run of waiting entries, by the position of its first."""
 
 _OF_HELD: Final = {HELD, HELD_SCORES, HELD_PAIRS}
 _OF_SIDE: Final = {CHANGED, SIDE}
@@ -447,7 +447,7 @@ def parts_of(key: bytes) -> ColumnKey:
 
 
 def has_names(names: NumberedNames, numbers: NDArray[np.int32] | NDArray[np.int64]) -> bool:
-    """Tell whether every number has a name; negative ones are ignored."""
+    """Return whether every number has a name; negative ones are ignored."""
     return set(names.values()).issuperset(np.unique(numbers[numbers >= 0]).tolist())
 
 

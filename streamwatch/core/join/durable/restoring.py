@@ -38,14 +38,14 @@ from streamwatch.core.join.durable.packed import (
     SEGMENTS,
     SIDE,
     TOPIC,
-    ObsoletePlaces,
+    ObsoletePositions,
     parts_of,
     unpack_dedup,
     unpack_obsolete,
     unpack_scores,
     unpack_waiting,
 )
-from streamwatch.core.join.layout import PLACE_BITS, Records
+from streamwatch.core.join.layout import POSITION_BITS, Records
 from streamwatch.core.join.table import NUMBERS
 from streamwatch.core.scores import NO_LISTS, ScoreLists, joined_lists
 
@@ -57,7 +57,7 @@ class WaitingRun(NamedTuple):
     """Waiting entries of one value, still packed to save memory, and the columns that give their order."""
 
     first: int
-    """Place of the first entry."""
+    """Position of the first entry."""
     value: bytes
     record_ms: NDArray[np.int64]
     rewritten: NDArray[np.int32]
@@ -79,14 +79,14 @@ class ColumnValues:
         default_factory=dict[int, list[tuple[DedupValue, bytes]]]
     )
     """Dedup entries by generation: each value's description, and the packed value."""
-    obsolete: list[tuple[int, ObsoletePlaces]] = field(default_factory=list[tuple[int, ObsoletePlaces]])
+    obsolete: list[tuple[int, ObsoletePositions]] = field(default_factory=list[tuple[int, ObsoletePositions]])
     """Entries that stopped waiting, or were matched, by commit."""
     changed: list[tuple[int, ChangedRows]] = field(default_factory=list[tuple[int, ChangedRows]])
     """Predictions that changed, by commit."""
     side: dict[int, bytes] = field(default_factory=dict[int, bytes])
-    """Side columns by place of the first entry of their run."""
+    """Side columns by position of the first entry of their run."""
     scores: dict[int, bytes] = field(default_factory=dict[int, bytes])
-    """Scores by place of the first entry of their run."""
+    """Scores by position of the first entry of their run."""
     held: HeldValues = field(default_factory=HeldValues)
     """Outcomes held for the order of predictions."""
     outside: OutsideCounts = OutsideCounts()  # noqa: RUF009 - it is frozen
@@ -193,7 +193,7 @@ class WaitingEntries:
         self.notes: list[Note] = []
         dead = np.zeros(self._count, np.bool_)
         for commit, obsolete in values.obsolete:
-            newest = max(int(places[-1]) for places in obsolete if len(places))
+            newest = max(int(positions[-1]) for positions in obsolete if len(positions))
             if newest >= self.first + self._count:
                 raise PackedError(f"commit {commit} notes entry {newest} that was not written")
             self.notes.append(Note(OBSOLETE, commit, newest, len(obsolete.dead) + len(obsolete.matched)))
@@ -209,15 +209,15 @@ class WaitingEntries:
     def _lasting(
         self, changed: Sequence[tuple[int, ChangedRows]]
     ) -> list[tuple[ChangedRows, NDArray[np.intp]]]:
-        """Changed predictions, and which of them have their place in the runs."""
+        """Changed predictions, and which of them have their position in the runs."""
         found: list[tuple[ChangedRows, NDArray[np.intp]]] = []
         for commit, rows in changed:
-            newest = int(rows.place[-1])
+            newest = int(rows.position[-1])
             if newest >= self.first + self._count:
                 raise PackedError(f"commit {commit} notes entry {newest} that was not written")
-            self.notes.append(Note(CHANGED, commit, newest, len(rows.place)))
-            lasting = np.flatnonzero(rows.place >= self.first)
-            if (self._state[rows.place[lasting] - self.first] != PENDING).any():
+            self.notes.append(Note(CHANGED, commit, newest, len(rows.position)))
+            lasting = np.flatnonzero(rows.position >= self.first)
+            if (self._state[rows.position[lasting] - self.first] != PENDING).any():
                 raise PackedError(f"expected changes of predictions in commit {commit}, got some of others")
             found.append((rows, lasting))
         return found
@@ -234,12 +234,12 @@ class WaitingEntries:
         chosen = (positions, -self._rewritten[positions], self._record_ms[positions])
         return positions[np.lexsort(chosen)]
 
-    def fill(self, entries: Records, places: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Write the entries to the start of the arrays; return the entry of each place, -1 for none."""
+    def fill(self, entries: Records, log_positions: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Write the entries to the start of the arrays; return the entry of each position, -1 for none."""
         at, count = self._positions, len(self._positions)
         holders = np.full(self._count, -1, np.int32)
         holders[at] = np.arange(count, dtype=np.int32)
-        places[:count] = (at + self.first + 1) | self._rewritten[at].astype(np.int64) << PLACE_BITS
+        log_positions[:count] = (at + self.first + 1) | self._rewritten[at].astype(np.int64) << POSITION_BITS
         entries["state"][:count] = self._state[at]
         entries["model"][:count] = self._model[at]
         entries["record_ms"][:count] = self._record_ms[at]
@@ -264,7 +264,7 @@ class WaitingEntries:
     ) -> Iterator[tuple[ChangedRows, NDArray[np.intp], NDArray[np.int32]]]:
         """Iterate over changes of predictions that still wait: changes, indices in them, and entries."""
         for rows, lasting in self._changed:
-            held = holders[rows.place[lasting] - self.first]
+            held = holders[rows.position[lasting] - self.first]
             yield rows, lasting[held >= 0], held[held >= 0]
 
     def side(self, holders: NDArray[np.int32]) -> dict[str, NDArray[np.int64]]:
@@ -288,7 +288,7 @@ class WaitingEntries:
             for column in found.values():
                 column[x] = 0
             if rows.side:
-                put(rows.side, len(rows.place), chosen, x)
+                put(rows.side, len(rows.position), chosen, x)
         return found
 
     def _living(
@@ -322,7 +322,7 @@ class WaitingEntries:
             If they are not what commits write.
         """
         parts, count = [NO_LISTS], 0
-        of = np.full(len(self), -1, np.int64)  # place of the scores of each entry among all parts
+        of = np.full(len(self), -1, np.int64)  # position of the scores of each entry among all parts
 
         def put(scored: NDArray[np.int64], scores: ScoreLists, x: NDArray[np.int32]) -> None:
             nonlocal count
@@ -338,7 +338,7 @@ class WaitingEntries:
                 put(scored, scores, holders[run.first - self.first + scored])
         for rows, chosen, x in self._changes(holders):
             of[x] = -1
-            entries = np.full(len(rows.place), -1, np.int32)
+            entries = np.full(len(rows.position), -1, np.int32)
             entries[chosen] = x
             put(rows.scored, rows.scores, entries[rows.scored])
         x = np.flatnonzero(of >= 0).astype(np.int32)

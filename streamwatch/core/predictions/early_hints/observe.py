@@ -188,14 +188,14 @@ def put(m, j, event_ms, bucket_ms):
 
 
 @entry
-def observe(models, places, predictions, stride, bucket_ms, threshold):
+def observe(models, codes, predictions, stride, bucket_ms, threshold):
     """Count n predictions, in order.
 
     Parameters
     ----------
     models
         Records `EARLY`, changed.
-    places
+    codes
         int32 (n,): row·(CLASSES + 1) + local index of the class; −1 for a model that is not watched.
     predictions
         Records `PREDICTED` (see `predictions.batch`), (n,).
@@ -206,10 +206,10 @@ def observe(models, places, predictions, stride, bucket_ms, threshold):
     threshold
         Mean capital at which a hint is given.
     """
-    for i in range(places.shape[0]):
-        if places[i] < 0:
+    for i in range(codes.shape[0]):
+        if codes[i] < 0:
             continue
-        m = models[places[i] // (CLASSES + 1)]
+        m = models[codes[i] // (CLASSES + 1)]
         p = predictions[i]
         if m.seen == 0:
             m.first_ms = p.event_ms
@@ -225,7 +225,7 @@ def observe(models, places, predictions, stride, bucket_ms, threshold):
                 put(m, j, p.event_ms, bucket_ms)
         if m.seen % stride != 0:
             continue
-        m.block[places[i] % (CLASSES + 1)] += 1
+        m.block[codes[i] % (CLASSES + 1)] += 1
         m.filled += 1
         if scored:
             m.scored += 1

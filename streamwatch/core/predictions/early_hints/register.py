@@ -28,7 +28,7 @@ from streamwatch.core.predictions.early_hints.view import EarlyView, active_hint
 from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, score_of, scores_of_classes
 from streamwatch.core.records import taken
 
-# Cache of the places of (model, class) pairs, by the numbers of their names.
+# Cache of the codes of (model, class) pairs, by the numbers of their names.
 
 
 _UNKNOWN: Final = -2
@@ -41,12 +41,12 @@ class NumberTable:
 
     Parameters
     ----------
-    place
-        Function from names of model and class to their place, −1 or more.
+    code_of
+        Function from names of model and class to their code, −1 or more.
     """
 
-    def __init__(self, place: Callable[[str, str], int]) -> None:
-        self._place = place
+    def __init__(self, code_of: Callable[[str, str], int]) -> None:
+        self._code_of = code_of
         self._models: Sequence[str] = ()
         self._classes: Sequence[str] = ()
         self._table: NDArray[np.int32] = np.zeros((0, 0), np.int32)
@@ -55,14 +55,14 @@ class NumberTable:
         """Clear the cache."""
         self._table = np.zeros((0, 0), np.int32)
 
-    def places(
+    def codes(
         self,
         models: NDArray[np.int32],
         classes: NDArray[np.int32],
         model_names: Sequence[str],
         class_names: Sequence[str],
     ) -> NDArray[np.int32]:
-        """Places of pairs, looked up in this order; all arrays (n,)."""
+        """Codes of pairs, looked up in this order; all arrays (n,)."""
         if self._models is not model_names or self._classes is not class_names:
             self._models, self._classes = model_names, class_names
             self.clear()
@@ -70,20 +70,20 @@ class NumberTable:
         if shape[0] * shape[1] > MOST_PAIRS:
             pairs = zip(models.tolist(), classes.tolist(), strict=True)
             return np.array(
-                [self._place(model_names[int(m)], class_names[int(c)]) for m, c in pairs], np.int32
+                [self._code_of(model_names[int(m)], class_names[int(c)]) for m, c in pairs], np.int32
             )
         if self._table.shape[0] < shape[0] or self._table.shape[1] < shape[1]:
             room = [2 * size for size in shape]
             table = np.full(room, _UNKNOWN, np.int32)
             table[: self._table.shape[0], : self._table.shape[1]] = self._table
             self._table = table
-        places = self._table[models, classes]
-        for i in np.flatnonzero(places == _UNKNOWN).tolist():
+        codes = self._table[models, classes]
+        for i in np.flatnonzero(codes == _UNKNOWN).tolist():
             m, c = int(models[i]), int(classes[i])
             if self._table[m, c] == _UNKNOWN:
-                self._table[m, c] = self._place(model_names[m], class_names[c])
-            places[i] = self._table[m, c]
-        return places
+                self._table[m, c] = self._code_of(model_names[m], class_names[c])
+            codes[i] = self._table[m, c]
+        return codes
 
 
 # State of the watched models as bytes, without features of classes that no prediction had.
@@ -188,7 +188,7 @@ class EarlyHints:
         self._watched: dict[str, WatchedModel] = {}
         self._models: NDArray[np.void] = np.zeros(spec.max_models, EARLY)
         self._free = list(range(spec.max_models - 1, -1, -1))
-        self._numbers = NumberTable(self._place)
+        self._numbers = NumberTable(self._code_of)
 
     @property
     def section(self) -> str:
@@ -198,11 +198,11 @@ class EarlyHints:
     def observe(self, predictions: PredictionBatch) -> None:
         """Count predictions, in order."""
         records = predictions.records
-        places = self._numbers.places(
+        codes = self._numbers.codes(
             records["model"], records["class"], predictions.models, predictions.classes
         )
         spec = self._spec
-        observe(self._models, places, records, spec.stride, spec.bucket_ms, spec.threshold)
+        observe(self._models, codes, records, spec.stride, spec.bucket_ms, spec.threshold)
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """Count how often scores of watched models were right; assumed outcomes are left out."""
@@ -286,7 +286,7 @@ class EarlyHints:
         """Return no models, as every prediction is as likely to be labelled as far as is known here."""
         return frozenset()
 
-    def _place(self, model: str, predicted_class: str) -> int:
+    def _code_of(self, model: str, predicted_class: str) -> int:
         """Row and local class as one number, row·(CLASSES + 1) + class.
 
         −1 for a model that is not watched.

@@ -173,14 +173,14 @@ class LabelDelays:
         )
         chosen &= np.abs(stretches - self._now_ms // self._width_ms) < BUCKETS
         is_error = records["true_class"] != records["predicted_class"]
-        places = 1 + BINS * is_error + np.searchsorted(self._edges_ms, delays_ms)
-        keys = stretches * _WIDTH + places
+        columns = 1 + BINS * is_error + np.searchsorted(self._edges_ms, delays_ms)
+        keys = stretches * _WIDTH + columns
         for model, named, key, count in _counted(records["model"], records["predicted_class"], keys, chosen):
             classes = self._models.get(batch.models[model], {})
             counts = classes.get(batch.classes[named], classes.get(OTHER))
             if counts is not None:  # otherwise the prediction was not counted either
-                stretch, place = divmod(key, _WIDTH)
-                counts.setdefault(stretch, np.zeros(_WIDTH, np.int64))[place] += count
+                stretch, column = divmod(key, _WIDTH)
+                counts.setdefault(stretch, np.zeros(_WIDTH, np.int64))[column] += count
 
     def forget(self, model: str) -> None:
         """Remove a model."""

@@ -27,7 +27,7 @@ def document_of(record: Any, found: SampledEstimate) -> dict[str, object]:
             "labels_asked": found.asked,
             "labels_arrived": found.arrived,
             "labels_missing": max(0.0, found.asked - found.arrived),
-            "asked_is_known": found.told,
+            "asked_is_known": found.asked_is_known,
         },
         "labels_missing": found.missing,
         "probabilities_differ": found.too_many,
@@ -47,7 +47,7 @@ def document_of(record: Any, found: SampledEstimate) -> dict[str, object]:
 
 
 def verdict_of(lead: Interval) -> Verdict:
-    """Tell which side an interval of a lead shows: open if it includes 0, or is not there yet."""
+    """Return the side that an interval of a lead shows: open if it includes 0, or is not there yet."""
     if lead.lower > 0.0:
         return "better"
     return "worse" if lead.upper < 0.0 else "open"

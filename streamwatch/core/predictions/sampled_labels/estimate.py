@@ -56,7 +56,7 @@ COMPLETE: Final = 0.99
 TOLERATED: Final = 0.05
 """Share of the labels asked for that may be missing, or too many, without a word."""
 ERRORS: Final = 4.0
-"""Standard errors by which a number of labels must differ from Σπ to be told."""
+"""Standard errors by which a number of labels must differ from Σπ to be reported."""
 LENGTHS: Final = (1, 4)
 """Numbers of buckets in the sums whose differences measure dispersion."""
 LEAST_DIFFERENCES: Final = 8
@@ -98,17 +98,17 @@ class SampledEstimate:
         Predictions with a probability in all settled buckets that are kept; `without` likewise, of those
         without one.
     asked
-        Labels asked for of `settled`: as told by the predictions, or Σπ where some do not tell.
+        Labels asked for of `settled`: as the predictions state, or Σπ where some do not.
     arrived
         Labels of them that came.
-    told
-        Whether `asked` is told by the predictions.
+    asked_is_known
+        Whether all predictions state whether their label was asked for.
     arrived_ratio
         arrived/asked; undefined without any.
     missing
         Whether more labels are missing than chance explains, and more than one in twenty.
     too_many
-        Whether more labels came, or were asked for, than the probabilities say, likewise.
+        Whether more labels came, or were asked for, than the probabilities imply, likewise.
     """
 
     loss: Interval
@@ -121,7 +121,7 @@ class SampledEstimate:
     without: int
     asked: float
     arrived: int
-    told: bool
+    asked_is_known: bool
     arrived_ratio: float
     missing: bool
     too_many: bool
@@ -171,12 +171,12 @@ def estimate(record: Any, horizon_ms: int, delta: float) -> SampledEstimate:
     loss, *leads = (_interval(kept, which, delta) for which in range(len(CELLS)))
     whole = used[settled]
     about = number[window]
-    told = not record["bucket_untold"][whole].any()
+    asked_is_known = not record["bucket_unstated"][whole].any()
     expected = float(record["bucket_expected"][whole].sum())
     tolerated = TOLERATED * expected + ERRORS * sqrt(float(record["bucket_spread"][whole].sum()))
     requested = int(record["bucket_requested"][whole].sum())
     arrived = int(record["delays"][whole].sum())
-    asked = float(requested) if told else expected
+    asked = float(requested) if asked_is_known else expected
     return SampledEstimate(
         loss=loss,
         leads=tuple(leads),
@@ -188,10 +188,10 @@ def estimate(record: Any, horizon_ms: int, delta: float) -> SampledEstimate:
         without=int(record["bucket_without"][whole].sum()),
         asked=asked,
         arrived=arrived,
-        told=told,
+        asked_is_known=asked_is_known,
         arrived_ratio=arrived / asked if asked > 0.0 else nan,
-        missing=arrived < ((1.0 - TOLERATED) * asked if told else expected - tolerated),
-        too_many=abs(requested - expected) > tolerated if told else arrived > expected + tolerated,
+        missing=arrived < ((1.0 - TOLERATED) * asked if asked_is_known else expected - tolerated),
+        too_many=abs(requested - expected) > tolerated if asked_is_known else arrived > expected + tolerated,
     )
 
 
@@ -203,8 +203,8 @@ def accuracy_of(loss: Interval) -> Interval:
 def _age(record: Any, used: Integers, number: Integers, horizon_ms: int) -> tuple[int, float]:
     """Age from which labels count as complete, and the share that may come later.
 
-    It is the first one by which 99 % of the labels asked for have come, or of those that come at all, as far
-    as labels of predictions one horizon old tell; else the horizon.
+    It is the first one by which 99 % of the labels asked for have come, or of those that come at all, as
+    labels of predictions one horizon old show; else the horizon.
     """
     ages_ms, width_ms, clock_ms = ages_of(horizon_ms), width_of(horizon_ms), int(record["clock_ms"])
     ends_ms = (number + 1) * width_ms
@@ -213,7 +213,7 @@ def _age(record: Any, used: Integers, number: Integers, horizon_ms: int) -> tupl
     for k, age_ms in enumerate(ages_ms[:-1].tolist()):
         lived = ends_ms + age_ms <= clock_ms
         ways = [(int(by_age[old, -1].sum()), int(by_age[old, k].sum()))]
-        if not record["bucket_untold"][used[lived]].any():
+        if not record["bucket_unstated"][used[lived]].any():
             ways.append((int(record["bucket_requested"][used[lived]].sum()), int(by_age[lived, k].sum())))
         for labels, early in ways:
             later = max(labels - early, 0)

@@ -49,7 +49,7 @@ def begin_bucket(m, slot, stamp):
     """Empty a slot for a new bucket."""
     m.stamp[slot] = stamp
     m.bucket_without[slot] = 0
-    m.bucket_untold[slot] = 0
+    m.bucket_unstated[slot] = 0
     m.bucket_requested[slot] = 0
     m.bucket_expected[slot] = 0.0
     m.bucket_spread[slot] = 0.0
@@ -157,7 +157,7 @@ def count(models, rows, predictions, probabilities, requests, width_ms):
         m.bucket_expected[slot] += probability
         m.bucket_spread[slot] += probability * (1.0 - probability)
         if requests[i] < 0:
-            m.bucket_untold[slot] += 1
+            m.bucket_unstated[slot] += 1
         elif requests[i] > 0:
             m.requested += 1
             m.bucket_requested[slot] += 1

@@ -94,11 +94,11 @@ class SampledLabels:
         if not self._watched and not sampling.any():
             return
         sampled = set(np.unique(records["model"][sampling != 0]).tolist())
-        places = np.full(len(predictions.models), -1, np.int32)
+        row_of_model = np.full(len(predictions.models), -1, np.int32)
         numbers: list[int] = np.unique(records["model"]).tolist()
         for number in numbers:
-            places[number] = self._row_of(predictions.models[number], begins=number in sampled)
-        rows = places[records["model"]]
+            row_of_model[number] = self._row_of(predictions.models[number], begins=number in sampled)
+        rows = row_of_model[records["model"]]
         count(self._models, rows, records, probabilities_of(sampling), requests_of(sampling), self._width_ms)
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
@@ -110,12 +110,12 @@ class SampledLabels:
         if not chosen.any():
             return
         records = batch.records[chosen]
-        places = np.full(len(batch.models), -1, np.int32)
+        row_of_model = np.full(len(batch.models), -1, np.int32)
         numbers: list[int] = np.unique(records["model"]).tolist()
         for number in numbers:
             watched = self._watched.get(batch.models[number])
             if watched is not None:
-                places[number] = watched.row
+                row_of_model[number] = watched.row
                 watched.found = None
         true_class, predicted_class = self._local_classes(records, batch)
         known, predicted = records["label_at_prediction"], records["predicted_class"]
@@ -125,7 +125,7 @@ class SampledLabels:
         sampling = records["carried"][:, SAMPLING]
         learn(
             self._models,
-            places[records["model"]],
+            row_of_model[records["model"]],
             true_class,
             predicted_class,
             np.ascontiguousarray(records["true_class"] == predicted),
@@ -328,8 +328,8 @@ def _in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
     for name in ("resolved_ms", "waited_ms", "assumed"):
         records[name] = [getattr(each, name) for each in outcomes]
     records["carried"] = carried_by_all(outcomes)
-    scored = [place for place, each in enumerate(outcomes) if each.scores]
-    given = [outcomes[place].scores or {} for place in scored]
+    scored = [index for index, each in enumerate(outcomes) if each.scores]
+    given = [outcomes[index].scores or {} for index in scored]
     numbered = [{classes.setdefault(name, len(classes)): each[name] for name in each} for each in given]
     records["scores"] = -1
     records["scores"][scored] = np.arange(len(scored))

@@ -1,7 +1,7 @@
 """State of one model's sampled labels: sums by bucket of prediction time; all zero at first.
 
 Predictions are counted in buckets of record time, 1/16 horizon wide. A bucket has its predictions by bin of
-the score, and of its labels the number, Σ 1/π and Σ 1/π² by bin and by what the label says. Estimates,
+the score, and of its labels the number, Σ 1/π and Σ 1/π² by bin and by kind of label. Estimates,
 their regression on scores, and variances are all computed from these sums when they are read.
 """
 
@@ -68,7 +68,11 @@ SAMPLED: Final = np.dtype(
         ("note_class", "i8", (NOTES,)),
         ("stamp", "i8", (BUCKETS,)),  # 1 + number of the bucket, counted from the epoch; 0 if unused
         ("bucket_without", "i8", (BUCKETS,)),
-        ("bucket_untold", "i8", (BUCKETS,)),  # predictions that do not say whether theirs was asked for
+        (
+            "bucket_unstated",
+            "i8",
+            (BUCKETS,),
+        ),  # predictions that do not state whether their label was asked for
         ("bucket_requested", "i8", (BUCKETS,)),
         ("bucket_expected", "f8", (BUCKETS,)),  # Σπ
         ("bucket_spread", "f8", (BUCKETS,)),  # Σπ(1 − π)

@@ -84,7 +84,7 @@ class BackgroundTasks:
         return fresh
 
     def listen(self, connection: Connection) -> None:
-        """List topics if brokers have been silent for long, to tell silence from brokers that are away.
+        """List topics if brokers have been silent for long: brokers that are away do not answer.
 
         They are silent, too, while all partitions are paused.
         """
@@ -112,7 +112,7 @@ class BackgroundTasks:
         try:
             listing = await connection.listing()
         except CONNECTION_ERRORS:
-            # Nothing follows but that there was no answer. The next attempt waits a little.
+            # A failure has no other consequence: the next attempt waits a little.
             await asyncio.sleep(self._spec.alive_ms / 4_000)
             return
         self._fresh = Fresh(listing, change_signals)

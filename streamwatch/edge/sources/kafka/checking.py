@@ -56,7 +56,7 @@ async def list_topics(spec: KafkaSpec) -> Mapping[str, int]:
     Raises
     ------
     KafkaUnreachable
-        With what the client complained of.
+        With the error of the client.
     """
     listing = await asked(spec, _listing)
     return {name: len(listed.partitions) for name, listed in sorted(listing.items())}
@@ -118,8 +118,8 @@ async def probe_group(
 ) -> Foreign | None:
     """Look at whether the consumer group is this state's alone; None if it is, or there is no group.
 
-    Where another state was the last to commit to it, the group is looked at twice, so that a daemon that
-    uses it now is told from one that did.
+    Where another state was the last to commit to it, the group is looked at twice, to find out whether
+    a daemon uses it now or only did.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ async def members(spec: KafkaSpec, group: str) -> tuple[str, ...]:
     Raises
     ------
     KafkaError
-        A broker refuses to tell.
+        If a broker refuses to answer.
     """
     admin = AIOKafkaAdminClient(
         bootstrap_servers=spec.bootstrap_servers,
@@ -195,7 +195,7 @@ async def asked(spec: KafkaSpec, ask: Callable[[Connection], Awaitable[_Answer]]
     Raises
     ------
     KafkaUnreachable
-        With what the client complained of.
+        With the error of the client.
     """
     client_log = ClientLogCapture()
     client_log.attach()
@@ -206,8 +206,8 @@ async def asked(spec: KafkaSpec, ask: Callable[[Connection], Awaitable[_Answer]]
     except CONNECTION_ERRORS as error:
         reason = client_log.last or str(error) or type(error).__name__
         words = explanation(reason, spec)
-        told = reason if words is None else f"{words} ({reason.rstrip(' :')})"
-        reason = of_token(reason) or told
+        explained = reason if words is None else f"{words} ({reason.rstrip(' :')})"
+        reason = of_token(reason) or explained
         raise KafkaUnreachable(f"Kafka at {spec.bootstrap_servers}: {reason}") from error
     finally:
         await connection.close(spec.stop_timeout_ms / 1_000)

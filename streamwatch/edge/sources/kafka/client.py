@@ -90,7 +90,7 @@ class Client:
 
 
 async def attempted(step: Any, seconds: float) -> None:
-    """Run a closing step to its end or to the timeout; how it ends is of no interest any more."""
+    """Run a closing step to its end or to the timeout; its result is ignored."""
     task = asyncio.ensure_future(step)
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)

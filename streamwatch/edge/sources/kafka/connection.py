@@ -74,7 +74,7 @@ class TopicChangeSignals:
         client.send, client._on_connection_closed = watched, parted  # noqa: SLF001
 
     def about(self, topic: str, settled: int) -> bool:
-        """Tell whether this topic is suspect since change signal number `settled`."""
+        """Return whether this topic is suspect since change signal number `settled`."""
         return max(self._of_all, self._of_topic.get(topic, 0)) > settled
 
 
@@ -109,7 +109,7 @@ class Connection:
         self._fetching: Fetching | None = None
 
     async def open(self) -> None:
-        """Reach a broker and be let in."""
+        """Connect to a broker and authenticate."""
         async with asyncio.timeout(self._spec.request_timeout_ms / 1_000):
             await self._usage.start(self._consumer.start())
 
@@ -211,7 +211,7 @@ class Connection:
         return offsets
 
     async def commit(self, positions: Mapping[Partition, int], text: str) -> None:
-        """Tell the group's lag tools how far reading has come, and leave a text with it."""
+        """Commit positions to the group for lag tools, with a text as metadata."""
         offsets = {TopicPartition(*p): (position, text) for p, position in positions.items()}
         assigned = self._consumer.assignment()
         if offsets := {tp: committed for tp, committed in offsets.items() if tp in assigned}:
@@ -249,10 +249,10 @@ MOST_PULSE_SECONDS: Final = 0.25
 
 
 class BrokerHealth:
-    """Remembers when brokers last answered, and tells when they are lost and when they are back.
+    """Remembers when brokers last answered, and reports when they are lost and when they are back.
 
     Silence is time in which the event loop turned and no answer came in. An answer that waits while the loop
-    is busy, or the process stopped, is no silence of a broker's: a turn counts as two pulses at most.
+    is busy, or the process stopped, is no silence of a broker: a turn counts as two pulses at most.
 
     Parameters
     ----------
@@ -284,16 +284,16 @@ class BrokerHealth:
 
     @property
     def alive(self) -> bool:
-        """Tell whether the last answer is recent."""
+        """Return whether the last answer is recent."""
         return self.silent_ms <= self._alive_ms
 
     @property
     def lost(self) -> bool:
-        """Tell whether brokers were reported lost and not yet back."""
+        """Return whether brokers were reported lost and not yet back."""
         return self._lost_at is not None
 
     def begin(self) -> None:
-        """Begin anew with a new connection, of which the last one's fetches say nothing."""
+        """Begin anew with a new connection, so that fetches of the last one do not count."""
         self._fetches.clear()
         self.answered()
 
@@ -305,7 +305,7 @@ class BrokerHealth:
             self._lost_at = None
 
     def turned(self) -> None:
-        """Take note that the event loop has turned, after answers that came in were noted."""
+        """Note that the event loop has turned, after answers that came in were noted."""
         now = self._monotonic()
         self._silent_seconds += min(now - self._turned_at, 2 * self.pulse_seconds)
         self._turned_at = now
@@ -329,7 +329,7 @@ class BrokerHealth:
             self.answered()
 
     def fetched_within(self, partition: Partition, milliseconds: float) -> bool:
-        """Tell whether this partition's last fetch was answered that recently."""
+        """Return whether this partition's last fetch was answered that recently."""
         _, seen_at = self._fetches.get(partition, (0, -math.inf))
         return (self._monotonic() - seen_at) * 1_000 <= milliseconds
 

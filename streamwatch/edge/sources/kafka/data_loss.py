@@ -1,6 +1,6 @@
 """The log under a reader changed: which way, whether that is a loss, and whether reading may go on.
 
-What the broker says of the topic's id, and what stands where a remembered record stood, decide:
+The topic's id as the broker reports it, and what is now at the offset of a remembered record, decide:
 
 | topic id | last record delivered        | earlier ones       | the log was | reading goes on at |
 |----------|------------------------------|--------------------|-------------|--------------------|
@@ -50,11 +50,11 @@ Found: TypeAlias = Literal["same", "other", "absent", "beyond", "hidden"]
 Verdict: TypeAlias = Literal["intact", "unverified", "truncation", "recreated"]
 
 Kinship: TypeAlias = Literal["same", "other", "unknown"]
-"""Of the topic ids then and now."""
+"""Relation of the topic ids then and now."""
 
 
 class ReadingEnded(Exception):  # noqa: N818 - it names what is the case
-    """Reading cannot go on and no retry will cure it; the message says what to change."""
+    """Reading cannot go on and no retry will cure it; the message has what to change."""
 
 
 class LogLost(ReadingEnded):
@@ -76,7 +76,7 @@ def judge(topic: Kinship, found: Sequence[Found]) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class DataLossSnapshot:
-    """Counts of data loss up to a poll, as `DataLossTracker` tells them."""
+    """Counts of data loss up to a poll, as `DataLossTracker` releases them."""
 
     times: Mapping[str, int] = field(default_factory=dict[str, int])
     records: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -86,8 +86,8 @@ class DataLossSnapshot:
 class DataLossTracker:
     """Counts what was lost, or refuses to go on.
 
-    What is found between two polls, or in one that is given up, is not told of before the position that comes
-    of it is: a commit in between would count it beside the old position, and a start from there once more.
+    Findings between two polls, or in one that is given up, are released together with the new positions: a
+    commit in between would store them with the old position, and a start from there would count them twice.
 
     Parameters
     ----------
@@ -107,36 +107,36 @@ class DataLossTracker:
         self.records: Counter[str] = Counter()
         """Offsets skipped, by cause, where their number is known."""
         self.unverified_positions = 0
-        """Times the record that would tell a log from another was gone."""
-        self.told = DataLossSnapshot()
+        """Times the record that identifies a log was gone."""
+        self.released = DataLossSnapshot()
         """As of the last poll."""
-        self._at_least: dict[str, int] = {}  # what the group told, which is asked once only
+        self._at_least: dict[str, int] = {}  # found in the group, which is asked only once
 
-    def tell(self) -> None:
-        """A poll tells where reading stands after all that was found until now."""
-        self.told = DataLossSnapshot(dict(self.times), dict(self.records), self.unverified_positions)
+    def release(self) -> None:
+        """Release the counts, as the positions of a poll now include all that was found."""
+        self.released = DataLossSnapshot(dict(self.times), dict(self.records), self.unverified_positions)
 
     def count_from(self, durable: DataLossSnapshot) -> None:
         """Go on from what a commit holds; what was found since will be found again, from where it stands."""
         self.times = Counter(durable.times) | Counter(self._at_least)
         self.records, self.unverified_positions = Counter(durable.records), durable.unverified_positions
-        self.tell()
+        self.release()
 
     def overtaken(self, partition: Partition, wanted: int, first: int) -> None:
-        """Retention took the next records before they were read."""
+        """Count records that retention removed before they were read."""
         self._lost("retention", partition, wanted, first, f"its log now begins at {first}", first - wanted)
 
     def truncated(self, partition: Partition, wanted: int, resumed: int) -> None:
-        """Records that were read are gone from the end of the log, and perhaps others stand there now."""
+        """Count a truncation: records that were read are gone, and others may be at their offsets now."""
         now = f"its log now ends at {resumed}" if resumed < wanted else "other records now stand before that"
         self._lost("truncation", partition, wanted, resumed, now)
 
     def recreated(self, partition: Partition, wanted: int, first: int) -> None:
-        """The topic was deleted and made anew under its name."""
+        """Count a topic that was deleted and created again under its name."""
         self._lost("recreated", partition, wanted, first, "its topic has been deleted and created again")
 
     def unreadable(self, partition: Partition, damage: Damage) -> None:
-        """A batch cannot be read, which no other connection would cure."""
+        """Count a batch that cannot be read, on any connection."""
         topic, number = partition
         first, after = damage.first, damage.next_offset
         self._refuse(
@@ -148,24 +148,24 @@ class DataLossTracker:
         self._emit(BatchSkipped(topic, number, first, damage.records, damage.cause, damage.reason))
 
     def vanished(self, partition: Partition, wanted: int) -> None:
-        """A partition that was read is not there any more: its topic was made anew with fewer."""
+        """Count a partition that is gone: its topic was created again with fewer."""
         self._lost("partition_vanished", partition, wanted, -1, "it is no longer there")
 
     def foreign(self, cause: str, what: str, remedy: str) -> None:
-        """The consumer group was last used by another state; nothing is lost by reading on.
+        """Count a consumer group that was last used by another state; nothing is lost by reading on.
 
-        That moves no position, and is told at once.
+        That moves no position, and is released at once.
         """
         self._refuse(
             f"{what} ({cause}): {remedy}, or set kafka.on_data_loss to continue, to go on with this one"
         )
         self.times[cause] += 1
         self._at_least[cause] = self.times[cause]
-        self.told = replace(self.told, times={**self.told.times, cause: self.times[cause]})
+        self.released = replace(self.released, times={**self.released.times, cause: self.times[cause]})
         self._emit(StateMismatchDetected(cause, what))
 
     def unverified(self, partition: Partition, offset: int) -> None:
-        """The record that would tell this log from another is gone; nothing else speaks against it."""
+        """Count a log whose identifying record is gone, while nothing shows that it is another log."""
         self.unverified_positions += 1
         self._emit(PositionUnverified(partition.topic, partition.partition, offset))
 
@@ -226,10 +226,10 @@ def with_newest(newest: Mark, marks: Iterable[Mark]) -> tuple[Mark, ...]:
 
 
 class Fingerprints:
-    """Those of all partitions that are read.
+    """Fingerprints of all partitions that are read.
 
-    A log found to be another one between two polls, or in one that is given up, is not told of before its
-    position is: a commit in between would put the old position into the new log.
+    The fingerprint of a log that was found to be another one between two polls, or in one that is given up,
+    changes together with its position: a commit in between would store the old position for the new log.
     """
 
     def __init__(self) -> None:
@@ -238,7 +238,7 @@ class Fingerprints:
         self._polled: dict[Partition, Fingerprint] = {}  # as of the last poll, of those that are others since
 
     def replace(self, fingerprints: Mapping[Partition, Fingerprint]) -> None:
-        """Begin from what a store kept."""
+        """Continue from the fingerprints of a store."""
         self._newest.clear()
         self._polled.clear()
         self._taken = dict(fingerprints)
@@ -246,30 +246,30 @@ class Fingerprints:
     def delivered(self, partition: Partition, record: Record) -> None:
         """Remember the last record that was evaluated.
 
-        Not one that was too large: where the limit is another, the same record would have another hash.
+        Records that were too large are skipped: with another limit, the same record would have another hash.
         """
         if record.fault == TOO_LARGE:
             return
         self._newest[partition] = record
 
     def polled(self) -> None:
-        """Note that a poll reported where reading stands in every log, as it is known now."""
+        """Note that a poll reported the positions in all logs as they are known now."""
         self._polled.clear()
 
     def belong(self, partition: Partition, topic_id: str | None) -> Fingerprint:
-        """Fingerprint of a partition, which is one of this topic; as it was until now."""
+        """Return the fingerprint of a partition so far; from now on it has this topic id."""
         fingerprint = self.of(partition)
         if topic_id is not None and fingerprint.topic_id != topic_id:
             self._taken[partition] = Fingerprint(topic_id, fingerprint.marks)
         return fingerprint
 
     def renew(self, partition: Partition, topic_id: str | None, marks: tuple[Mark, ...] = ()) -> None:
-        """The log is another one, or ends before: only these marks, if any, are of it."""
+        """Keep only these marks of a log that is another one now, or that ends earlier."""
         self._polled.setdefault(partition, self.of(partition))
         self._taken[partition] = Fingerprint(topic_id, marks)
 
     def forget(self, partition: Partition) -> None:
-        """The partition is not read any more."""
+        """Forget a partition that is not read any more."""
         self._polled.setdefault(partition, self.of(partition))
         self._taken.pop(partition, None)
 

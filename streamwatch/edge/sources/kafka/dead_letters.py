@@ -26,8 +26,8 @@ from streamwatch.telemetry import DeadLettersDelayed, DeadLettersDropped, Intern
 
 # Produce requests: one batch for one partition, and the code by which its leader answers.
 #
-# aiokafka's own producer sends on what it was given until a time-out, says one error for all records of a
-# batch that it has chosen, and asserts what users may write: it cannot tell which record a broker refuses.
+# aiokafka's own producer repeats a batch until a time-out, reports one error for all records of a batch that
+# it has chosen, and asserts what users may write: it does not show which record a broker refuses.
 
 
 Content = tuple[bytes | None, bytes | None, Sequence[tuple[str, bytes | None]]]
@@ -138,7 +138,7 @@ _NO_TOPIC: Final = 3
 _TOO_LARGE: Final = frozenset({10, 18})
 _TOO_FEW_REPLICAS: Final = frozenset({19, 20})
 _LATER: Final = _TOO_FEW_REPLICAS | {5, 6, 7, 8, 9, 13, 14, 15, 16, 56, 74, 75, 76, 78, 89, 100}
-"""Codes that say nothing of the records: the partition cannot be written at the moment."""
+"""Codes that are not about the records: the partition cannot be written at the moment."""
 
 
 class _TopicRefused(Exception):  # noqa: N818 - it names what is the case
@@ -171,8 +171,8 @@ class _DeadLetter:
     @property
     def content(self) -> Content:
         record = self.record
-        place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
-        added = {**place, "reason": self.reason, **({} if self.stub is None else {"stub": self.stub})}
+        position = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+        added = {**position, "reason": self.reason, **({} if self.stub is None else {"stub": self.stub})}
         headers = [(f"streamwatch.{name}", str(value).encode()) for name, value in added.items()]
         if self.stub is not None:
             return None, b"", headers
@@ -185,8 +185,8 @@ class DeadLetterTopic:
     Keys, values and headers stay as they are; headers `streamwatch.topic`, `streamwatch.partition`,
     `streamwatch.offset` and `streamwatch.reason` are added. A record that was read without key and value, or
     that brokers refuse as it is, becomes a stub: these headers, `streamwatch.stub` with the cause, and an
-    empty value. What brokers refuse even so is counted alone. What they do not take within
-    `give_up_seconds` is counted and said, and reading goes on; from then until they take something again,
+    empty value. A stub that brokers refuse is only counted. What they do not take within
+    `give_up_seconds` is counted and reported, and reading goes on; from then until they take something again,
     each flush is one attempt.
 
     Parameters
@@ -228,7 +228,7 @@ class DeadLetterTopic:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether so much waits that it has to be written first."""
+        """Return whether so much waits that it has to be written first."""
         return self._bytes >= MOST_BYTES
 
     @property
@@ -285,7 +285,7 @@ class DeadLetterTopic:
                 await self._write()
         except CONNECTION_ERRORS as error:
             await self._close()
-            if not allowed.expired():  # no answer in time says less than what the broker answered before
+            if not allowed.expired():  # a time-out explains less than the broker's answer before
                 for entry in self._waiting:
                     entry.waits_for = "unreachable", worded(error)
         except _TopicRefused as refused:
@@ -322,7 +322,7 @@ class DeadLetterTopic:
                 self._drop(entries, _reason_of(code), error_name(code))
 
     def _batches(self, partitions: list[int], led: list[int]) -> list[tuple[int, list[_DeadLetter]]]:
-        """What is sent together, the last first: by partition, and alone what a connection ended with."""
+        """Return batches by partition, the last first; records that ended a connection are sent alone."""
         if not led:
             for entry in self._waiting:
                 entry.waits_for = "unreachable", "no partition has a leader"
@@ -369,7 +369,7 @@ class DeadLetterTopic:
                 self._stubs[entry.stub] += 1
 
     def _give_up(self) -> None:
-        """Drop what waits, each for what it waited for."""
+        """Drop records, each for the reason for which it waited."""
         self._failing = True
         by_cause: defaultdict[tuple[str, str], list[_DeadLetter]] = defaultdict(list)
         for entry in self._waiting:

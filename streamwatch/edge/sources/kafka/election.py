@@ -1,11 +1,11 @@
-"""One of several replicas elected by a consumer group, as far as aiokafka tells.
+"""One of several replicas elected by a consumer group, as far as aiokafka reports it.
 
 The group subscribes to a topic of one partition: who is assigned it is elected. Of aiokafka's consumer, as
 far as it matters here:
 
 - It only logs that its session is lost, and keeps its assignment until it has joined again, which a cut
   network puts off for as long as it lasts. So the one elected asks for a commit each second, which brokers
-  refuse to any generation but the newest; `Candidacy` tells for how long an answer is good.
+  refuse to any generation but the newest; `Candidacy` computes for how long an answer is good.
 - `commit` tries again by itself, without end. The time of its first attempt counts.
 - It leaves the group, too, if nobody polls it for `max_poll_interval_ms`.
 - Its sticky assignor keeps what it remembers with the class, so each election has a class of its own.
@@ -77,7 +77,7 @@ class Election:
         self._candidacy = candidacy
         self._changed = changed
         self._clock = clock
-        self._place = TopicPartition(spec.topic, 0)
+        self._partition = TopicPartition(spec.topic, 0)
         self._consumer: Any = None
         self._elected = asyncio.Event()
         self.problem: str | None = None
@@ -140,41 +140,41 @@ class Election:
             if candidacy.is_elected:
                 with suppress(CommitFailedError, IllegalStateError, TimeoutError):
                     async with asyncio.timeout(session.timeout):
-                        await consumer.commit({self._place: OffsetAndMetadata(0, "")})
+                        await consumer.commit({self._partition: OffsetAndMetadata(0, "")})
                     candidacy.renew(term, asked)
                     self._changed()
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.05, asked + session.renewal - self._clock())):
                     await self._elected.wait()
 
-    def assigned(self, places: Collection[TopicPartition]) -> None:
-        """Take note of an assignment.
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Note an assignment: this replica is elected if it has the partition.
 
-        It was asked for some time ago. A term begins without any proof: its first renewal is one.
+        The assignment was requested some time ago, so the term begins unproven: its first renewal proves it.
         """
-        if self._place in places:
-            self._consumer.pause(self._place)  # it is there to be elected by, not to be read
+        if self._partition in partitions:
+            self._consumer.pause(self._partition)  # the topic is for the election only, and is not read
             self._elected.set()
             self._candidacy.win(self._clock() - self._spec.session.timeout)
         self._changed()
 
     def revoked(self) -> None:
-        """Take note that the group elects."""
+        """Note that the group elects anew, so that this replica is not elected."""
         self._candidacy.lose()
         self._changed()
 
 
 class _Listener(ConsumerRebalanceListener):
-    """What aiokafka tells."""
+    """Passes assignments that aiokafka reports to an election."""
 
     def __init__(self, election: Election) -> None:
         self._election = election
 
     def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """Be silent."""
+        """Give the election up."""
         del revoked
         self._election.revoked()
 
     def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        """Be elected, or not."""
+        """Pass the assignment on."""
         self._election.assigned(assigned)

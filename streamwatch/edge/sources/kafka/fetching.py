@@ -54,19 +54,19 @@ class Backoff:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """Replaced when partitions are assigned anew: an answer to an earlier request finds nobody."""
+    """State of one partition; a new assignment replaces it, so that earlier answers are dropped."""
 
     partition: Partition
     position: int
     """Offset of the next record to be taken."""
     backoff: Backoff
-    """After errors that concern this partition alone."""
+    """Back-off after errors of this partition alone."""
     reader: PartitionReader | None = None
-    """An answer that is being taken."""
+    """Answer that is being taken."""
     since: float = 0.0
-    """When that came."""
+    """When that answer came."""
     retry_at: float = 0.0
-    """Nothing is asked before this."""
+    """Time before which nothing is requested."""
     high_watermark: int = -1
     """As of the last answer; -1 before the first."""
     answer: int = 0
@@ -74,9 +74,9 @@ class Slot:
     sent_at: float = 0.0
     """When the request of the last answer was sent."""
     out_of_range: bool = False
-    """The log does not hold the position."""
+    """Whether the log does not hold the position."""
     damage: Damage | None = None
-    """What stands at the position cannot be read, be it tried again."""
+    """Damage at the position, which further attempts would not cure."""
     asked: int = -1
     """Later offset by which brokers find the position, after damage in the log; -1 for itself."""
     suspected: int = -1
@@ -86,17 +86,17 @@ class Slot:
     failures: int = 0
     """Errors of a broker at `suspected`."""
     salvage: asyncio.Task[None] | None = None
-    """Searches where reading can go on."""
+    """Search for the offset at which reading can go on."""
     denied_since: float | None = None
-    """Nothing but denials came since then."""
+    """Time since which there were only denials."""
 
     @property
     def idle(self) -> bool:
-        """Nothing of it is left to be taken or to be reported."""
+        """Return whether nothing of it is left to be taken or to be reported."""
         return self.reader is None and self.damage is None and self.salvage is None and not self.out_of_range
 
     def seek(self, position: int) -> None:
-        """Go on from another offset; what came of this one is void."""
+        """Go on from another offset; what came before is void."""
         self.position = position
         self.reader = self.damage = self.denied_since = None
         self.asked = -1
@@ -108,7 +108,7 @@ class Slot:
         self.backoff.reset()
 
 
-# What of a log cannot be read: when that is believed, and where reading goes on behind it.
+# Unreadable parts of a log: when they count as such, and where reading goes on behind them.
 
 
 class Unreadable:
@@ -119,7 +119,7 @@ class Unreadable:
     client
         aiokafka's.
     arrived
-        Set when there is damage to tell of.
+        Set when there is damage to report.
     wake
         Set when there is something to be fetched again.
     """
@@ -130,9 +130,9 @@ class Unreadable:
         self._wake = wake
 
     def broken(self, slot: Slot, damage: Damage) -> None:
-        """The answer cannot be read from here on; what follows is void: a marker of an abort may be missing.
+        """Handle an answer that cannot be read from here on; the rest is void, as an abort may be missing.
 
-        Unless the checksum says that it was written so, it is fetched once more first.
+        Unless the checksum shows that it was written so, it is fetched once more first.
         """
         slot.reader = None
         if not damage.certain and slot.suspected != slot.position:
@@ -194,18 +194,18 @@ class Unreadable:
 WAIT_MS: Final = 500
 """How long a broker waits for records when there are none."""
 SOON_MS: Final = 100
-"""How long it waits while records of others are held back, which may wait to hear that there are none."""
+"""How long it waits while records of other partitions are held back, which may wait for this answer."""
 TAKING_SECONDS: Final = 0.1
 """How long others on a node wait until what came from it is taken: an answer may take `WAIT_MS`."""
 TRIES: Final = 3
-"""Errors of a broker at one offset after which what stands there is taken to be unreadable."""
+"""Errors of a broker at one offset after which the batch there counts as unreadable."""
 EMPTY_TRIES: Final = 10
-"""Empty answers, each after `WAIT_MS`, though the log goes on: so a broker says that it finds no batch.
+"""Empty answers, each after `WAIT_MS`, though the log goes on: so a broker answers when it finds no batch.
 Where answers come sooner, more of them in the same time."""
-TELL_AFTER: Final = 3
+REPORT_AFTER: Final = 3
 """Failures in a row before one is reported: a leader that changed is found at the next attempt."""
-TELL_EVERY: Final = 10
-"""Requests in a row that brought no answer: nodes come and go, and that none answers is found elsewhere."""
+REPORT_EVERY: Final = 10
+"""Unanswered requests to one node in a row before it is reported: nodes come and go."""
 MOST_BYTES: Final = 52_428_800
 """Of one answer, over all partitions."""
 HELD_BYTES: Final = 32 * 1_048_576
@@ -253,7 +253,7 @@ class Fetching:
         """Answers without an error so far, over all partitions."""
         self.slots: dict[Partition, Slot] = {}
         self.arrived = asyncio.Event()
-        """Set when there is something to take or to tell."""
+        """Set when there is something to take or to report."""
         self.unreadable = Unreadable(client, self.arrived, self._wake)
 
     def assign(self, positions: Mapping[Partition, int]) -> None:
@@ -283,7 +283,7 @@ class Fetching:
             self._loop.result()
 
     async def close(self) -> None:
-        """Leave off."""
+        """Stop fetching."""
         tasks = [self._loop, *self._busy.values(), *(slot.salvage for slot in self.slots.values())]
         running = [task for task in tasks if task is not None]
         for task in running:
@@ -347,7 +347,7 @@ class Fetching:
             answers = await ask(self._client, node, offsets, size, wait_ms=wait_ms, most_bytes=MOST_BYTES)
         except CONNECTION_ERRORS as error:
             self._not_before[node] = time.monotonic() + min(wait.next_seconds(), 1.0)
-            if wait.attempts % TELL_EVERY == 0:
+            if wait.attempts % REPORT_EVERY == 0:
                 for slot in slots:
                     slot.error = worded(error)
         else:
@@ -399,7 +399,7 @@ class Fetching:
             self.arrived.set()
             return
         slot.retry_at = now + slot.backoff.next_seconds()
-        if slot.backoff.attempts >= TELL_AFTER:
+        if slot.backoff.attempts >= REPORT_AFTER:
             slot.error = error_name(code)
         if code in MOVED:
             self._client.force_metadata_update()

@@ -4,7 +4,7 @@ The offsets committed to the group carry the name of the state that committed th
 it commits: if another state's name has come after its own, another daemon commits to the same group.
 Consumers that subscribe are members of the group, and brokers then refuse commits of one that is none.
 
-Without a group, nothing outside the state directory tells that the directory was lost or restored.
+Without a group, nothing outside the state directory shows that the directory was lost or restored.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ OWN_NAME: Final = "give each of them a kafka.group_id of its own"
 
 
 def shared(group: str, own: str, theirs: Iterable[str]) -> Foreign | None:
-    """Tell whether another state has committed to the group since this one did; None if not.
+    """Return whether another state has committed to the group since this one did; None if not.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def shared(group: str, own: str, theirs: Iterable[str]) -> Foreign | None:
 
 
 def of_members(group: str, members: Sequence[str] = ()) -> Foreign:
-    """Say that consumers subscribe with the group, so that no position can be committed to it."""
+    """Describe a group with which consumers subscribe, so that no position can be committed to it."""
     named = f" ({', '.join(members[:_SHOWN])})" if members else ""
     return Foreign(
         "group_shared",
@@ -154,7 +154,7 @@ class Group:
         self._asked = False
         self._committed = False
         self._look_at = 0.0
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     async def commit(self, connection: Connection, positions: Mapping[Partition, int], text: str) -> None:
         """Commit positions with the text that names this state, and check whether anybody else commits.
@@ -166,21 +166,21 @@ class Group:
         """
         if self._committed and self._monotonic() >= self._look_at:
             self._look_at = self._monotonic() + self._spec.metadata_refresh_ms / 1_000
-            self._tell(shared(str(self._spec.group_id), text, await connection.texts(positions)))
+            self._report(shared(str(self._spec.group_id), text, await connection.texts(positions)))
         try:
             await connection.commit(positions, text)
         except CommitFailedError:  # only a group with members refuses so: this daemon is never one
-            self._tell(of_members(str(self._spec.group_id)))
+            self._report(of_members(str(self._spec.group_id)))
             raise
         self._committed = True
 
-    def _tell(self, found: Foreign | None) -> None:
-        if found is not None and found.what not in self._told:
-            self._told.add(found.what)
+    def _report(self, found: Foreign | None) -> None:
+        if found is not None and found.what not in self._reported:
+            self._reported.add(found.what)
             self._losses.foreign(*found)
 
     async def ask(self, connection: Connection, partitions: Iterable[Partition], *, begun: bool) -> None:
-        """Read what was committed for these; under `on_data_loss: fail` an answer is waited for."""
+        """Compare the state with the commits of the group; `on_data_loss: fail` lets errors be raised."""
         group, own = self._spec.group_id, self._offset_metadata()
         if group is None or not own or self._asked:
             return

@@ -39,7 +39,7 @@ class LedgerTail:
 
     def __init__(self, kafka: KafkaSpec, topic: str, name: str) -> None:
         self._kafka = kafka
-        self._place = TopicPartition(topic, 0)
+        self._partition = TopicPartition(topic, 0)
         self._name = name
         self._key = name.encode()
         self._consumer: Any = None
@@ -71,8 +71,8 @@ class LedgerTail:
             If a record is none of this version.
         """
         await self._at_work()
-        end = (await self._ends.end_offsets([self._place]))[self._place]
-        while await self._consumer.position(self._place) < end:
+        end = (await self._ends.end_offsets([self._partition]))[self._partition]
+        while await self._consumer.position(self._partition) < end:
             await self._take(_POLL_MS)
         return self._ledger
 
@@ -120,11 +120,11 @@ class LedgerTail:
     async def _at_work(self) -> None:
         await self.client()
         if not self._consumer.assignment():
-            self._consumer.assign([self._place])
-            await self._consumer.seek_to_beginning(self._place)
+            self._consumer.assign([self._partition])
+            await self._consumer.seek_to_beginning(self._partition)
 
     async def _take(self, milliseconds: int) -> None:
-        for records in (await self._consumer.getmany(self._place, timeout_ms=milliseconds)).values():
+        for records in (await self._consumer.getmany(self._partition, timeout_ms=milliseconds)).values():
             for record in records:
                 if record.value is None:
                     continue

@@ -1,4 +1,4 @@
-"""Where reading stands in every partition, and whether the logs are still those in which it stands there."""
+"""Positions of reading in all partitions, and whether each log is still the one that was read."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ class PartitionPositions:
     def replace(
         self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
     ) -> None:
-        """Stand where a store says; partitions unknown to it stand where they began."""
+        """Set the positions of a store; partitions unknown to it have those at which they began."""
         given = {p: position for p, position in positions.items() if p.topic in self._topics}
         self.positions = self._origins | given
         self._moved.clear()
         self.fingerprints.replace({p: fingerprints[p] for p in given if p in fingerprints})
 
     def pass_over(self, partition: Partition, resumed: int) -> None:
-        """Stand behind what cannot be read."""
+        """Set the position behind what cannot be read."""
         self.positions[partition] = resumed
         self._moved.add(partition)
 
@@ -96,13 +96,13 @@ class PartitionPositions:
         self._moved.clear()
         return moved
 
-    def tell(self) -> None:
-        """A poll tells where reading stands: what was found of the logs until now may be told with it."""
+    def release_findings(self) -> None:
+        """Release findings about the logs, as the positions of a poll now include them."""
         self.fingerprints.polled()
-        self._losses.tell()
+        self._losses.release()
 
     async def settle(self, connection: Connection, listing: Listing) -> None:
-        """Find a place in every partition of a cluster that was away or may have changed meanwhile."""
+        """Settle the position in every partition of a cluster that was away or may have changed meanwhile."""
         self._heed(listing)
         begun = {p.topic for p in self.positions}
         new = [Partition(t, n) for t in self._topics if t not in begun for n in listing[t].partitions]
@@ -118,14 +118,14 @@ class PartitionPositions:
         self._match(listing)
 
     async def revise(self, connection: Connection, listing: Listing) -> bool:
-        """Compare a listing with what is being read; whether there is something else to read now."""
+        """Compare a listing with what is being read; return whether there is something else to read."""
         self._heed(listing)
         unsure = [p for p in self.positions if self._there(p, listing) and self._kin(p, listing) != "same"]
         moved = await self._verify(connection, listing, unsure)
         return self._match(listing) or moved
 
     async def nearby(self, connection: Connection, listing: Listing, refused: Collection[Partition]) -> None:
-        """Brokers do not have these positions: stand at the nearest offsets they have, or begin a new log."""
+        """Replace positions that brokers do not have by the nearest ones they have, or begin a new log."""
         self._heed(listing)
         for partition in refused:
             wanted = self.positions[partition]
@@ -252,11 +252,11 @@ class PartitionPositions:
         return bool(added)
 
 
-# What a poll tells of every partition: where reading stands, where the log ends, whether it is caught up.
+# State of every partition in a poll: position, end of the log, and whether it is caught up.
 
 
 LOOK_SECONDS = 0.1
-"""How old what a poll tells of a partition that did not deliver may be, while others deliver."""
+"""How old the reported state of a partition that did not deliver may be, while others deliver."""
 
 
 class PartitionStatus:
@@ -280,13 +280,13 @@ class PartitionStatus:
         self._look_at_all = 0.0
 
     def clear(self) -> None:
-        """Partitions or their positions changed at once."""
+        """Drop what is known, as partitions or positions have changed."""
         self._latest, self._look_at_all = {}, 0.0
 
     def worth_a_look(
         self, delivered: Collection[Partition], positions: Mapping[Partition, int]
     ) -> Collection[Partition]:
-        """Partitions of which a poll may bring news: those that delivered, and now and then all of them."""
+        """Return partitions that may have changed: those that delivered, and now and then all of them."""
         now = self._monotonic()
         if delivered and now < self._look_at_all:
             return delivered
@@ -296,7 +296,7 @@ class PartitionStatus:
     def after(
         self, looked_at: Collection[Partition], positions: Mapping[Partition, int], connection: Connection
     ) -> Mapping[Partition, PartitionState]:
-        """Every partition after a poll that looked at these."""
+        """Return the state of every partition after a poll that looked at these."""
         self._health.look(connection, looked_at)
         states = self.states(looked_at, positions, connection)
         self._latest = states if len(states) == len(positions) else self._latest | states
@@ -308,7 +308,7 @@ class PartitionStatus:
         positions: Mapping[Partition, int],
         connection: Connection | None,
     ) -> dict[Partition, PartitionState]:
-        """These partitions now."""
+        """Return the state of these partitions now."""
         states: dict[Partition, PartitionState] = {}
         for partition in partitions:
             position = positions[partition]
@@ -334,7 +334,7 @@ class Assignment:
     topics
         Those that have to exist.
     positions
-        Where reading stands; it tells a log from another.
+        Positions of reading, and fingerprints of the logs.
     status
         What is known of partitions as they are read.
     background
@@ -360,7 +360,7 @@ class Assignment:
         before that."""
 
     async def settle(self, connection: Connection, listing: Listing) -> None:
-        """Read over this connection from where reading stands.
+        """Read over this connection from the current positions.
 
         Raises
         ------
@@ -394,7 +394,7 @@ class Assignment:
         return self._suspect_partitions(connection)
 
     async def go_on_nearby(self, connection: Connection, refused: Sequence[Partition]) -> None:
-        """Logs do not hold the next offset: go on at the nearest that they hold, or in new ones.
+        """Go on at the nearest offsets, or in new logs, where logs do not hold the next offset.
 
         Raises
         ------
@@ -425,7 +425,7 @@ class Assignment:
         self.missing = frozenset(dict(self._spec.required_topics)) - there
 
 
-# Parts of logs that could not be read, told of and passed over.
+# Parts of logs that could not be read: reported and skipped.
 
 
 class Damages:
@@ -436,7 +436,7 @@ class Damages:
     spec
         How long a topic may be denied.
     positions
-        Where reading stands.
+        Positions of reading.
     losses
         Counts what is passed over.
     emit
@@ -457,10 +457,10 @@ class Damages:
         self._found: Mapping[Partition, Damage] = {}
 
     def heed(self, taken: TurnRecords, connection: Connection) -> None:
-        """Tell of what could not be read; what is damaged is passed over with the next poll.
+        """Report what could not be read; damage is skipped with the next poll.
 
-        What came before the damage is delivered now and evaluated first: a commit in between must not count
-        the damage beside a position before it.
+        Records before the damage are delivered now and evaluated first: a commit in between must not store
+        the damage with a position before it.
 
         Raises
         ------

@@ -43,7 +43,7 @@ class Texts(NamedTuple):
     keys: NDArray[np.uint8]
     """Different keys, one behind the other."""
     key_ends: NDArray[np.int64]
-    """Shape (k + 1,): key i ends at place i + 1, and begins at place i."""
+    """Shape (k + 1,): key i begins at `key_ends[i]` and ends at `key_ends[i + 1]`."""
     key_numbers: NDArray[np.int32]
     """Shape (n,): number of each record's key."""
 
@@ -72,7 +72,7 @@ def put_varint(out: Any, at: Any, value: Any) -> Any:
 
 @entry
 def put_records(texts: Any, chosen: Any, begin: Any, most_bytes: Any, out: Any) -> Any:
-    """Write records of one batch; place of the first that has no room, and bytes written.
+    """Write records of one batch; return the index of the first that has no room, and the bytes written.
 
     Parameters
     ----------
@@ -81,26 +81,26 @@ def put_records(texts: Any, chosen: Any, begin: Any, most_bytes: Any, out: Any) 
     chosen
         int64: numbers of the records of a partition, in order.
     begin
-        Place in `chosen` of the first record.
+        Index in `chosen` of the first record.
     most_bytes
         Bytes of the batch, exceeded by its first record only.
     out
         uint8 with room for them; written to.
     """
-    at, place = 0, begin
-    while place < len(chosen):
-        i = chosen[place]
+    at, index = 0, begin
+    while index < len(chosen):
+        i = chosen[index]
         number = texts.key_numbers[i]
         key, key_stop = texts.key_ends[number], texts.key_ends[number + 1]
         value, value_stop = texts.starts[i], texts.stops[i]
-        size = 3 + varint_size(place - begin) + key_stop - key + value_stop - value
+        size = 3 + varint_size(index - begin) + key_stop - key + value_stop - value
         size += varint_size(key_stop - key) + varint_size(value_stop - value)
-        if place > begin and at + size + varint_size(size) > most_bytes:
+        if index > begin and at + size + varint_size(size) > most_bytes:
             break
         at = put_varint(out, at, size)
         out[at] = 0
         out[at + 1] = 0
-        at = put_varint(out, at + 2, place - begin)
+        at = put_varint(out, at + 2, index - begin)
         at = put_varint(out, at, key_stop - key)
         for j in range(key, key_stop):
             out[at + j - key] = texts.keys[j]
@@ -110,12 +110,12 @@ def put_records(texts: Any, chosen: Any, begin: Any, most_bytes: Any, out: Any) 
         at += value_stop - value
         out[at] = 0
         at += 1
-        place += 1
-    return place, at
+        index += 1
+    return index, at
 
 
 class PreparedBatch:
-    """A batch as aiokafka's producer takes it in place of its own `BatchBuilder`.
+    """A batch as aiokafka's producer takes it instead of its own `BatchBuilder`.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class PreparedBatch:
         """Nothing can be added anyway."""
 
     def closed(self) -> bool:
-        """Tell that nothing can be added."""
+        """Return True, as nothing can be added."""
         return True
 
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""What no retry and no restart will cure, in words that say what to change."""
+"""Errors that no retry and no restart will cure, with the setting to change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REMEDIES: Final = (
     (r"GroupAuthorizationFailed", "the right to READ the group kafka.group_id"),
     (r"TopicAuthorizationFailed", "the right to READ the topics"),
 )
-"""What to look at, by what the client or the brokers said."""
+"""What to check, by pattern of an error of the client or the brokers."""
 
 
 class TokenSourceMissing(ValueError):  # noqa: N818 - it names what is the case
@@ -41,13 +41,13 @@ TOKEN_REFUSED: Final = {
 
 
 def of_token(message: str) -> str | None:
-    """Say why there is no token to be let in with; None where that is not the matter."""
+    """Return why there is no token to authenticate with; None if the error is another one."""
     found = TOKEN.search(message)
     return None if found is None else found[2]
 
 
 def not_let_in(message: str, spec: KafkaSpec) -> str | None:
-    """Say what to change where brokers do not let this client in; None if waiting may help.
+    """Return what to change if brokers refuse this client; None if waiting may help.
 
     Parameters
     ----------
@@ -103,33 +103,33 @@ CLOSED: Final = {
 """What the port probably does, by how it was spoken to, where a broker only closes the connection."""
 
 
-def explanation(said: str, spec: KafkaSpec) -> str | None:
-    """Say what a failed connection probably means, with the setting to look at; None where nothing is known.
+def explanation(client_error: str, spec: KafkaSpec) -> str | None:
+    """Return what a failed connection probably means, with the setting to check; None if nothing is known.
 
     Parameters
     ----------
-    said
-        What the client complained of.
+    client_error
+        Error of the client.
     spec
         How it connects.
     """
     protocol = spec.security_protocol
-    if re.search(FAILED, said) and (look_at := TOKEN_REFUSED.get(spec.sasl_mechanism)):
+    if re.search(FAILED, client_error) and (look_at := TOKEN_REFUSED.get(spec.sasl_mechanism)):
         return f"the brokers refuse the token: check {look_at}"
     for pattern, meaning in MEANINGS:
-        if re.search(pattern, said):
+        if re.search(pattern, client_error):
             without_user = "SSL" if protocol.endswith("SSL") else "PLAINTEXT"
             return meaning.format(mechanism=spec.sasl_mechanism, protocol=protocol, without_user=without_user)
     closed = r"^Unable connect to \S+: *$|WRONG_VERSION_NUMBER" if protocol.endswith("SSL") else r" closed$"
-    return f"the port probably {CLOSED[protocol]}" if re.search(closed, said) else None
+    return f"the port probably {CLOSED[protocol]}" if re.search(closed, client_error) else None
 
 
 def error_name(code: int) -> str:
-    """Name of an error of the protocol, and its code, which tells those apart that have none here."""
+    """Return the name of an error of the protocol, and its code, as some have no name here."""
     return f"{kafka_errors.for_code(code).__name__} ({code})"
 
 
-# What an operator has to grant, said where brokers deny it.
+# Rights that an operator has to grant, named where brokers deny them.
 
 
 class ReadDenied(Exception):  # noqa: N818 - it names what is the case

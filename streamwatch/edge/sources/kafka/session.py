@@ -88,11 +88,11 @@ class Session:
         self._connecting = asyncio.create_task(self._replace(self._failed(error)))
 
     def proven(self) -> None:
-        """Forget failures: the connection brings what is asked of it."""
+        """Forget failures, as the connection works."""
         self._backoff.reset()
 
     async def halt(self) -> bool:
-        """Leave off connecting; whether that was under way."""
+        """Stop connecting; return whether that was under way."""
         if self._connecting is None or self._connecting.done():
             return False
         self._connecting.cancel()
@@ -112,7 +112,7 @@ class Session:
             self._connecting.result()
 
     def heed_silence(self) -> None:
-        """Tell of brokers that answer nothing; a connection silent for too long raises `TimeoutError`."""
+        """Report brokers that do not answer; a connection silent for too long raises `TimeoutError`."""
         silent_seconds = self._health.silent_ms / 1_000
         if silent_seconds * 1_000 > self._spec.stall_ms:
             raise TimeoutError(f"no answer for {silent_seconds:.0f} s")
@@ -120,7 +120,7 @@ class Session:
             self._health.failed(f"no answer for {silent_seconds:.0f} s{self._client_error()}")
 
     async def end(self, timeout_seconds: float) -> None:
-        """Leave off connecting, in bounded time; a connection that is open is the caller's to close."""
+        """Stop connecting, in bounded time; a connection that is open is the caller's to close."""
         self.connection = None
         if self._connecting is not None:
             self._connecting.cancel()
@@ -156,7 +156,7 @@ class Session:
                 delay_seconds = self._failed(error)
 
     def _failed(self, error: BaseException) -> float:
-        """Tell that brokers are away; the seconds until the next attempt."""
+        """Report that brokers are away; return the seconds until the next attempt."""
         delay = self._backoff.next_seconds()
         self._health.failed(worded(error) + self._client_error(), delay)
         return delay
@@ -164,6 +164,6 @@ class Session:
     def _client_error(self) -> str:
         client_error, self._client_log.last = self._client_log.last, ""
         words = explanation(client_error, self._spec)
-        said = client_error.rstrip(" :") if words is None else f"{client_error.rstrip(' :')}: {words}"
-        said = of_token(client_error) or said
-        return f" ({said})" if said else ""
+        reason = client_error.rstrip(" :") if words is None else f"{client_error.rstrip(' :')}: {words}"
+        reason = of_token(client_error) or reason
+        return f" ({reason})" if reason else ""

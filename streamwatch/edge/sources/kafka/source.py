@@ -132,19 +132,20 @@ class KafkaSource:
     def losses(self) -> Mapping[str, int]:
         """Times the log was found changed under the reader, or the state not the one last used, by cause.
 
-        Like the two that follow: as of the last `tell`, so that it goes with the positions committed.
+        Like the two that follow: as of the last `release_findings`, so that it goes with the positions
+        committed.
         """
-        return self._losses.told.times
+        return self._losses.released.times
 
     @property
     def records_lost(self) -> Mapping[str, int]:
         """Offsets skipped thereby, by cause, where the number is known."""
-        return self._losses.told.records
+        return self._losses.released.records
 
     @property
     def position_unverified(self) -> int:
-        """Times the record that would tell a log from another was gone from it."""
-        return self._losses.told.unverified_positions
+        """Times the record that identifies a log was gone from it."""
+        return self._losses.released.unverified_positions
 
     def count_from(
         self, losses: Mapping[str, int], records_lost: Mapping[str, int], unverified_positions: int
@@ -161,12 +162,12 @@ class KafkaSource:
         for partition, record in newest.items():
             self._partition_positions.fingerprints.delivered(partition, record)
 
-    def tell(self) -> None:
-        """Let what polls found of the logs be committed with the positions they led to."""
-        self._partition_positions.tell()
+    def release_findings(self) -> None:
+        """Let findings of polls about the logs be committed, together with the positions after them."""
+        self._partition_positions.release_findings()
 
     def durable(self, positions: Mapping[Partition, int]) -> None:
-        """State with these positions survives anything now: commit them, with the mark, when it is time."""
+        """Commit these positions, which are durable now, with the mark, when it is time."""
         if self._spec.group_id is not None:
             self._background.durable(dict(positions), self._offset_metadata())
 
@@ -253,7 +254,7 @@ class KafkaSource:
         return Poll(taken.records, states, moved)
 
     def pause(self, partitions: frozenset[Partition]) -> None:
-        """Hold exactly these back. What the client has already fetched of them is kept, not fetched again."""
+        """Pause exactly these partitions. What was already fetched of them is kept, not fetched again."""
         self._held = partitions
 
     def families(self, counts: DataLossCounters | None) -> Sequence[Family]:

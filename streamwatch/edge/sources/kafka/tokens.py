@@ -46,7 +46,7 @@ class TokenUnavailable(KafkaError):  # noqa: N818 - it names what is the case
 
 
 class TokenDenied(KafkaError):  # noqa: N818 - it names what is the case
-    """No token is granted to this client, whatever it waits for; the text says what to change."""
+    """No token is granted to this client, and waiting does not help; the text has what to change."""
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -127,7 +127,7 @@ class TokenProvider(AbstractTokenProvider):
         return self._extensions
 
     def forget(self) -> None:
-        """Use the token no more: brokers have refused it."""
+        """Drop the token, as brokers have refused it."""
         _kept.pop(self._source, None)
 
 
@@ -155,7 +155,7 @@ _FAULTS: Final = {
     "invalid_target": f"does not know what the token is for: check {_KEY}.scope",
     "access_denied": f"denies this client a token: check {_KEY}.client_id and {_KEY}.scope",
 }
-"""What an endpoint says (RFC 6749, section 5.2; RFC 8707), and what to look at."""
+"""Meaning of an endpoint's error codes (RFC 6749, section 5.2; RFC 8707), and what to check."""
 _BUSY: Final = frozenset({408, 425, 429})
 
 
@@ -167,19 +167,19 @@ class _Endpoint:
 
     async def __call__(self, now: float) -> Token:
         spec = self.spec
-        said = f"the token endpoint at {URL(spec.token_url).host}"
+        endpoint = f"the token endpoint at {URL(spec.token_url).host}"
         if refused(URL(spec.token_url).host or ""):
-            raise TokenDenied(f"{said} is a link-local address, never spoken to: check {_KEY}.token_url")
+            raise TokenDenied(f"{endpoint} is a link-local address, never spoken to: check {_KEY}.token_url")
         try:
             async with asyncio.timeout(spec.timeout_seconds):
                 status, body = await self._ask()
         except TimeoutError:
             raise TokenUnavailable(
-                f"{said} does not answer within {spec.timeout_seconds:g} s: check {_KEY}.token_url"
+                f"{endpoint} does not answer within {spec.timeout_seconds:g} s: check {_KEY}.token_url"
             ) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise TokenUnavailable(f"{said} {_problem(error)}") from None
-        return _understood(said, status, body, now)
+            raise TokenUnavailable(f"{endpoint} {_problem(error)}") from None
+        return _understood(endpoint, status, body, now)
 
     async def _ask(self) -> tuple[int, bytes]:
         spec = self.spec
@@ -214,19 +214,21 @@ def _basic(client_id: str, secret: str) -> str:
     return f"Basic {base64.b64encode(pair).decode()}"
 
 
-def _understood(said: str, status: int, body: bytes, now: float) -> Token:
+def _understood(endpoint: str, status: int, body: bytes, now: float) -> Token:
     """The token in an answer."""
     if status == 200:
         try:
             granted = msgspec.json.decode(body, type=Granted)
             lasts = float(granted.expires_in or 0.0)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
-            raise TokenDenied(f"{said} answers something that is no token: check {_KEY}.token_url") from None
+            raise TokenDenied(
+                f"{endpoint} answers something that is no token: check {_KEY}.token_url"
+            ) from None
         if not is_token(granted.access_token):
-            raise TokenDenied(f"{said} answers a token that cannot be sent: check {_KEY}.token_url")
+            raise TokenDenied(f"{endpoint} answers a token that cannot be sent: check {_KEY}.token_url")
         return Token(granted.access_token, now + max(0.0, USED_SHARE * lasts))
     if status in _BUSY or status >= 500:
-        raise TokenUnavailable(f"{said} answers {status}")
+        raise TokenUnavailable(f"{endpoint} answers {status}")
     try:
         fault = msgspec.json.decode(body, type=_Fault).error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -234,12 +236,12 @@ def _understood(said: str, status: int, body: bytes, now: float) -> Token:
     if not fault and status in (401, 403):
         fault = "invalid_client"
     if words := _FAULTS.get(fault):
-        raise TokenDenied(f"{said} {words} ({status}{f', {fault}' if fault else ''})")
-    raise TokenDenied(f"{said} answers {status}: check {_KEY}.token_url")
+        raise TokenDenied(f"{endpoint} {words} ({status}{f', {fault}' if fault else ''})")
+    raise TokenDenied(f"{endpoint} answers {status}: check {_KEY}.token_url")
 
 
 def is_token(text: str) -> bool:
-    """Tell whether a text may be sent as a bearer token: some visible ASCII characters (RFC 6750)."""
+    """Return whether a text may be sent as a bearer token: some visible ASCII characters (RFC 6750)."""
     return 0 < len(text) <= MAX_TOKEN and all("!" <= character <= "~" for character in text)
 
 
@@ -324,9 +326,9 @@ def _credential_provider(session: Any, errors: Any) -> Any:
 class AnsweringAuthenticator(OAuthAuthenticator):
     """Ends a refused authentication as RFC 7628, section 3.2.3 has it.
 
-    A broker that refuses a token says why in an answer without an error code, and waits for one more message
-    before it ends with an error. The library takes the first for a success and sends its next request, which
-    the broker answers by closing the connection: nobody would learn that the token was the reason.
+    A broker that refuses a token explains why in an answer without an error code, and expects one more
+    message before it ends with an error. The library takes the first for a success and sends its next
+    request, which the broker answers by closing the connection: the reason would be lost.
     """
 
     async def step(self, payload: bytes | None) -> tuple[bytes, Literal[True]] | None:

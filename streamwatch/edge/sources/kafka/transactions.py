@@ -7,7 +7,7 @@ What aiokafka's transactional producer promises and what it does not, as far as 
 - A batch that failed does not keep `commit_transaction` from committing the others: all are waited for.
 - Batches are sent again without end while brokers cannot be reached, and a commit whose answer is lost may
   have happened. So a transaction has a deadline here, after which the producer is closed. The next one ends
-  what was left, and the ledger tells whether that was committed.
+  what was left, and the ledger shows whether that was committed.
 - There is one order in each partition. Offsets of the input cannot be part of it as in KIP-447, nor need
   they: the positions are in the state.
 """
@@ -178,10 +178,10 @@ class KafkaTransactions:
         Raises
         ------
         PublishingFailed
-            It is unknown whether that was committed: open again, which tells it.
+            It is unknown whether that was committed; opening again finds out.
         ProducerWasFenced
             A producer with the same `transactional.id` was opened later, or the transaction took so long that
-            brokers ended it: the ledger tells which.
+            brokers ended it; the ledger shows which.
         """
         try:
             async with asyncio.timeout(self._spec.transaction_seconds):
@@ -190,7 +190,7 @@ class KafkaTransactions:
                 for topic, several in self._texts(publications, ledger, parts).items():
                     for texts in several:
                         await self._send(topic, texts, sent)
-                await asyncio.wait(sent)  # all of them: who fails first says nothing of the others
+                await asyncio.wait(sent)  # all of them, as others may succeed after the first failure
                 errors = [error for each in sent if (error := each.exception()) is not None]
                 if not errors:
                     await self._producer.commit_transaction()
@@ -285,11 +285,11 @@ class KafkaTransactions:
         """Have records sent in batches, by partition in their order; futures of the batches are added."""
         partitions, partitioner = self._partitions[topic], DefaultPartitioner()
         keys = [texts.keys[i:j].tobytes() for i, j in pairwise(texts.key_ends.tolist())]
-        places = np.array([partitioner(key, partitions, partitions) for key in keys], np.int64)
-        of_each = places[texts.key_numbers]
-        for place in np.unique(of_each).tolist():
-            for batch in batches_of(texts, np.flatnonzero(of_each == place), _BATCH_BYTES):
-                future = await self._producer.send_batch(batch, topic, partition=place)
+        of_keys = np.array([partitioner(key, partitions, partitions) for key in keys], np.int64)
+        of_each = of_keys[texts.key_numbers]
+        for partition in np.unique(of_each).tolist():
+            for batch in batches_of(texts, np.flatnonzero(of_each == partition), _BATCH_BYTES):
+                future = await self._producer.send_batch(batch, topic, partition=partition)
                 future.add_done_callback(_note)  # of a transaction that fails, the others are not waited for
                 sent.append(future)
                 await asyncio.sleep(0)
@@ -371,5 +371,5 @@ async def require_ledger(spec: TransactionsSpec, partitions: int) -> None:
                 if name == "cleanup.policy" and "compact" not in value:
                     raise PublishingRefused(
                         f"ledger.topic: expected cleanup.policy compact, {spec.ledger_topic!r} has {value!r}:"
-                        " what it says must outlast the retention of time"
+                        " its newest record must be kept longer than the retention time"
                     )

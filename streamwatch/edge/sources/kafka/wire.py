@@ -36,7 +36,7 @@ from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan, padded_copy
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 
-# What a broker sends, read into one buffer that is used again, in place of the client's stream.
+# What a broker sends, read into one buffer that is used again, instead of into the client's stream.
 #
 # The stream copies an answer four times, into memory that is new each time. All else remains the client's:
 # requests, the answers to all but fetches, and what happens when a connection ends.
@@ -80,7 +80,7 @@ class Receiving(asyncio.BufferedProtocol):
     connection
         The client's.
     before
-        Its protocol until now: told of all but data.
+        Its protocol until now: it is called for everything but data.
     """
 
     def __init__(self, connection: Any, before: asyncio.Protocol) -> None:
@@ -149,7 +149,7 @@ class Receiving(asyncio.BufferedProtocol):
 
 
 def _answers_a_fetch(connection: Any, frame: memoryview) -> bool:
-    """Tell whether the request that is answered next is a fetch, and this is its answer."""
+    """Return whether the request that is answered next is a fetch, and this is its answer."""
     correlation_id, request, _ = connection._requests[0]  # noqa: SLF001
     return (
         request is not None

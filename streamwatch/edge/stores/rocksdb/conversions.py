@@ -16,7 +16,7 @@ from rocksdict import WriteBatch
 from streamwatch.edge.stores.rocksdb.database import Database
 
 Conversion: TypeAlias = Callable[[Database, WriteBatch], None]
-"""Reads the state as it is, and writes to the batch what it is to be; raises StateDamaged where it cannot."""
+"""Reads the state, and writes its converted values to the batch; raises StateDamaged if that fails."""
 CONVERSIONS: Final[Mapping[int, Conversion]] = MappingProxyType({})
 """By the schema that each converts to the one after it. None yet: nothing has been released."""
 REACHED_KEY: Final = b"schema"
@@ -24,7 +24,7 @@ REACHED_KEY: Final = b"schema"
 
 
 def is_convertible(schema: int, to: int) -> bool:
-    """Tell whether there is a conversion for every step from an older schema to a newer one."""
+    """Return whether there is a conversion for every step from an older schema to a newer one."""
     return schema < to and all(step in CONVERSIONS for step in range(schema, to))
 
 
@@ -34,7 +34,7 @@ def convert(database: Database, schema: int, to: int) -> None:
     Raises
     ------
     StateDamaged
-        If something of the state is not what its schema says.
+        If something of the state contradicts its schema.
     StateFailed
         If the disk fails.
     """

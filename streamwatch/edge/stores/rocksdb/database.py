@@ -37,7 +37,7 @@ from streamwatch.edge.stores.kind import (
     StateRefused,
 )
 
-# What RocksDB says when it fails, as errors an operator can act on.
+# Failures of RocksDB, as errors that an operator can act on.
 
 
 _FILE = re.compile(r"[^\s:,'\"()]*(?:\d{6,}\.(?:sst|log|ldb|blob)|MANIFEST-\d+|OPTIONS-\d+|/CURRENT)")
@@ -51,7 +51,7 @@ _RESTORE = "restore a backup of the directory, or move it away to start afresh"
 
 @contextmanager
 def failures(directory: Path) -> Generator[None]:
-    """Turn the errors of RocksDB, which come as bare exceptions with a text, into those of a store."""
+    """Turn errors of RocksDB, which are bare exceptions with a text, into those of a store."""
     try:
         yield
     except (StateFailed, StateRefused):
@@ -61,7 +61,7 @@ def failures(directory: Path) -> Generator[None]:
 
 
 def translated(error: Exception, directory: Path) -> Exception:
-    """The store's error for one of RocksDB's, or the error itself where it is not one of RocksDB's."""
+    """Return the store's error for one of RocksDB; any other error is returned as it is."""
     if type(error) is not Exception and not isinstance(error, OSError):
         return error
     text = str(error)
@@ -83,10 +83,10 @@ def translated(error: Exception, directory: Path) -> Exception:
 
 
 def undecodable(key: bytes, error: Exception) -> StateDamaged:
-    """Build the store's error for a record that was read and cannot be decoded."""
+    """Return the store's error for a record that cannot be decoded."""
     return StateDamaged(
         f"the state is damaged: the record of id {key.hex()} cannot be decoded "
-        f"({type(error).__name__}: {error}); `streamwatch state verify` tells what else is"
+        f"({type(error).__name__}: {error}); `streamwatch state verify` lists all damage"
     )
 
 
@@ -102,12 +102,12 @@ def _damaged_file(text: str, directory: Path) -> str:
 # Whether RocksDB will read its own manifest to the end, before it opens a directory.
 #
 # A manifest is a log of blocks of 32 KiB. A record in it is `[checksum 4][length 2][type 1][content]`, its
-# checksum is of type and content (RocksDB wiki, "Write Ahead Log File Format"): the length is under none.
-# One that is damaged so that it reaches past the end of the file looks like a write that a crash has cut
-# short. RocksDB drops it with all that follows, and then removes the files that nothing names any more.
+# checksum is of type and content (RocksDB wiki, "Write Ahead Log File Format"): the length has none. A record
+# whose damaged length reaches past the end of the file looks like a write that a crash has cut short. RocksDB
+# drops it with all that follows, and then removes the files that nothing names any more.
 #
-# The two can be told apart: of a write that was cut short the content is not whole, whatever its length;
-# behind a damaged length it is, and its checksum says how long it was.
+# The two can be distinguished: the content of a write that was cut short is incomplete, whatever its length;
+# behind a damaged length it is complete, and the length at which the checksum fits is the true one.
 
 
 MANIFEST_BLOCK_BYTES: Final = 32_768
@@ -286,7 +286,7 @@ class Database:
             return values
 
     def items(self, family: str, since: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Iterate over keys and values in order; raises if an error ends the iteration."""
+        """Iterate over the items of a family in the order of keys; raises if an error ended that early."""
         with failures(self.directory):
             found = self._families[family].iter()
             try:
@@ -303,9 +303,9 @@ class Database:
 
     @contextmanager
     def batch(self) -> Generator[WriteBatch]:
-        """Written when the block ends: all of it, or nothing. The operating system has it, not yet the disk.
+        """Write all of it or nothing when the block ends, to the operating system and not yet to the disk.
 
-        `into` says which family it is about next.
+        `into` chooses the family of the writes that follow.
         """
         batch = WriteBatch(raw_mode=True)
         with failures(self.directory):
@@ -357,9 +357,9 @@ class Database:
         return self._families[family].property_int_value(f"rocksdb.{name}") or 0
 
     def close(self) -> None:
-        """Free the directory for others; what fails now takes nothing that was promised.
+        """Free the directory for others; a failure now loses nothing that is durable.
 
-        After a failure of the disk each of these raises once more, and is closed all the same.
+        After a failure of the disk, closing raises once more for each part, which is closed nevertheless.
         """
         self._handles.clear()
         opened = [*self._families.values(), self._database] if self._families else []
@@ -420,7 +420,7 @@ _decode = msgspec.msgpack.Decoder(StoreManifest).decode
 
 
 def encoded(manifest: StoreManifest) -> bytes:
-    """Encode it as it is stored."""
+    """Encode the manifest for the store."""
     return _encode(manifest)
 
 
@@ -431,13 +431,13 @@ def manifest_of(database: Database) -> StoreManifest | None:
 
 
 def identity_of(database: Database) -> str | None:
-    """Read the id of this state, which never changes."""
+    """Read the identity that the state got when it began."""
     value = database.get("meta", IDENTITY_KEY)
     return None if value is None else value.decode()
 
 
 def sections_of(database: Database) -> dict[str, bytes]:
-    """Sections of a commit, by name."""
+    """Read the sections of the last commit, by name."""
     return {key.decode(): value for key, value in prefixed(database, SECTION_PREFIX)}
 
 

@@ -30,7 +30,7 @@ from streamwatch.edge.stores.rocksdb.opening import Format, strangers_in, write_
 
 MAGIC: Final = b"streamwatch-state 1\n"
 ORDER: Final = ("meta", *(family for family in FAMILIES if family != "meta"))
-"""What says that there is a state comes first, so that a half of one is never taken for none."""
+"""`meta` comes first: it shows that there is a state, so that half of one is never taken for none."""
 FRAME_BYTES: Final = MEBIBYTE
 _FRAME: Final = Struct(">II")
 _ENDING: Final = "it is cut off or was altered; export the state again"
@@ -59,9 +59,9 @@ _body = msgspec.msgpack.Decoder(tuple[str, list[bytes]] | Tail).decode
 def export_state(
     state: Inspection, file: BinaryIO, report: Callable[[int], None] = lambda _: None
 ) -> tuple[int, int]:
-    """Write everything of a state; how many entries and bytes that are.
+    """Write everything of a state; return the numbers of entries and bytes.
 
-    `told` is called now and then with how many have been written.
+    `report` is called now and then with the number of entries written so far.
     """
     digest = blake2b()
     size = len(MAGIC)

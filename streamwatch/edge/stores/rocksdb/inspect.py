@@ -111,7 +111,7 @@ class Reader:
 
     @contextmanager
     def named(self) -> Generator[None]:
-        """Errors name the files themselves, and say so if a daemon may be to blame for them."""
+        """Name the files themselves in errors, and whether a daemon that runs may be the cause."""
         try:
             yield
         except (StateFailed, StateRefused) as error:

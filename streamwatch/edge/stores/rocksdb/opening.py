@@ -56,9 +56,9 @@ def require_schema(directory: Path, written: Format, *, converts: bool = False) 
     directory
         Of the state.
     written
-        What its `format.json` says.
+        Contents of its `format.json`.
     converts
-        Whether the caller converts it, or only tells what a daemon would do.
+        Whether the caller converts it, or only reports what a daemon would do.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def strangers_in(directory: Path) -> list[str]:
 
 
 def write_format(directory: Path, what: Format) -> None:
-    """Say that the directory holds a whole state: the last step of making one."""
+    """Mark the directory as a whole state: the last step of creating one."""
     written = directory / f"{FORMAT}.new"
     with written.open("wb") as file:
         file.write(msgspec.json.encode(what))
@@ -248,7 +248,7 @@ def _sync(directory: Path) -> None:
 # Who has a state directory open, and how to keep it closed for a while.
 #
 # RocksDB takes a record lock on `LOCK` for writing. A process that looks at a state takes it for reading:
-# several may look at once, and a daemon that is started meanwhile says that the directory is in use.
+# several may look at once, and a daemon that is started meanwhile reports that the directory is in use.
 
 
 LOCK: Final = "LOCK"

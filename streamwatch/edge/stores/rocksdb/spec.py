@@ -1,4 +1,4 @@
-"""What a durable store is told."""
+"""Specification of a durable store."""
 
 from __future__ import annotations
 

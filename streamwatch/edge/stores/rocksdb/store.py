@@ -242,7 +242,7 @@ class RocksStore:
         copy_format(self._database.directory, directory)
 
     def families(self) -> Sequence[Family]:
-        """Room that everything takes; the join tells how many entries there are."""
+        """Return the sizes of the state; the join has the numbers of entries."""
         figure = self._database.figure
         sizes = [((name,), float(figure(name, "live-sst-files-size"))) for name in FAMILIES]
         return [

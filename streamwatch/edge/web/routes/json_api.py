@@ -210,7 +210,8 @@ class HealthExporter:
 # undefined or infinite are absent. A change of verdict has no mean losses, but
 #
 # "judgement": {"opponent": "persistent", "verdict": "worse", "since_outcome": 2301,
-# "since_timestamp_seconds": 1759999000.0, "quick_labels_only": false, "basis": "labels", "status": ""}
+# "since_timestamp_seconds": 1759999000.0, "quick_labels_only": false, "basis": "labels", "status": "",
+# "utility": "accuracy"}
 #
 # By cohorts of prediction time (`basis` is `cohorts`), `since_timestamp_seconds` is a prediction time,
 # `since_outcome` is about, and `status` is `early`, `confirmed`, `retracted` or empty. Such a verdict is
@@ -294,6 +295,7 @@ def judgement_document(judgement: Judgement) -> JudgementDocument:
         judgement.quick_labels_only,
         judgement.basis,
         judgement.status,
+        judgement.utility,
         UNSET if judgement.earliest_ms is None else judgement.earliest_ms / 1000,
         UNSET if judgement.latest_ms is None else judgement.latest_ms / 1000,
     )

@@ -32,19 +32,19 @@ class PlainComparison:
         n01 = math.fsum(w for w, (a, b) in zip(weights, losses, strict=True) if a > b)
         n10 = math.fsum(w for w, (a, b) in zip(weights, losses, strict=True) if b > a)
         variance = math.fsum(w * w for w, (a, b) in zip(weights, losses, strict=True) if a != b)
-        said = {"comparison_champion_right_alone": n10, "comparison_challenger_right_alone": n01}
+        found = {"comparison_champion_right_alone": n10, "comparison_challenger_right_alone": n01}
         if weights:
-            said["comparison_champion_error_ratio"] = s_a / total
-            said["comparison_challenger_error_ratio"] = s_b / total
-            said["comparison_effective_sample_size"] = total**2 / math.fsum(w * w for w in weights)
+            found["comparison_champion_error_ratio"] = s_a / total
+            found["comparison_challenger_error_ratio"] = s_b / total
+            found["comparison_effective_sample_size"] = total**2 / math.fsum(w * w for w in weights)
         if s_a > 0 and s_b > 0:
-            said["comparison_q"] = math.log(s_a / s_b)
+            found["comparison_q"] = math.log(s_a / s_b)
         sign = (n01 > n10) - (n01 < n10)
         if n01 + n10 >= 0.05:
-            said["comparison_mcnemar"] = sign * (n01 - n10) ** 2 / (n01 + n10)
+            found["comparison_mcnemar"] = sign * (n01 - n10) ** 2 / (n01 + n10)
         if variance >= 5:
-            said["comparison_mcnemar_calibrated"] = sign * (n01 - n10) ** 2 / variance
-        return said
+            found["comparison_mcnemar_calibrated"] = sign * (n01 - n10) ** 2 / variance
+        return found
 
     def landmark(self) -> dict[str, float]:
         return self.says([1.0] * len(self.pairs))

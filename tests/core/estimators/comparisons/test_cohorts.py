@@ -141,8 +141,8 @@ def test_every_pair_leaves_what_the_plain_rule_says(name, utility) -> None:
         if opponent.changes != changes or number % 16 == 0:
             changes = opponent.changes
             families = {f.name: list(f.samples) for f in comparisons.families()}
-            said = families["comparison_cohort_verdict"]
-            assert [value for _, value in said] == ([opponent.verdict] if opponent.started else [])
+            samples = families["comparison_cohort_verdict"]
+            assert [value for _, value in samples] == ([opponent.verdict] if opponent.started else [])
             held = families["comparison_cohort_verdict_confirmed"]
             assert [value for _, value in held] == (
                 [] if opponent.verdict == 0 else [float(STATUS[opponent.status] == CONFIRMED)]
@@ -166,10 +166,10 @@ def test_streams_have_verdicts_that_are_confirmed_and_retracted(utility) -> None
         comparisons = early_start(ComparisonSet(spec_of(horizon_ms, utility)))
         for start in range(0, len(pairs), 100):
             comparisons.fold(pairs[start : start + 100])
-            said = {f.name: [value for _, value in f.samples] for f in comparisons.families()}
-            changes += sum(map(abs, said["comparison_cohort_verdict"]))
-            confirmed += sum(said["comparison_cohort_verdict_confirmed"])
-        retracted += sum(said["comparison_cohort_verdict_retracted_total"])
+            values = {f.name: [value for _, value in f.samples] for f in comparisons.families()}
+            changes += sum(map(abs, values["comparison_cohort_verdict"]))
+            confirmed += sum(values["comparison_cohort_verdict_confirmed"])
+        retracted += sum(values["comparison_cohort_verdict_retracted_total"])
     assert min(changes, confirmed, retracted) > 0
 
 
@@ -191,8 +191,8 @@ def test_neither_cuts_nor_restores_change_a_bit(utilities) -> None:
         assert cut.snapshot() == snapshot
         start = end
     assert cut.snapshot() == whole.snapshot()
-    told = [[(f.name, list(f.samples)) for f in each.families()] for each in (cut, whole)]
-    assert told[0] == told[1]
+    families = [[(f.name, list(f.samples)) for f in each.families()] for each in (cut, whole)]
+    assert families[0] == families[1]
 
 
 @pytest.mark.parametrize("utilities", [(), (COSTS,)], ids=["accuracy", "costs"])
@@ -227,9 +227,9 @@ def test_there_are_none_where_models_have_none_or_are_judged_by_another_utility(
     ):
         comparisons = ComparisonSet(changed)
         comparisons.fold(pairs[:2_000])
-        said = {f.name: list(f.samples) for f in comparisons.families() if "cohort" in f.name}
-        assert all(not samples for samples in said.values())
-        assert bool(said) is bool(changed.registers)
+        values = {f.name: list(f.samples) for f in comparisons.families() if "cohort" in f.name}
+        assert all(not samples for samples in values.values())
+        assert bool(values) is bool(changed.registers)
 
 
 def test_a_comparison_begins_anew_by_cohorts_with_another_utility() -> None:

@@ -43,7 +43,7 @@ def outcome(y, champion, challenger, event_ms, *, challenger_last=True):
     return Outcome("old", y, champion, event_ms, 0, pairs=(PairedAnswer("new", challenger),))
 
 
-def said(comparisons, forgetting=None):
+def values_of(comparisons, forgetting=None):
     """Measures under one forgetting (None: those without), of the only comparison."""
     found = {}
     for family in comparisons.families():
@@ -81,8 +81,10 @@ def test_every_measure_equals_its_definition_at_every_prefix(champion_error, cha
             "sliding:7": plain.sliding(7),
             "sliding:40": plain.sliding(40),
         }.items():
-            assert said(comparisons, forgetting) == pytest.approx(expected, rel=1e-9, abs=1e-12), forgetting
-        now = said(comparisons)
+            assert values_of(comparisons, forgetting) == pytest.approx(expected, rel=1e-9, abs=1e-12), (
+                forgetting
+            )
+        now = values_of(comparisons)
         assert now["comparison_pairs_total"] == len(plain.pairs)
         assert now["comparison_last_pair_timestamp_seconds"] == event_ms / 1000
 
@@ -90,7 +92,7 @@ def test_every_measure_equals_its_definition_at_every_prefix(champion_error, cha
 def test_a_comparison_has_no_adwin_window():
     comparisons = ComparisonSet(SPEC)
     comparisons.fold([outcome("a", "a", "b", 1)])
-    assert said(comparisons, AdwinSpec().name) == {}
+    assert values_of(comparisons, AdwinSpec().name) == {}
 
 
 def test_mcnemar_as_scipy_and_the_papers_have_it():
@@ -98,7 +100,7 @@ def test_mcnemar_as_scipy_and_the_papers_have_it():
     comparisons = ComparisonSet(SPEC)
     pairs = [("a", "b", "a")] * 25 + [("a", "a", "b")] * 10 + [("a", "a", "a")] * 60 + [("a", "b", "b")] * 5
     comparisons.fold([outcome(*pair, 0) for pair in pairs])
-    now = said(comparisons, "landmark")
+    now = values_of(comparisons, "landmark")
     assert now["comparison_mcnemar"] == pytest.approx(225 / 35, rel=1e-12)
     assert now["comparison_mcnemar_calibrated"] == now["comparison_mcnemar"]
     assert now["comparison_q"] == pytest.approx(math.log(30 / 15), rel=1e-12)
@@ -119,7 +121,7 @@ def test_faded_mcnemar_of_equal_models_is_chi_squared_only_when_calibrated():
                 champion_wrong[start : start + 600], challenger_wrong[start : start + 600], strict=True
             )
         )
-        now = said(comparisons, f"fading:{alpha}")
+        now = values_of(comparisons, f"fading:{alpha}")
         found.append(abs(now["comparison_mcnemar"]))
         calibrated.append(abs(now["comparison_mcnemar_calibrated"]))
     assert np.mean(found) == pytest.approx(1 / (1 + alpha), abs=0.25)
@@ -128,7 +130,7 @@ def test_faded_mcnemar_of_equal_models_is_chi_squared_only_when_calibrated():
 
 
 def compared_verdict(comparisons, plain):
-    now = said(comparisons)
+    now = values_of(comparisons)
     assert now["comparison_verdict"] == plain.verdict.verdict
     assert now["comparison_lead_dispersion"] == pytest.approx(plain.verdict.phi, rel=1e-9)
     if plain.verdict.since[0]:

@@ -46,7 +46,7 @@ def outcomes(draw):
     return made
 
 
-def told(comparisons):
+def shown(comparisons):
     return [(family.name, list(family.samples)) for family in comparisons.families()]
 
 
@@ -58,15 +58,15 @@ def test_neither_cuts_nor_restores_change_a_bit(name, made, choose):
     spec = SPECS[name]
     whole, cut = ComparisonSet(spec), ComparisonSet(spec)
     whole.fold(made)
-    places = sorted(choose.draw(st.lists(st.integers(0, len(made)), max_size=4)))
-    for start, end in zip([0, *places], [*places, len(made)], strict=True):
+    cuts = sorted(choose.draw(st.lists(st.integers(0, len(made)), max_size=4)))
+    for start, end in zip([0, *cuts], [*cuts, len(made)], strict=True):
         cut.fold(made[start:end])
         snapshot = cut.snapshot()
         cut = ComparisonSet(spec)
         cut.restore(snapshot)
         assert cut.snapshot() == snapshot
     assert cut.snapshot() == whole.snapshot()
-    assert told(cut) == told(whole)
+    assert shown(cut) == shown(whole)
 
 
 def pair(challenger, champion, *, right):
@@ -79,7 +79,7 @@ def counts(comparisons):
     return families["comparison_pairs_total"]
 
 
-def test_pairs_of_models_beyond_the_limit_are_counted_until_a_place_is_free():
+def test_pairs_of_models_beyond_the_limit_are_counted_until_a_row_is_free():
     comparisons = ComparisonSet(replace(SPEC, max_comparisons=2))
     comparisons.fold(pair(model, "a", right=True) for model in ("b", "c", "d", "d"))
     assert counts(comparisons) == {("b", "a"): 1, ("c", "a"): 1}

@@ -79,7 +79,7 @@ def test_no_more_models_are_compared_than_can_be_read() -> None:
 
 
 @given(st.lists(st.integers(2, 16), min_size=2, max_size=8), st.integers(1, 12))
-def test_bars_join_exactly_those_that_are_not_told_apart(halves, difference) -> None:
+def test_bars_join_exactly_those_that_are_not_distinguished(halves, difference) -> None:
     ranks = sorted(half / 2 for half in halves)
     found = groups(ranks, difference / 2)
     for first, last in found:

@@ -39,8 +39,8 @@ def outcomes_of(n, folds=FOLDS, seed=1):
         label = label if rng.random() < 0.7 else int(rng.integers(3))
         for fold in range(folds):
             right = rng.random() < (0.9 if i < n // 2 else 0.5) - 0.02 * fold
-            said = label if right else int(rng.integers(3))
-            yield fold, Outcome(str(fold), "abc"[label], "abc"[said], 1_000 * i, 100 * fold, scores=None)
+            predicted = label if right else int(rng.integers(3))
+            yield fold, Outcome(str(fold), "abc"[label], "abc"[predicted], 1_000 * i, 100 * fold, scores=None)
 
 
 def in_folds(stream, model="m"):
@@ -90,7 +90,7 @@ def test_every_estimate_of_a_model_is_the_mean_over_its_folds_and_every_count_th
         assert found[name] == {}
 
 
-def test_the_accuracy_of_every_fold_and_how_much_they_differ_is_told(both):
+def test_the_accuracy_of_every_fold_and_how_much_they_differ_is_reported(both):
     found, apart = map(samples, both)
     accuracies = apart["accuracy_ratio"]
     for forgetting in (f.name for f in SPEC.forgetting):
@@ -165,8 +165,8 @@ def test_a_fold_that_tests_some_ids_takes_the_persistence_of_its_models_stream()
         fold = int(rng.integers(FOLDS))
         right = rng.random() < 0.8
         previous = None if i == 0 else str(labels[i - 1])
-        said = str(y if right else 1 - y)
-        outcomes.append(Outcome(fold_name("m", fold), str(y), said, i, 0, label_at_prediction=previous))
+        predicted = str(y if right else 1 - y)
+        outcomes.append(Outcome(fold_name("m", fold), str(y), predicted, i, 0, label_at_prediction=previous))
         if i:
             tested[fold].append((right, y == labels[i - 1]))
     monitors.fold(outcomes)

@@ -28,20 +28,18 @@ LAYOUTS = {
         detectors=(), drift_weighted=(), opponents=(), shadow_max_classes=0, max_models=2, max_classes=4,
     ),
 }
-said = {}
+totals_by_layout = {}
 for name in sys.argv[1:]:
-    table = ModelTable(LAYOUTS[name])
-    rows = np.full(100, table.add_model(), np.int32)
-    true_class = (np.arange(100) % 3).astype(np.int32)
-    predicted_class = (np.arange(100) % 2).astype(np.int32)
-    table.fold(rows, true_class, predicted_class)
-    totals = table.totals(np.array([0]), 0)
-    said[name] = [totals.n[0], totals.hits[0], totals.n_eff[0], *totals.true_class[0], *totals.agreed[0]]
-print(json.dumps(said))
+    table = ModelTable(LAYOUTS[name]) rows = np.full(100, table.add_model(), np.int32) true_class =
+    (np.arange(100) % 3).astype(np.int32) predicted_class = (np.arange(100) % 2).astype(np.int32)
+    table.fold(rows, true_class, predicted_class) totals = table.totals(np.array([0]), 0)
+    totals_by_layout[name] = [totals.n[0], totals.hits[0], totals.n_eff[0], *totals.true_class[0],
+    *totals.agreed[0]]
+print(json.dumps(totals_by_layout))
 """
 
 
-def said_by_process(cache: Path, *layouts: str) -> dict[str, list[float]]:
+def totals_by_process(cache: Path, *layouts: str) -> dict[str, list[float]]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *layouts], env=environment, check=True, capture_output=True, text=True
@@ -49,10 +47,10 @@ def said_by_process(cache: Path, *layouts: str) -> dict[str, list[float]]:
     return json.loads(done.stdout)
 
 
-def test_functions_compiled_in_other_processes_for_other_layouts_are_told_apart(tmp_path: Path) -> None:
+def test_functions_compiled_in_other_processes_for_other_layouts_are_distinguished(tmp_path: Path) -> None:
     # Each layout is compiled as the first of its process, so numba gives both the same number.
-    expected = said_by_process(tmp_path, "small") | said_by_process(tmp_path, "large")
+    expected = totals_by_process(tmp_path, "small") | totals_by_process(tmp_path, "large")
 
     assert expected["small"] == expected["large"], "landmark totals do not depend on what else is kept"
-    assert said_by_process(tmp_path, "small", "large") == expected
-    assert said_by_process(tmp_path, "large", "small") == expected
+    assert totals_by_process(tmp_path, "small", "large") == expected
+    assert totals_by_process(tmp_path, "large", "small") == expected

@@ -30,9 +30,9 @@ def assert_same_alarms(alarms, expected) -> None:
 def assert_same_recoveries(trace, missed) -> None:
     plain = PlainRecovery(missed, 0.999, EVERYTHING.verdict_outcomes)
     expected = list(plain.run(trace.alarms))
-    assert trace.recovery["since"].tolist() == [said.since for said in expected]
-    np.testing.assert_allclose(trace.recovery["depth"], [said.depth for said in expected], rtol=1e-9)
-    np.testing.assert_array_equal(trace.recovery["outcomes"], [said.outcomes for said in expected])
+    assert trace.recovery["since"].tolist() == [each.since for each in expected]
+    np.testing.assert_allclose(trace.recovery["depth"], [each.depth for each in expected], rtol=1e-9)
+    np.testing.assert_array_equal(trace.recovery["outcomes"], [each.outcomes for each in expected])
 
 
 @pytest.mark.parametrize(

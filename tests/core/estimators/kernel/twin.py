@@ -207,13 +207,13 @@ class Twin:
             if window.drift is None:
                 return None
             way = "up" if window.drift[1] > window.drift[0] else "down"
-            said = window.drift if detector.direction in (way, "both") else None
+            drift = window.drift if detector.direction in (way, "both") else None
         else:
-            said = self.others[i].update(miss)
-        if said is None:
+            drift = self.others[i].update(miss)
+        if drift is None:
             return None
         self.ordinals[i] += 1
-        return TwinAlarm(i, self.ordinals[i], self.outcomes, *self.detector(i), *said)
+        return TwinAlarm(i, self.ordinals[i], self.outcomes, *self.detector(i), *drift)
 
     def width(self, forgetting: int) -> int:
         """Outcomes that count under a mechanism."""

@@ -56,7 +56,7 @@ def test_every_measure_and_baseline_is_the_plain_one_at_every_prefix(mechanism, 
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
-def test_what_is_said_of_every_class_is_the_plain_one_at_every_prefix(mechanism):
+def test_every_measure_of_every_class_is_the_plain_one_at_every_prefix(mechanism):
     pairs = drawn(3, 60)
     for end in range(1, len(pairs) + 1):
         outcomes = mechanism(pairs[:end])

@@ -126,10 +126,10 @@ def test_the_correlation_of_labels_is_that_of_a_coin_and_of_runs() -> None:
 CHANGED, OUTCOMES = 6_000, 9_000
 
 
-def said_at_alarms(
+def found_at_alarms(
     seed: int, shares: tuple[float, float], recalls: tuple[tuple[float, float], ...], sticky: float
 ) -> list[str]:
-    """What is said at each alarm of a change of the share of c1, and of the recalls of c0 and c1."""
+    """Findings at each alarm of a change of the share of c1, and of the recalls of c0 and c1."""
     chance = np.random.default_rng(seed)
     late = np.arange(OUTCOMES) >= CHANGED
     drawn = (chance.random(OUTCOMES) < np.where(late, shares[1], shares[0])).astype(int)
@@ -143,13 +143,13 @@ def said_at_alarms(
     ]
     estimators = EstimatorSet(replace(DEFAULT, max_models=1))
     estimators.fold(outcomes[:CHANGED])
-    said: list[str] = []
+    words: list[str] = []
     for start in range(CHANGED, OUTCOMES, 50):
         for alarm in estimators.fold(outcomes[start : start + 50]):
             if alarm.judgement is None:
                 found = estimators.facts.class_shift("m", alarm.before)
-                said.append(found.looks_like if found else "nothing")
-    return said
+                words.append(found.looks_like if found else "nothing")
+    return words
 
 
 STEADY = ((0.95, 0.5), (0.95, 0.5))
@@ -167,26 +167,24 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("sticky", [0.0, 0.8])
 @pytest.mark.parametrize("case", CASES)
-def test_it_is_told_right_or_left_unclear_at_the_alarms_of_simulated_changes(
-    case: str, sticky: float
-) -> None:
+def test_it_is_found_or_left_unclear_at_the_alarms_of_simulated_changes(case: str, sticky: float) -> None:
     shares, recalls, true = CASES[case]
     runs = by_tier(fast=8, default=12, everything=200)
     last: Counter[str] = Counter()
     false: Counter[str] = Counter()
     for seed in range(runs):
-        said = said_at_alarms(seed, shares, recalls, sticky)
-        if said:
-            last[said[-1]] += 1
-            false.update({word for word in said if word not in {true, "unclear"}})
-    told = last.total()
-    assert told >= runs * 0.6, "hardly an alarm: nothing was tested"
-    most = max(2, 0.15 * told) if sticky else max(1, 0.1 * told)
+        words = found_at_alarms(seed, shares, recalls, sticky)
+        if words:
+            last[words[-1]] += 1
+            false.update({word for word in words if word not in {true, "unclear"}})
+    total = last.total()
+    assert total >= runs * 0.6, "hardly an alarm: nothing was tested"
+    most = max(2, 0.15 * total) if sticky else max(1, 0.1 * total)
     assert sum(false.values()) <= most, "two alarms or so a run, each wrong at 5 % or somewhat more"
-    assert sticky or last[true] >= 0.8 * told, f"too often unclear: {last}"
+    assert sticky or last[true] >= 0.8 * total, f"too often unclear: {last}"
 
 
-def test_nothing_is_said_without_a_window_the_model_or_enough_outcomes() -> None:
+def test_nothing_is_found_without_a_window_the_model_or_enough_outcomes() -> None:
     outcomes = [Outcome("m", "a", "a", t, 0) for t in range(500)]
     estimators = EstimatorSet(TINY)
     estimators.fold(outcomes)

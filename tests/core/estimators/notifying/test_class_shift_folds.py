@@ -1,4 +1,4 @@
-"""Which it looks like when the error of a model that predicts in folds changed: told over all its folds."""
+"""Which it looks like when the error of a model that predicts in folds changed, over all its folds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WINDOW = 1_000
 """Outcomes of the sliding window in the layout; ADWIN's is longer here."""
 
 
-def told(
+def drawn(
     shares: tuple[float, float], recalls: tuple[tuple[float, float], ...], seed: int
 ) -> list[tuple[int, int]]:
     """Label and answer of every outcome; shares of class 1 and recalls of both, before and after."""
@@ -52,7 +52,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_folds_that_all_say_the_same_say_what_one_model_says(case: str) -> None:
-    stream = told(*CASES[case], seed=1)
+    stream = drawn(*CASES[case], seed=1)
     alone = evaluated({"m": stream}, NAMES).facts.class_shift("m", nan)
     folds = evaluated({fold_name("m", fold): stream for fold in range(4)}, NAMES)
     found = folds.facts.class_shift("m", nan)
@@ -76,8 +76,8 @@ def by_hand(streams: list[list[tuple[int, int]]], names: list[str]) -> ClassShif
     return found
 
 
-def test_folds_of_their_own_streams_are_told_of_by_the_means_of_their_counts() -> None:
-    streams = [told(*CASES["classes"], seed=seed) for seed in range(3)]
+def test_folds_of_their_own_streams_are_judged_by_the_means_of_their_counts() -> None:
+    streams = [drawn(*CASES["classes"], seed=seed) for seed in range(3)]
     streams = [stream[: CHANGED + WINDOW] for stream in streams]
     for fold, stream in enumerate(streams):
         stream[0] = (fold % 2, 0)  # the names of classes come in another order
@@ -92,8 +92,8 @@ def test_folds_of_their_own_streams_are_told_of_by_the_means_of_their_counts() -
     assert found.uncertainty >= expected.uncertainty - 1e-9, "correlation only widens it"
 
 
-def test_a_fold_with_few_outcomes_is_left_out_and_without_any_nothing_is_said() -> None:
-    stream = told(*CASES["model"], seed=2)
+def test_a_fold_with_few_outcomes_is_left_out_and_without_any_nothing_is_found() -> None:
+    stream = drawn(*CASES["model"], seed=2)
     alone = evaluated({"m": stream}, NAMES).facts.class_shift("m", nan)
     both = evaluated({fold_name("m", 0): stream}, NAMES)
     both.fold([Outcome(fold_name("m", 1), "c0", "c1", at, 0) for at in range(50)])

@@ -18,9 +18,9 @@ from streamwatch.core.estimators.notifying.false_alarms import (
     MONTH_MS,
     RATES,
     SHORTEST_MS,
+    in_words,
     monthly,
     rate,
-    said,
 )
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Alarm, Outcome
@@ -66,7 +66,7 @@ def test_outside_it_is_that_of_the_nearest_error_and_of_no_correlation() -> None
         (PAGE_HINKLEY, 0.2, math.nan),
     ],
 )
-def test_where_nothing_was_measured_nothing_is_said(spec: PageHinkleySpec, error: float, rho: float) -> None:
+def test_where_nothing_was_measured_nothing_is_known(spec: PageHinkleySpec, error: float, rho: float) -> None:
     assert rate(spec, error, rho) is None
     assert monthly(spec, error, rho, 10**6, MONTH_MS) is None
 
@@ -95,7 +95,7 @@ def test_a_month_of_outcomes_at_the_models_rate() -> None:
     ],
 )
 def test_words(expected: float, words: str) -> None:
-    assert said(expected) == words
+    assert in_words(expected) == words
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_a_model_has_its_own_rate_and_correlation() -> None:
     assert found == pytest.approx(known / 1e5 * MONTH_MS / 60_000, rel=0.01)
 
 
-def test_of_a_verdict_a_fold_another_model_or_another_order_nothing_is_said() -> None:
+def test_of_a_verdict_a_fold_another_model_or_another_order_nothing_is_known() -> None:
     monitors = EstimatorSet(replace(DEFAULT, max_models=4))
     outcomes = outcomes_of("m", 4_000, 60_000, 0.0)
     monitors.fold(outcomes)

@@ -51,7 +51,7 @@ def verdicts(alarms: list[Alarm]) -> list[Alarm]:
     return [alarm for alarm in alarms if alarm.detector == VERDICT]
 
 
-def test_the_order_of_labels_is_told_until_cohorts_judge_and_from_then_on_they_are() -> None:
+def test_the_order_of_labels_is_notified_until_cohorts_judge_and_from_then_on_they_are() -> None:
     monitors = EstimatorSet(SPEC)
     first, better, worse = verdicts(monitors.fold(falling()))
     assert first.judgement is not None
@@ -107,7 +107,9 @@ def test_a_model_judged_otherwise_or_in_folds_keeps_the_order_of_labels() -> Non
         plain = EstimatorSet(replace(SPEC, registers=()))
         alarms = monitors.fold(outcomes)
         assert alarms == plain.fold(outcomes)
-        bases = {alarm.judgement.basis for alarm in alarms if alarm.judgement is not None}
+        judgements = [alarm.judgement for alarm in alarms if alarm.judgement is not None]
+        assert {each.utility for each in judgements} == {"balanced" if model == "fair" else "accuracy"}
+        bases = {each.basis for each in judgements}
         assert bases == {"labels"}
         (name,) = monitors.details()
         assert "headline" not in monitors.details()[name]
@@ -123,10 +125,10 @@ def test_details_say_what_a_model_is_judged_by_unless_that_is_accuracy(by_cohort
     monitors = EstimatorSet(replace(SPEC, utilities=utilities, registers=registers))
     for model in ("fair", "dear", "m"):
         monitors.fold(falling(model, n=60))
-    said = {name: found.get("utility") for name, found in monitors.details().items()}
-    assert said["dear"] == "costs"
-    assert said["fair"] == "balanced"
-    assert said["m"] is None
+    utilities = {name: found.get("utility") for name, found in monitors.details().items()}
+    assert utilities["dear"] == "costs"
+    assert utilities["fair"] == "balanced"
+    assert utilities["m"] is None
 
 
 def test_a_headline_still_to_come_says_so() -> None:
@@ -158,12 +160,12 @@ def test_more_traffic_makes_no_false_headline_where_errors_are_labelled_sooner()
         )
     ]
 
-    def said(*registers: CohortsSpec) -> list[tuple[str, int, str]]:
+    def headlines(*registers: CohortsSpec) -> list[tuple[str, int, str]]:
         found = verdicts(EstimatorSet(replace(SPEC, registers=registers)).fold(outcomes))
         return [(a.judgement.basis, a.judgement.verdict, a.judgement.status) for a in found if a.judgement]
 
-    assert said() == [("labels", 1, ""), ("labels", -1, ""), ("labels", 1, "")]
-    assert said(CohortsSpec(stream.horizon_ms)) == [
+    assert headlines() == [("labels", 1, ""), ("labels", -1, ""), ("labels", 1, "")]
+    assert headlines(CohortsSpec(stream.horizon_ms)) == [
         ("labels", 1, ""),
         ("cohorts", 1, "early"),
         ("cohorts", 1, "confirmed"),

@@ -28,16 +28,16 @@ def misleads(outcomes: list[Outcome], spec: MonitorsSpec = DEFAULT) -> bool:
     monitors = EstimatorSet(replace(spec, max_models=4))
     monitors.fold(outcomes)
     samples = next(f.samples for f in monitors.families() if f.name == "accuracy_misleads")
-    said = monitors.facts.accuracy_misleads("m")
-    assert list(samples) == ([(("m",), 1.0)] if said else [])
-    return said
+    found = monitors.facts.accuracy_misleads("m")
+    assert list(samples) == ([(("m",), 1.0)] if found else [])
+    return found
 
 
 def test_a_useful_fraud_model_that_loses_in_accuracy_is_misjudged_by_it() -> None:
     outcomes = stream(0.01, 0.8, 0.02)
-    truth, said = [o.true_class for o in outcomes], [o.predicted_class for o in outcomes]
-    assert accuracy_score(truth, said) < accuracy_score(truth, ["ok"] * len(truth))
-    assert cohen_kappa_score(truth, said) > 0.3
+    truth, predicted = [o.true_class for o in outcomes], [o.predicted_class for o in outcomes]
+    assert accuracy_score(truth, predicted) < accuracy_score(truth, ["ok"] * len(truth))
+    assert cohen_kappa_score(truth, predicted) > 0.3
     assert misleads(outcomes)
 
 

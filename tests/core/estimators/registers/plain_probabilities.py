@@ -95,7 +95,7 @@ def calibration_error(outcomes: Sequence[Scored], weights: Floats) -> float:
 def at_threshold(outcomes: Sequence[Scored], weights: Floats, name: str, threshold: float) -> Any:
     """scikit-learn's precision and recall, had a class been predicted from a score on."""
     own = [o.true_class == name for o in outcomes]
-    said = [o.scores.get(name, 0.0) >= threshold for o in outcomes]
-    precision = precision_score(own, said, sample_weight=weights, zero_division=np.nan)
-    recall = recall_score(own, said, sample_weight=weights, zero_division=np.nan)
+    flagged = [o.scores.get(name, 0.0) >= threshold for o in outcomes]
+    precision = precision_score(own, flagged, sample_weight=weights, zero_division=np.nan)
+    recall = recall_score(own, flagged, sample_weight=weights, zero_division=np.nan)
     return float(precision), float(recall)

@@ -39,7 +39,7 @@ class SegmentValues:
 
     The first `most` values have estimates of their own, as long as the table has room; without any, a value
     is one of the others if these have a row. Every `EPOCH` outcomes, the value without estimates
-    that had the most outcomes since the last time takes the place of the one with the fewest, if it had more
+    that had the most outcomes since the last time replaces the one with the fewest, if it had more
     than twice as many, and so on with the next; what is forgotten so begins anew should it return. `claim`
     gives a row of the table (or raises TableFull), `release` takes one back.
     """
@@ -95,7 +95,7 @@ class SegmentValues:
         return entered
 
     def judge(self) -> None:
-        """Let frequent values take the places of rare ones, and begin a new epoch.
+        """Replace rare values by frequent ones, and begin a new epoch.
 
         All outcomes so far must have been evaluated: rows that are released are used again.
         """

@@ -70,7 +70,7 @@ def _expected(outcomes: list[Outcome], model: str) -> list[tuple[int, int, int, 
     return found
 
 
-def _said(alarms: list[Alarm], model: str) -> list[tuple[int, int, int | None, float, float]]:
+def _raised(alarms: list[Alarm], model: str) -> list[tuple[int, int, int | None, float, float]]:
     return [(a.outcome, a.event_ms, a.predicted_ms, a.before, a.after) for a in alarms if a.model == model]
 
 
@@ -80,7 +80,7 @@ def test_alarms_are_those_of_all_outcomes_sorted_by_prediction(seed: int, change
     outcomes = stream(seed, change_at=change_at)
     alarms = EstimatorSet(SPEC).fold(outcomes)
     for model in "mn":
-        assert _said(alarms, model) == _expected(outcomes, model)
+        assert _raised(alarms, model) == _expected(outcomes, model)
     assert [alarm.event_ms for alarm in alarms] == sorted(alarm.event_ms for alarm in alarms)
 
 
@@ -117,7 +117,7 @@ def test_a_detector_whose_parameters_change_begins_anew_alone_and_with_what_was_
     stricter = replace(NAMED, threshold=2.5)
     after = _resumed(outcomes[:cut], replace(CLOCK, detectors_by_model=(ModelDetectors("n", (stricter,)),)))
     alarms = after.fold(outcomes[cut:])
-    assert _said(alarms, "m") == [a for a in _expected(outcomes, "m") if a[1] >= outcomes[cut].event_ms]
+    assert _raised(alarms, "m") == [a for a in _expected(outcomes, "m") if a[1] >= outcomes[cut].event_ms]
     own = [each for each in outcomes if each.model == "n"]
     clock_ms = [each.event_ms for each in own if each in outcomes[:cut]][-3]
     passed_ms = clock_ms - HORIZON_MS - SLACK_MS
@@ -140,10 +140,10 @@ def test_with_less_room_after_a_restart_the_oldest_leave_before_their_time() -> 
     outcomes = stream(4)
     after = _resumed(outcomes[:300], replace(CLOCK, max_unsettled=5))
     after.fold(outcomes[300:])
-    said = after.details()["m"]["prediction_clock"]
-    assert isinstance(said, dict)
-    assert said["waiting"] <= 5
-    assert said["waiting"] + said["evaluated"] == sum(each.model == "m" for each in outcomes)
+    document = after.details()["m"]["prediction_clock"]
+    assert isinstance(document, dict)
+    assert document["waiting"] <= 5
+    assert document["waiting"] + document["evaluated"] == sum(each.model == "m" for each in outcomes)
 
 
 def test_alarms_are_counted_and_shown_as_those_of_any_detector() -> None:
@@ -190,8 +190,8 @@ def _traced(outcomes: list[Outcome], cuts: list[int]) -> list[dict[str, float | 
     rows: list[dict[str, float | None]] = []
     for start, stop in pairwise(sorted({0, *cuts, len(outcomes)})):
         chunk = estimators.trace(outcomes[start:stop])
-        places = [chunk.columns.index(name) for name in COLUMNS]
-        rows += [dict(zip(COLUMNS, [row[k] for k in places], strict=True)) for row in chunk.rows]  # type: ignore[misc]
+        indices = [chunk.columns.index(name) for name in COLUMNS]
+        rows += [dict(zip(COLUMNS, [row[k] for k in indices], strict=True)) for row in chunk.rows]  # type: ignore[misc]
     return rows
 
 
@@ -221,7 +221,7 @@ def test_what_waits_was_seen_and_came_out_of_order_are_series() -> None:
     assert disordered["m", "late"] >= 1
 
 
-def test_the_change_is_placed_where_predictions_changed_whatever_labels_take() -> None:
+def test_the_change_is_located_where_predictions_changed_whatever_labels_take() -> None:
     """Errors are labelled after 50 minutes and hits at once: the order of labels alarms without cause."""
     change_ms = 200 * 60_000
     outcomes = [

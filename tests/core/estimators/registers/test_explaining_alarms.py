@@ -14,7 +14,7 @@ from streamwatch.core.events import Outcome
 from tests.contracts.toy_register import LongestRun, LongestRunSpec
 from tests.layouts import DEFAULT
 
-SAID = SegmentChange("country", "AT", 0.9, 0.1, 0.1, 0.5)
+CHANGE = SegmentChange("country", "AT", 0.9, 0.1, 0.1, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Explaining(LongestRun):
 
     def change_of(self, row):
         del row
-        return SAID
+        return CHANGE
 
     def only_quick_labels(self, age_ms):
         del age_ms
@@ -43,7 +43,7 @@ def test_a_register_of_somebody_else_is_asked_about_an_alarm(monkeypatch: pytest
         RegisterKind("explaining", ExplainingSpec, (), Explaining),
     )
     monkeypatch.setattr(registers, "KINDS", (*registers.KINDS, *toys))
-    for chosen, said in (((LongestRunSpec(),), None), ((LongestRunSpec(), ExplainingSpec()), SAID)):
+    for chosen, expected in (((LongestRunSpec(),), None), ((LongestRunSpec(), ExplainingSpec()), CHANGE)):
         watched = EstimatorSet(replace(DEFAULT, registers=chosen))
         watched.fold([Outcome("m", "a", "b", 1_760_000_000_000, 1_000)])
-        assert watched.facts.segment_change("m") == said
+        assert watched.facts.segment_change("m") == expected

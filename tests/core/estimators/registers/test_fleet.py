@@ -100,11 +100,11 @@ def document(pair: WorsePair) -> dict[str, object]:
 
 def test_facts_have_the_list_that_the_api_has() -> None:
     estimators = watched()
-    found, said = estimators.facts.worse(0.05), by_the_api(estimators)
-    assert found.number == said["pairs"] == 6
+    found, listed = estimators.facts.worse(0.05), by_the_api(estimators)
+    assert found.number == listed["pairs"] == 6
     assert {pair.model for pair in found.pairs} == {"bad"}
     assert {pair.verdict for pair in found.pairs} == {"worse"}
-    assert said["worse"] == [document(pair) for pair in found.pairs]
+    assert listed["worse"] == [document(pair) for pair in found.pairs]
     assert all(pair.since_ms is not None and pair.latest_ms is not None for pair in found.pairs)
 
 
@@ -112,9 +112,9 @@ def test_models_whose_verdicts_are_withheld_neither_count_nor_are_listed() -> No
     estimators = watched()
     withheld = models_without_verdicts((), {"bad"})
     found = estimators.facts.worse(0.05, withheld)
-    said = by_the_api(estimators, withheld)
-    assert said["pairs"] == found.number < by_the_api(estimators)["pairs"]
-    assert said["worse"] == [document(pair) for pair in found.pairs]
+    listed = by_the_api(estimators, withheld)
+    assert listed["pairs"] == found.number < by_the_api(estimators)["pairs"]
+    assert listed["worse"] == [document(pair) for pair in found.pairs]
     assert "bad" in {each["model"] for each in by_the_api(estimators)["worse"]}
     assert (found.number, found.pairs) == (4, ())
 

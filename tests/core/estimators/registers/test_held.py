@@ -101,8 +101,8 @@ def _compare(taken: _Taken, maximum: int, cuts: list[int], away_ms: int, *, rest
     assert len(held) == len(waiting)
     if len(waiting) + 3 <= maximum:
         rest = _take(held, 3 * [(0, 0, 3 * LONG)])
-        said = list(zip(rest.predicted_ms.tolist(), rest.miss.tolist(), strict=True))
-        assert sorted(said) == sorted([*3 * [(0, 0)], *waiting])
+        released = list(zip(rest.predicted_ms.tolist(), rest.miss.tolist(), strict=True))
+        assert sorted(released) == sorted([*3 * [(0, 0)], *waiting])
 
 
 def test_labels_with_times_in_the_far_future_let_nothing_go_too_early() -> None:

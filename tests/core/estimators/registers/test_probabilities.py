@@ -72,7 +72,7 @@ def scored(outcomes: Sequence[Outcome]) -> list[Scored | None]:
     return [usable(o.true_class, o.predicted_class, o.scores) for o in outcomes[first:]]
 
 
-def told(estimators: EstimatorSet) -> dict[tuple[str, ...], float]:
+def values_of(estimators: EstimatorSet) -> dict[tuple[str, ...], float]:
     """Value of every series of the model, by name and mechanism."""
     return {
         (family.name, *(part for part in key if part != "m")): float(value)
@@ -99,7 +99,7 @@ def test_losses_equal_scikit_learn_under_every_mechanism_at_every_prefix(seed: i
     cuts = 0
     for t, outcome in enumerate(outcomes, 1):
         estimators.fold([outcome])
-        now = told(estimators)
+        now = values_of(estimators)
         seen = scored(outcomes[:t])
         for forgetting in SPEC.forgetting:
             weights = weights_of(forgetting.name, len(seen), now)
@@ -121,7 +121,7 @@ def test_calibration_and_auc_equal_scikit_learn_at_every_prefix() -> None:
     estimators = EstimatorSet(SPEC)
     for t, outcome in enumerate(outcomes, 1):
         estimators.fold([outcome])
-        now = told(estimators)
+        now = values_of(estimators)
         seen = [o for o in scored(outcomes[:t]) if o is not None]
         weights = 0.999 ** np.arange(len(seen), dtype=np.float64)[::-1]
         error, auc = calibration_error(seen, weights), mean_auc(seen, AUC_OUTCOMES)
@@ -142,15 +142,15 @@ def test_threshold_curves_equal_scikit_learn() -> None:
         each = zip(document["thresholds"], curve["precision"], curve["recall"], strict=True)
         for threshold, precision, recall in islice(each, 0, None, by_tier(fast=7, default=3, everything=1)):
             expected = at_threshold(seen, weights, name, threshold)
-            said = [math.nan if value is None else value for value in (precision, recall)]
-            assert said == pytest.approx(expected, abs=1e-6, nan_ok=True), (name, threshold)
+            shown = [math.nan if value is None else value for value in (precision, recall)]
+            assert shown == pytest.approx(expected, abs=1e-6, nan_ok=True), (name, threshold)
 
 
 def test_where_no_area_is_asked_for_nothing_is_written_beside_the_ring_and_all_else_stays() -> None:
     found: list[dict[str, object]] = []
     for auc_outcomes in (0, AUC_OUTCOMES):
         probabilities = ProbabilitiesSpec(auc_outcomes=auc_outcomes)
-        assert len(empty(probabilities).labels) >= 1  # the loop writes to one place at least
+        assert len(empty(probabilities).labels) >= 1  # the loop writes to one slot at least
         estimators = EstimatorSet(replace(TINY, registers=(probabilities,)))
         estimators.fold(stream(200, 5))
         document = estimators.details()["m"]["probabilities"]
@@ -174,7 +174,7 @@ def test_what_cannot_be_used_is_counted_by_reason() -> None:
     ]
     estimators = EstimatorSet(SPEC)
     estimators.fold(outcomes)
-    now = told(estimators)
+    now = values_of(estimators)
     assert now["scored_outcomes_total",] == 2
     assert now["scores_unusable_total", "invalid"] == 4
     assert now["scores_unusable_total", "label_absent"] == 1
@@ -187,7 +187,7 @@ def test_what_cannot_be_used_is_counted_by_reason() -> None:
 def test_a_certain_mistake_costs_the_logarithm_of_the_least_score() -> None:
     estimators = EstimatorSet(SPEC)
     estimators.fold([Outcome("m", "a", "b", 0, 0, scores={"a": 0.0, "b": 1.0})])
-    now = told(estimators)
+    now = values_of(estimators)
     assert now["log_loss", "landmark"] == pytest.approx(-math.log(1e-15))
     assert now["brier_score", "landmark"] == 2.0
     assert ("auc_ratio",) not in now  # one label alone ranks nothing
@@ -196,7 +196,11 @@ def test_a_certain_mistake_costs_the_logarithm_of_the_least_score() -> None:
 def test_a_model_without_scores_has_no_series_and_no_diagrams() -> None:
     estimators = EstimatorSet(replace(DEFAULT, registers=(ProbabilitiesSpec(),)))
     estimators.fold([Outcome("m", "a", "b", i, 0) for i in range(50)])
-    assert not {name for name, *_ in told(estimators)} & {"log_loss", "scored_outcomes_total", "auc_ratio"}
+    assert not {name for name, *_ in values_of(estimators)} & {
+        "log_loss",
+        "scored_outcomes_total",
+        "auc_ratio",
+    }
     assert "probabilities" not in estimators.details()["m"]
 
 

@@ -51,7 +51,7 @@ def edges_ms() -> list[int]:
 
 
 def plain(given: Sequence[Outcome], alpha: float) -> dict[str, float]:
-    """Accuracies of first and last predictions and what else is said of them, by definition."""
+    """Accuracies of first and last predictions and what else is reported of them, by definition."""
     weights = [alpha ** (len(given) - 1 - i) for i in range(len(given))]
     lasts = [each.predicted_class if each.last_class is None else each.last_class for each in given]
     total = math.fsum(weights)
@@ -125,9 +125,9 @@ def test_bins_of_waiting_time_are_the_same_means_over_their_outcomes_with_the_mo
             last = math.fsum(w for w, each, class_ in lasts if class_ == each.true_class)
             revised = math.fsum(w for w, each, class_ in lasts if class_ != each.predicted_class)
             expected.append([low / 1e3, high / 1e3, weight, first / weight, last / weight, revised / weight])
-    said = watched.details()["m"]["revisions"]
-    assert isinstance(said, dict)
-    by_time = said["by_waiting_time"]
+    document = watched.details()["m"]["revisions"]
+    assert isinstance(document, dict)
+    by_time = document["by_waiting_time"]
     names = ("over_seconds", "up_to_seconds", "weight", "first_accuracy", "last_accuracy", "revised_ratio")
     assert len(expected) == 4
     for column, name in enumerate(names):
@@ -146,16 +146,16 @@ def test_counts_are_of_all_outcomes_and_the_gain_has_the_interval_of_agresti_and
         for each in own
     ]
     gained, lost, n = right.count((False, True)), right.count((True, False)), len(own)
-    said = watched.details()["m"]["revisions"]
-    assert isinstance(said, dict)
-    assert (said["outcomes"], said["gained"], said["lost"]) == (n, gained, lost)
-    assert said["revised"] == sum(each.last_class not in {None, each.predicted_class} for each in own)
+    document = watched.details()["m"]["revisions"]
+    assert isinstance(document, dict)
+    assert (document["outcomes"], document["gained"], document["lost"]) == (n, gained, lost)
+    assert document["revised"] == sum(each.last_class not in {None, each.predicted_class} for each in own)
     # Half an outcome more in each cell of the 2 x 2 table, then Wald's interval of a paired difference.
     b, c, m = gained + 0.5, lost + 0.5, n + 2
     half = 1.96 * math.sqrt(b + c - (b - c) ** 2 / m) / m
     interval = {"lower": (b - c) / m - half, "upper": (b - c) / m + half}
     expected = {"value": (gained - lost) / n, "effective_sample_size": n, **interval}
-    assert said["gain"] == pytest.approx(expected)
+    assert document["gain"] == pytest.approx(expected)
 
 
 def test_the_interval_of_the_gain_holds_in_95_of_100_samples() -> None:
@@ -163,8 +163,8 @@ def test_the_interval_of_the_gain_holds_in_95_of_100_samples() -> None:
     n, held = 200, 0
     for _ in range(2_000):
         unchanged, gained, lost, _ = rng.multinomial(n, [0.6, 0.12, 0.05, 0.23])
-        said = compared(np.array([n, n, unchanged + lost, gained, lost, gained + lost], float))
-        held += said.lower <= 0.07 <= said.upper
+        gain = compared(np.array([n, n, unchanged + lost, gained, lost, gained + lost], float))
+        held += gain.lower <= 0.07 <= gain.upper
     assert 0.94 <= held / 2_000 <= 0.965
 
 
@@ -173,28 +173,28 @@ def test_nothing_is_said_without_outcomes_and_no_interval_below_30() -> None:
     assert series(watched, "m") == {}
     watched.fold([Outcome("m", "a", "b", 0, 0, last_class="a")])
     assert series(watched, "m")["revision_gain"] == 1.0
-    said = watched.details()["m"]["revisions"]
-    assert isinstance(said, dict)
-    assert said["gain"] == {"value": 1.0, "effective_sample_size": 1.0}
+    document = watched.details()["m"]["revisions"]
+    assert isinstance(document, dict)
+    assert document["gain"] == {"value": 1.0, "effective_sample_size": 1.0}
 
 
-def test_classes_beyond_the_limit_are_told_apart() -> None:
+def test_classes_beyond_the_limit_are_distinguished() -> None:
     watched = watching(max_classes=2)
     known = [Outcome("m", "a", "a", 0, 0), Outcome("m", "b", "b", 1, 0)]
     watched.fold([*known, Outcome("m", "c", "d", 2, 0, last_class="c"), Outcome("m", "c", "c", 3, 0)])
-    said = watched.details()["m"]["revisions"]
-    assert isinstance(said, dict)
-    assert (said["revised"], said["gained"], said["lost"]) == (1, 1, 0)
+    document = watched.details()["m"]["revisions"]
+    assert isinstance(document, dict)
+    assert (document["revised"], document["gained"], document["lost"]) == (1, 1, 0)
 
 
 def test_a_waiting_time_that_long_has_not_occurred_has_no_weight_and_costs_no_tiny_numbers() -> None:
     watched = watching(RevisionsSpec(HORIZON_MS, 0.5))
     watched.fold([Outcome("m", "a", "b", 0, HORIZON_MS, last_class="a")])
     watched.fold([Outcome("m", "a", "a", i, 0) for i in range(1_100)])  # 2^-1100 is no number any more
-    said = watched.details()["m"]["revisions"]
-    assert isinstance(said, dict)
-    assert said["by_waiting_time"]["over_seconds"] == [0.0]
-    assert said["revised"] == 1
+    document = watched.details()["m"]["revisions"]
+    assert isinstance(document, dict)
+    assert document["by_waiting_time"]["over_seconds"] == [0.0]
+    assert document["revised"] == 1
     other = watching(RevisionsSpec(HORIZON_MS, 0.5))
     other.restore(watched.snapshot("m"))
     assert other.snapshot("m") == watched.snapshot("m")

@@ -107,10 +107,10 @@ def test_every_measure_of_every_value_is_that_of_its_outcomes_with_the_previous_
         totals = series(watched, "segment_outcomes_total")
         assert totals == {key: len(mine) for key, mine in by_hand.of_values.items()}
         for measure in PLAIN:
-            said = series(watched, f"segment_{measure}")
+            shown = series(watched, f"segment_{measure}")
             for key in by_hand.of_values:
                 expected = plain_measures.MEASURES[measure](by_hand.remembered(key))
-                assert said.get(key) == (None if expected is None else pytest.approx(expected, abs=1e-7))
+                assert shown.get(key) == (None if expected is None else pytest.approx(expected, abs=1e-7))
                 compared += 1
     assert compared > 1_000
 
@@ -147,7 +147,7 @@ def test_a_fold_that_tests_some_ids_has_the_previous_label_of_all_folds() -> Non
             for model in watched.models():
                 again.restore(watched.snapshot(model))
             watched = again
-    said = series(watched, "segment_kappa_persistent")
+    shown = series(watched, "segment_kappa_persistent")
     kappa = plain_measures.MEASURES["kappa_persistent"]
     keys = sorted(by_hand[0].of_values)
     assert keys == sorted(by_hand[1].of_values)
@@ -155,9 +155,9 @@ def test_a_fold_that_tests_some_ids_has_the_previous_label_of_all_folds() -> Non
         first, second = (kappa(each.remembered(key)) for each in by_hand[:2])
         assert first is not None
         assert second is not None
-        assert said[key] == pytest.approx((first + second) / 2, abs=1e-9)
+        assert shown[key] == pytest.approx((first + second) / 2, abs=1e-9)
     for key in by_hand[2].of_values:
-        assert said[key] == pytest.approx(kappa(by_hand[2].remembered(key)), abs=1e-9)
+        assert shown[key] == pytest.approx(kappa(by_hand[2].remembered(key)), abs=1e-9)
 
 
 def test_all_measures_of_the_catalogue_can_be_chosen() -> None:
@@ -188,10 +188,10 @@ def test_an_outcome_that_finds_no_room_is_counted_and_the_count_survives() -> No
     given = outcomes(300, values=["a", "b", "c", "d"], models="m")
     watched.fold(given)
     asked = sum(len(outcome.segments or {}) for outcome in given)
-    told = math.fsum(series(watched, "segment_outcomes_total").values())
+    in_rows = math.fsum(series(watched, "segment_outcomes_total").values())
     left_out = math.fsum(series(watched, "segment_outcomes_left_out_total").values())
     assert left_out > 0
-    assert told + left_out == asked
+    assert in_rows + left_out == asked
     again = estimators()
     again.restore(watched.snapshot("m"))
     assert again.families() == watched.families()
@@ -222,11 +222,11 @@ def test_values_without_room_count_among_the_others_as_soon_as_those_have_a_row(
                     one = (outcome.model, name)
                     own = sum(key[:2] == one and key[2] != OTHER for key in expected)
                     free = len(expected) < room
-                    place = (*one, value)
-                    if place not in expected and not (value != OTHER and own < most and free):
-                        place = (*one, OTHER)
-                    if place in expected or free:
-                        expected[place] = expected.get(place, 0.0) + 1.0
+                    counted_in = (*one, value)
+                    if counted_in not in expected and not (value != OTHER and own < most and free):
+                        counted_in = (*one, OTHER)
+                    if counted_in in expected or free:
+                        expected[counted_in] = expected.get(counted_in, 0.0) + 1.0
                     else:
                         left_out[one] = left_out.get(one, 0.0) + 1.0
             assert series(watched, "segment_outcomes_total") == expected
@@ -243,7 +243,7 @@ def test_after_a_restore_with_less_room_every_new_outcome_counts_where_there_are
     assert series(after, "segment_outcomes_left_out_total") == {("m", "country"): 3.0}
 
 
-def test_a_value_that_became_frequent_takes_the_place_of_one_that_became_rare() -> None:
+def test_a_value_that_became_frequent_replaces_one_that_became_rare() -> None:
     watched = estimators(max_values=2, max_total=3)
     watched.fold(of_countries(["a", "b"] * (EPOCH // 2) + ["a", "c", "c", "d"] * (EPOCH // 4)))
     after = counted(watched)
@@ -307,7 +307,7 @@ def test_a_change_everywhere_is_located_nowhere() -> None:
     assert watched.facts.segment_change("m") is None
 
 
-def test_without_segments_nothing_is_said() -> None:
+def test_without_segments_nothing_is_shown() -> None:
     watched = estimators()
     watched.fold([Outcome("m", "x", "x", i, 0) for i in range(50)])
     assert watched.facts.segment_change("m") is None

@@ -198,7 +198,7 @@ def test_a_value_that_finds_room_only_after_a_restore_is_entered_once() -> None:
     before, after = Segments(spec, MODELS), Segments(replace(spec, max_total=3), MODELS)
     observe(before, 0, "ab" + 100 * "c")
     observe(before, 1, "x")
-    for row in (1, 0):  # x, all others and a have room; b has none, and c is still told apart from others
+    for row in (1, 0):  # x, all others and a have room; b has none, and c is still distinguished from others
         after.restore(row, snapshot(before, row))
     after.clear(1)
     observe(after, 0, "a" + (EPOCH - 102) * "c" + "ac")

@@ -23,7 +23,7 @@ def _history(paces, records, p, leads, outcomes, times, out_paces, out, changed)
 
 @numba.njit(error_model="numpy")
 def _first_changes(paces, records, p, leads, out):
-    """Steps at which each verdict first came (better, worse), and what it said of since; one row a stream."""
+    """Steps at which each verdict first came (better, worse), and its since; one row a stream."""
     for r in range(leads.shape[0]):
         v = records[r]
         for t in range(leads.shape[1]):

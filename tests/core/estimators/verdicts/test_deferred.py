@@ -100,15 +100,15 @@ def test_the_verdict_on_no_change_is_that_of_the_definition(seed) -> None:
     for t, lead in enumerate(leads.tolist(), 1):
         if plain.take(lead, t + 1, 1_000 * t):
             expected.append((t, plain.verdict, *plain.since))
-    told = [a for a in alarms if a.detector == len(FREQUENT.detectors)]
-    assert [(a.position, a.after, a.since, a.since_ms) for a in told] == expected
-    said = table.verdicts(np.array([0]))
+    changes = [a for a in alarms if a.detector == len(FREQUENT.detectors)]
+    assert [(a.position, a.after, a.since, a.since_ms) for a in changes] == expected
+    verdicts = table.verdicts(np.array([0]))
     j = table.layout.opponents.index("persistent")
-    assert said.verdict[j, 0] == plain.verdict
-    assert said.dispersion[j, 0] == pytest.approx(plain.phi, rel=1e-9)
+    assert verdicts.verdict[j, 0] == plain.verdict
+    assert verdicts.dispersion[j, 0] == pytest.approx(plain.phi, rel=1e-9)
     np.testing.assert_allclose(
-        (said.lead[j, 0], said.lower[j, 0], said.upper[j, 0]), plain.interval(), rtol=1e-9
+        (verdicts.lead[j, 0], verdicts.lower[j, 0], verdicts.upper[j, 0]), plain.interval(), rtol=1e-9
     )
-    for found, side in ((said.better, plain.better), (said.worse, plain.worse)):
+    for found, side in ((verdicts.better, plain.better), (verdicts.worse, plain.worse)):
         share = np.log(max(side.mean, 1.0)) / np.log(plain.threshold)
         assert found[j, 0] == pytest.approx(share, rel=1e-9, abs=1e-12)

@@ -109,8 +109,8 @@ def test_every_number_is_that_of_the_definition_on_streams_made_to_break_it(name
 @pytest.mark.slow
 def test_the_random_streams_claim_and_reopen_often() -> None:
     """Or the comparison above would compare little."""
-    said = [history(random_leads(seed), 300, 0.9)[0]["verdict"] for seed in range(8)]
-    turns = np.concatenate([v[1:][np.diff(v) != 0] for v in said])
+    verdicts = [history(random_leads(seed), 300, 0.9)[0]["verdict"] for seed in range(8)]
+    turns = np.concatenate([v[1:][np.diff(v) != 0] for v in verdicts])
     assert min((turns == verdict).sum() for verdict in (-1, 0, 1)) >= 4
 
 
@@ -128,11 +128,11 @@ def test_a_record_cut_off_anywhere_continues_to_the_bit(seed) -> None:
 @pytest.mark.slow
 def test_the_streams_start_within_blocks_at_their_end_and_just_after_it_and_some_never_do() -> None:
     """Or the comparison above would compare little."""
-    said = [
+    started_at = [
         history(leads)[0]["started"].max() for leads in (*map(random_leads, range(15)), *ADVERSARIAL.values())
     ]
-    assert {0, 2_000, 2_049, 2_112} <= set(said)
-    assert sum(started > 0 for started in said) > 20
+    assert {0, 2_000, 2_049, 2_112} <= set(started_at)
+    assert sum(started > 0 for started in started_at) > 20
 
 
 @pytest.mark.slow

@@ -60,11 +60,11 @@ class PlainFolds:
         sides = self.counted(name)
         largest = max(max(side.c) for side in sides)
         since = next(side.start[side.c.index(largest)] for side in sides if largest in side.c)
-        said = sides[0].sign
-        self.changes += self.folds[0].verdict != said
+        sign = sides[0].sign
+        self.changes += self.folds[0].verdict != sign
         for fold in self.folds:
-            if fold.verdict != said:
-                fold._change(said, since, len(fold.leads))
+            if fold.verdict != sign:
+                fold._change(sign, since, len(fold.leads))
             fold.last_claim = len(fold.leads) if fold.started else 10**9  # others open it
             for side in reached:
                 getattr(fold, side).forget()
@@ -97,7 +97,7 @@ def test_the_verdict_of_folds_is_that_of_the_mean_evidence_after_every_outcome(s
     table.join_folds(rows)
     previous: list[int | None] = [None] * folds
     counted = [0] * folds
-    changes = said = 0
+    changes = claims = 0
     for i, fold, y, y_hat in ids(4_200, folds, seed):
         counted[fold] += 1
         alarms = table.fold(
@@ -123,7 +123,7 @@ def test_the_verdict_of_folds_is_that_of_the_mean_evidence_after_every_outcome(s
         assert found.verdict[PERSISTENT, 0] == one.verdict
         if one.since[0]:
             assert (found.since[PERSISTENT, 0], 1_000 * found.since_seconds[PERSISTENT, 0]) == one.since
-            said += 1
+            claims += 1
         for values, name in ((found.better, "better"), (found.worse, "worse")):
             expected = log(max(plain.mean(name), 1.0)) / log(plain.threshold)
             assert values[PERSISTENT, 0] == pytest.approx(expected, abs=1e-9)
@@ -131,10 +131,10 @@ def test_the_verdict_of_folds_is_that_of_the_mean_evidence_after_every_outcome(s
         lead = (found.lead, found.lower, found.upper)
         assert [v[PERSISTENT, 0] for v in lead] == pytest.approx(intervals.tolist(), abs=1e-9, nan_ok=True)
     assert changes >= 3, "better, worse and open must all have come"
-    assert said > 50
+    assert claims > 50
 
 
-def test_a_change_is_told_once_of_the_model_and_folds_of_others_have_no_part_in_it() -> None:
+def test_a_change_is_reported_once_of_the_model_and_folds_of_others_have_no_part_in_it() -> None:
     monitors = EstimatorSet(SPEC)
     outcomes = [
         Outcome(fold_name(model, fold), str(y), str(y_hat if model == "m" else y), 1_000 * i, 5)

@@ -1,4 +1,4 @@
-"""Verdicts of models by name: told with since when, by the utility of each model, whatever the cut."""
+"""Verdicts of models by name: notified with since when, by the utility of each model, whatever the cut."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def frauds(n, models):
     for i in range(n):
         fraud = rng.random() < 0.01
         flagged = rng.random() < (0.9 if fraud else 0.082)
-        said = ("legit", "fraud")[flagged]
-        outcomes += [Outcome(m, ("legit", "fraud")[fraud], said, i, 5) for m in models]
+        predicted = ("legit", "fraud")[flagged]
+        outcomes += [Outcome(m, ("legit", "fraud")[fraud], predicted, i, 5) for m in models]
     return outcomes
 
 

@@ -84,7 +84,7 @@ class PlainJudge:
             among = [k for k in range(41) if c[k] >= 0.05 or k == y]
             share = {k: max((c[k] + 1) / (c[among].sum() + len(among)), 0.005) for k in among}
             return min(1.0, min(share.values()) / share[y])
-        costs = {(true_class, said): cost for true_class, said, cost in COSTS.costs}
+        costs = {(true_class, answer): cost for true_class, answer, cost in COSTS.costs}
         cost = costs.get((f"class {y}", f"class {answer}"), 0.5)
         return (9.0 - cost) / (9.0 - -3.0)
 
@@ -122,9 +122,9 @@ def test_every_verdict_equals_the_definition_after_every_outcome(utility, classe
     event_ms = 1_000_000 + 7 * np.arange(n)
     table = table_of(utility)
     trace = table.trace(one_row(n), true_class, predicted_class, known, scores, event_ms)
-    said = table.verdicts_traced(trace)
+    traced = table.verdicts_traced(trace)
     plain = PlainJudge(utility, SPEC.verdict_outcomes, SPEC.confidence_delta)
-    told = {a.position: a for a in trace.alarms if a.detector >= len(SPEC.detectors)}
+    alarms = {a.position: a for a in trace.alarms if a.detector >= len(SPEC.detectors)}
     assert table.layout.opponents == tuple(plain.verdicts)
     for t in range(n):
         args = (
@@ -135,28 +135,28 @@ def test_every_verdict_equals_the_definition_after_every_outcome(utility, classe
             int(event_ms[t]),
         )
         changed = plain.take(*args)
-        assert changed == (t in told), t
+        assert changed == (t in alarms), t
         if changed:
-            verdict, alarm = plain.verdicts["persistent"], told[t]
+            verdict, alarm = plain.verdicts["persistent"], alarms[t]
             assert (alarm.after, alarm.since, alarm.since_ms) == (verdict.verdict, *verdict.since)
             assert (alarm.ordinal, alarm.outcome) == (verdict.changes, t + 1)
         for j, verdict in enumerate(plain.verdicts.values()):
             if not verdict.leads:
-                assert np.isnan(said.verdict[j, t])
+                assert np.isnan(traced.verdict[j, t])
                 continue
-            assert said.verdict[j, t] == verdict.verdict, (j, t)
+            assert traced.verdict[j, t] == verdict.verdict, (j, t)
             since, since_ms = verdict.since
             if since:
-                assert (said.since[j, t], said.since_seconds[j, t]) == (since, since_ms / 1000)
+                assert (traced.since[j, t], traced.since_seconds[j, t]) == (since, since_ms / 1000)
             if t % 50 == 0:
-                got = (said.lead[j, t], said.lower[j, t], said.upper[j, t])
+                got = (traced.lead[j, t], traced.lower[j, t], traced.upper[j, t])
                 np.testing.assert_allclose(got, verdict.interval(), rtol=1e-8, atol=1e-9)
-                assert said.dispersion[j, t] == pytest.approx(verdict.phi, rel=1e-8)
-                for side, evidence in ((verdict.better, said.better), (verdict.worse, said.worse)):
+                assert traced.dispersion[j, t] == pytest.approx(verdict.phi, rel=1e-8)
+                for side, evidence in ((verdict.better, traced.better), (verdict.worse, traced.worse)):
                     expected = max(0.0, np.log(max(side.mean, 1.0)) / np.log(verdict.threshold))
                     assert evidence[j, t] == pytest.approx(expected, rel=1e-8, abs=1e-9)
     final = table.verdicts(ONE)
-    for whole, last in zip(final, said, strict=True):
+    for whole, last in zip(final, traced, strict=True):
         np.testing.assert_array_equal(whole[:, 0], last[:, -1])
     assert sum(verdict.changes for verdict in plain.verdicts.values()) >= 4
 

@@ -202,9 +202,9 @@ def test_entries_of_an_id_are_found_by_arrival_however_many_and_in_however_many_
     asked = chance.permutation(len(ids))
     low, high = ids[asked].T.copy()
     found = cold.look_up(low, high)
-    place = np.argsort(asked)
-    expected = np.lexsort((entries["arrival"], place[of]))
-    assert found.id_indices.tolist() == place[of][expected].tolist()
+    rank = np.argsort(asked)
+    expected = np.lexsort((entries["arrival"], rank[of]))
+    assert found.id_indices.tolist() == rank[of][expected].tolist()
     assert found.entries.tolist() == entries[expected].tolist()
     assert cold.mark_dead(found.runs, found.positions) == len(of)
 

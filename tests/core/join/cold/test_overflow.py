@@ -15,7 +15,7 @@ from tests.core.join.cold.cold_streams import ColdJoined, alive_outside
 from tests.core.join.durable_streams import cramped_logs
 from tests.core.join.join_stream import alive, digested
 from tests.core.join.naive_join import NaiveJoin
-from tests.core.join.naive_said import naive_alive
+from tests.core.join.naive_reports import naive_alive
 from tests.core.join.streams import (
     Columns,
     Joined,
@@ -62,12 +62,12 @@ def compare(chance, digests=digest_bytes):
                 columns.restart()
                 columns.seen["restarts"] += 1
                 columns.look()
-        assert columns.said() == one_life.said()
+        assert columns.results() == one_life.results()
         agrees_with(naive, columns)
         at = stop
     columns.commit()
     columns.restart()
-    assert columns.said() == one_life.said()
+    assert columns.results() == one_life.results()
     outside = alive_outside(columns.pipeline, columns.runs)
     join = columns.pipeline.join
     assert join.holdings().tiers == {"memory": len(used_entries(join.arrays)), "disk": len(outside)}

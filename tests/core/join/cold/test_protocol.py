@@ -58,7 +58,7 @@ class OneTable:
         return Counter(row[MODEL] for row in self.waiting.values())
 
 
-class TwoPlaces:
+class TwoTables:
     """A table, and cold entries behind it; counts of models are the table's."""
 
     def __init__(self, chance):
@@ -104,8 +104,8 @@ class TwoPlaces:
             return resolved
         low, high = np.array(labels, np.uint64).T.copy()
         found = self.cold.look_up(low, high)
-        for place, id_ in enumerate(labels):
-            cold = found.id_indices == place
+        for index, id_ in enumerate(labels):
+            cold = found.id_indices == index
             resolved += self.settle(self.taken_before, id_)
             resolved += found.entries[cold].tolist()
             self.cold.mark_dead(found.runs[cold], found.positions[cold])
@@ -140,9 +140,9 @@ class TwoPlaces:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_two_places_give_what_one_gives(seed):
+def test_two_tables_give_what_one_gives(seed):
     chance = Random(seed)
-    one, two = OneTable(), TwoPlaces(chance)
+    one, two = OneTable(), TwoTables(chance)
     now_ms = number = 0
     came_back = 0
     for _ in range(TURNS):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 BLOCK, LAG, CLASSES = 32, 64, 8
-Said = tuple[str, float | None]
+Predicted = tuple[str, float | None]
 """Predicted class, and its score."""
 
 
@@ -20,7 +20,7 @@ class Found(NamedTuple):
     more: bool
 
 
-def counts(block: Sequence[Said], classes: Sequence[str]) -> dict[str | None, int | None]:
+def counts(block: Sequence[Predicted], classes: Sequence[str]) -> dict[str | None, int | None]:
     """Counts of each class, others as `__other__`, and the sum of scores in parts of 255 under None."""
     found: dict[str | None, int | None] = dict.fromkeys((*classes, "__other__"), 0)
     for name, _ in block:
@@ -31,19 +31,19 @@ def counts(block: Sequence[Said], classes: Sequence[str]) -> dict[str | None, in
     return found
 
 
-def hints(said: Sequence[Said], threshold: float) -> tuple[list[Found], float]:
+def hints(predictions: Sequence[Predicted], threshold: float) -> tuple[list[Found], float]:
     """All hints, and the mean capital after the last prediction."""
-    classes = list(dict.fromkeys(name for name, _ in said))[:CLASSES]
+    classes = list(dict.fromkeys(name for name, _ in predictions))[:CLASSES]
     features: list[str | None] = [*classes, "__other__", None]
     bets = [(f, side, share) for f in features for side in (1, -1) for share in (0.3, 0.9)]
     capital = dict.fromkeys(bets, 0.0)
     unused = 2 * 2 * (CLASSES - len(classes))  # bets on classes that never came stay even
     rounds = 0
-    waiting: deque[Sequence[Said]] = deque()
+    waiting: deque[Sequence[Predicted]] = deque()
     found: list[Found] = []
     gap = gaps = 0.0
-    for number in range(len(said) // BLOCK):
-        block = said[number * BLOCK : (number + 1) * BLOCK]
+    for number in range(len(predictions) // BLOCK):
+        block = predictions[number * BLOCK : (number + 1) * BLOCK]
         if number % 2 == 0:
             waiting.append(block)
             continue

@@ -14,36 +14,36 @@ from numpy.typing import NDArray
 from streamwatch.core.events import Outcome, Prediction, fold_name
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.kind import PREDICTED, PredictionBatch, batch_of
-from tests.core.predictions.early_hints.plain_early import Said, hints
+from tests.core.predictions.early_hints.plain_early import Predicted, hints
 from tests.tiers import by_tier, examples, few
 
 SPEC = EarlyHintsSpec(max_models=2)
 
 
-def predictions(said: list[Said], model: str = "m") -> list[Prediction]:
+def predictions(made: list[Predicted], model: str = "m") -> list[Prediction]:
     """Predictions of one model, a millisecond apart; the rest of a score is another class's."""
     return [
         Prediction(str(i), model, name, i, scores=None if s is None else {name: s, f"not {name}": 1 - s})
-        for i, (name, s) in enumerate(said)
+        for i, (name, s) in enumerate(made)
     ]
 
 
-def changing(seed: int, length: int, classes: str = "ab", *, scored: bool = True) -> list[Said]:
+def changing(seed: int, length: int, classes: str = "ab", *, scored: bool = True) -> list[Predicted]:
     """Predictions whose shares and scores change after two thirds."""
     rng = np.random.default_rng(seed)
-    said: list[Said] = []
+    made: list[Predicted] = []
     for i in range(length):
         shares = np.ones(len(classes))
         shares[0] = 1 if i < 2 * length // 3 else 4
         name = str(rng.choice(list(classes), p=shares / shares.sum()))
         score = round(float(rng.uniform(0.5, 1)), 3)
-        said.append((name, score if scored and i % 500 else None))
-    return said
+        made.append((name, score if scored and i % 500 else None))
+    return made
 
 
-def watched(said: list[Said], spec: EarlyHintsSpec = SPEC) -> EarlyHints:
+def watched(made: list[Predicted], spec: EarlyHintsSpec = SPEC) -> EarlyHints:
     watch = EarlyHints(spec)
-    watch.observe(batch_of(predictions(said)))
+    watch.observe(batch_of(predictions(made)))
     return watch
 
 
@@ -51,16 +51,16 @@ def watched(said: list[Said], spec: EarlyHintsSpec = SPEC) -> EarlyHints:
     ("classes", "scored"), few([("ab", True), ("ab", False), ("abcdefghij", True), ("abcdefghij", False)], 1)
 )
 def test_hints_and_capital_equal_plain_sums(classes: str, scored: bool) -> None:  # noqa: FBT001
-    said = changing(1, 9_000, classes, scored=scored)
+    made = changing(1, 9_000, classes, scored=scored)
     watch = EarlyHints(SPEC)
     given_at: list[tuple[int, str | None, bool]] = []
-    for start in range(0, len(said), 32):
-        watch.observe(batch_of(predictions(said)[start : start + 32]))
+    for start in range(0, len(made), 32):
+        watch.observe(batch_of(predictions(made)[start : start + 32]))
         view = watch.views()["m"]
         if view.hints > len(given_at):
             assert view.hint is not None
             given_at.append((view.predictions, view.hint.predicted_class, view.hint.more))
-    expected, capital = hints(said, SPEC.threshold)
+    expected, capital = hints(made, SPEC.threshold)
     assert given_at == expected
     assert given_at
     evidence = max(0.0, math.log(capital) / math.log(SPEC.threshold)) if capital else 0.0
@@ -69,9 +69,9 @@ def test_hints_and_capital_equal_plain_sums(classes: str, scored: bool) -> None:
 
 def test_a_change_of_scores_alone_gives_a_hint() -> None:
     rng = np.random.default_rng(3)
-    said: list[Said] = [("a", float(s)) for s in rng.uniform(0.7, 1, 10_000)]
-    said += [("a", float(s)) for s in rng.uniform(0.5, 0.9, 3_000)]
-    view = watched(said).views()["m"]
+    made: list[Predicted] = [("a", float(s)) for s in rng.uniform(0.7, 1, 10_000)]
+    made += [("a", float(s)) for s in rng.uniform(0.5, 0.9, 3_000)]
+    view = watched(made).views()["m"]
     assert view.hints == 1
     assert view.hint is not None
     assert (view.hint.predicted_class, view.hint.more) == (None, False)
@@ -81,9 +81,9 @@ def test_a_change_of_scores_alone_gives_a_hint() -> None:
 
 def test_a_hint_ends_when_what_is_new_has_become_what_was() -> None:
     rng = np.random.default_rng(4)
-    said: list[Said] = [("ab"[int(rng.random() < 0.1)], None) for _ in range(10_000)]
-    said += [("ab"[int(rng.random() < 0.6)], None) for _ in range(3_000)]
-    watch = watched(said)
+    made: list[Predicted] = [("ab"[int(rng.random() < 0.1)], None) for _ in range(10_000)]
+    made += [("ab"[int(rng.random() < 0.6)], None) for _ in range(3_000)]
+    watch = watched(made)
     assert watch.views()["m"].hint is not None
     assert watch.views()["m"].before["b"] < 0.3 < watch.views()["m"].now["b"]
     watch.observe(batch_of(predictions([("ab"[int(rng.random() < 0.6)], None) for _ in range(9_000)])))
@@ -124,22 +124,22 @@ def test_a_shift_from_a_share_of_three_tenths_is_found_within_so_many_prediction
     delays: list[int] = []
     for seed in range(by_tier(fast=3, default=30, everything=200)):
         rng = np.random.default_rng(seed)
-        said = np.concatenate([rng.random(20_000) < 0.3, rng.random(4_096) < share]).astype(np.int32)
+        made = np.concatenate([rng.random(20_000) < 0.3, rng.random(4_096) < share]).astype(np.int32)
         watch = EarlyHints(SPEC)
-        watch.observe(columns(said[:20_000], np.full(20_000, np.nan)))
+        watch.observe(columns(made[:20_000], np.full(20_000, np.nan)))
         before, at = watch.views()["m"].hints, 20_000
-        while at < len(said) and watch.views()["m"].hints == before:
-            watch.observe(columns(said[at : at + 64], np.full(64, np.nan)))
+        while at < len(made) and watch.views()["m"].hints == before:
+            watch.observe(columns(made[at : at + 64], np.full(64, np.nan)))
             at += 64
         delays.append(at - 20_000)
     assert np.median(delays) <= most
 
 
 def test_with_a_longer_reach_every_second_prediction_is_compared_with_those_twice_as_far_back() -> None:
-    said = changing(1, 18_000)
+    made = changing(1, 18_000)
     spec = EarlyHintsSpec(predictions=200_000, reach=8_000)
-    twice = watched([each for each in said for _ in range(2)], spec).views()["m"]
-    once = watched(said, EarlyHintsSpec(predictions=100_000)).views()["m"]
+    twice = watched([each for each in made for _ in range(2)], spec).views()["m"]
+    once = watched(made, EarlyHintsSpec(predictions=100_000)).views()["m"]
     assert twice.hints == once.hints
     assert twice.evidence == once.evidence
     assert twice.now == once.now
@@ -148,11 +148,11 @@ def test_with_a_longer_reach_every_second_prediction_is_compared_with_those_twic
 def test_a_day_s_rhythm_gives_no_hint_where_the_reach_is_days_and_does_where_it_is_hours() -> None:
     rng = np.random.default_rng(8)
     days = np.arange(200_000) / 20_000
-    said = (rng.random(200_000) < 0.3 + 0.2 * np.sin(2 * np.pi * days)).astype(np.int32)
+    made = (rng.random(200_000) < 0.3 + 0.2 * np.sin(2 * np.pi * days)).astype(np.int32)
     hints_by_reach: dict[int, int] = {}
     for reach in (4_096, 61_440):
         watch = EarlyHints(EarlyHintsSpec(predictions=200_000, reach=reach))
-        watch.observe(columns(said, np.full(len(said), np.nan)))
+        watch.observe(columns(made, np.full(len(made), np.nan)))
         hints_by_reach[reach] = watch.views()["m"].hints
     assert hints_by_reach[4_096] > 0
     assert hints_by_reach[61_440] == 0
@@ -215,12 +215,12 @@ def test_any_cut_restart_and_numbering_give_bitwise_the_same_state(cuts: list[in
 
 def test_models_beyond_the_limit_and_folds_are_left_out_until_one_retires() -> None:
     watch = EarlyHints(SPEC)
-    said: list[Said] = [("a", None)] * 64
+    made: list[Predicted] = [("a", None)] * 64
     for model in ("m", fold_name("f", 0), "n", "o"):
-        watch.observe(batch_of(predictions(said, model)))
+        watch.observe(batch_of(predictions(made, model)))
     assert list(watch.views()) == ["m", "n"]
     watch.forget("m")
-    watch.observe(batch_of(predictions(said, "o")))
+    watch.observe(batch_of(predictions(made, "o")))
     assert watch.views()["o"].predictions == 64
     again = EarlyHints(EarlyHintsSpec(max_models=1))
     again.restore(watch.snapshot())
@@ -230,19 +230,19 @@ def test_models_beyond_the_limit_and_folds_are_left_out_until_one_retires() -> N
 def test_series_and_details_say_what_is_defined() -> None:
     watch = watched(changing(7, 9_000))
     watch.observe(batch_of(predictions([("a", None)], "young")))
-    told = {family.name: dict(family.samples) for family in watch.families()}
-    assert told["early_hint"] == {("m",): 1.0}
-    hints_told = told["early_hints_total"]["m",]
-    assert isinstance(hints_told, int)
-    assert hints_told >= 1
-    assert told["expected_accuracy_ratio"] == {}
+    found = {family.name: dict(family.samples) for family in watch.families()}
+    assert found["early_hint"] == {("m",): 1.0}
+    hints_given = found["early_hints_total"]["m",]
+    assert isinstance(hints_given, int)
+    assert hints_given >= 1
+    assert found["expected_accuracy_ratio"] == {}
     details = watch.details()
     assert set(details) == {"m", "young"}
-    said = details["m"]["early_hints"]
-    assert isinstance(said, dict)
-    assert said["expected_accuracy"] is None
-    assert set(said["shares_now"]) == {"a", "b"}
-    assert sum(said["shares_before"].values()) == pytest.approx(1.0)
+    document = details["m"]["early_hints"]
+    assert isinstance(document, dict)
+    assert document["expected_accuracy"] is None
+    assert set(document["shares_now"]) == {"a", "b"}
+    assert sum(document["shares_before"].values()) == pytest.approx(1.0)
 
 
 def test_what_was_kept_under_another_reach_or_stretch_is_another_section() -> None:

@@ -1,4 +1,4 @@
-"""What scores made expect of stretches of time, and what labels said, equal sums over lists."""
+"""What scores made expect of stretches of time, and what labels gave, equal sums over lists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDTH = 1_000
 
 
 @dataclass
-class Said:
+class Predicted:
     """A prediction, its score, whether it was right, and how long its label took (None: never)."""
 
     at: int
@@ -30,29 +30,29 @@ class Said:
     delay: int | None
 
 
-def a_stream(seed: int, length: int, *, shifted: bool = False) -> list[Said]:
+def a_stream(seed: int, length: int, *, shifted: bool = False) -> list[Predicted]:
     """Predictions 10 ms apart that are right as often as their score says; after two thirds, low scores."""
     rng = np.random.default_rng(seed)
-    said: list[Said] = []
+    made: list[Predicted] = []
     for i in range(length):
         high = 0.75 if shifted and i > 2 * length // 3 else 1.0
         score = float(rng.uniform(0.5, high))
         delay = None if rng.random() < 0.1 else int(rng.exponential(3_000))
-        said.append(Said(10 * i, score, bool(rng.random() < score), delay))
-    return said
+        made.append(Predicted(10 * i, score, bool(rng.random() < score), delay))
+    return made
 
 
 def scores(score: float) -> dict[str, float]:
     return {"a": score, "b": 1 - score}
 
 
-def watched(said: list[Said], until: int) -> EarlyHints:
+def watched(made: list[Predicted], until: int) -> EarlyHints:
     """Everything that came up to a time, in its order."""
     watch = EarlyHints(EarlyHintsSpec(bucket_ms=WIDTH))
-    for start in range(0, len(said), 37):
-        part = said[start : start + 37]
+    for start in range(0, len(made), 37):
+        part = made[start : start + 37]
         watch.observe(batch_of([Prediction(str(s.at), "m", "a", s.at, scores=scores(s.score)) for s in part]))
-    came = sorted((s.at + s.delay, s.at, s) for s in said if s.delay is not None and s.at + s.delay <= until)
+    came = sorted((s.at + s.delay, s.at, s) for s in made if s.delay is not None and s.at + s.delay <= until)
     watch.learn(
         [Outcome("m", "ba"[s.right], "a", at, s.delay or 0, scores=scores(s.score)) for at, _, s in came]
     )
@@ -63,13 +63,13 @@ def share(values: list[bool]) -> float:
     return sum(values) / len(values) if len(values) >= 30 else math.nan
 
 
-def plain(said: list[Said], until: int) -> list[Stretch]:
+def plain(made: list[Predicted], until: int) -> list[Stretch]:
     """The same from lists: for every prediction the share of right ones in its bin, of earlier stretches."""
     found: list[Stretch] = []
-    labelled = [s for s in said if s.delay is not None and s.at + s.delay <= until]
-    newest = said[-1].at // WIDTH
+    labelled = [s for s in made if s.delay is not None and s.at + s.delay <= until]
+    newest = made[-1].at // WIDTH
     for number in range(max(0, newest - 63), newest + 1):
-        here = [s for s in said if s.at // WIDTH == number]
+        here = [s for s in made if s.at // WIDTH == number]
         past = [s for s in labelled if max(0, newest - 63) <= s.at // WIDTH < number]
         expected = unchanged = math.nan
         by_bin = {b: [p.right for p in past if min(9, int(p.score * 10)) == b] for b in range(10)}
@@ -87,9 +87,9 @@ def plain(said: list[Said], until: int) -> list[Stretch]:
 
 @pytest.mark.parametrize("length", [50, 950, 3_000, pytest.param(9_000, marks=pytest.mark.slow)])
 def test_stretches_equal_sums_over_lists(length: int) -> None:
-    said = a_stream(length, length)
-    until = said[-1].at
-    ours, theirs = watched(said, until).views()["m"].stretches, plain(said, until)
+    made = a_stream(length, length)
+    until = made[-1].at
+    ours, theirs = watched(made, until).views()["m"].stretches, plain(made, until)
     assert len(ours) == len(theirs)
     for one, other in zip(ours, theirs, strict=True):
         assert (one.start_ms, one.end_ms, one.predictions, one.labelled) == (

@@ -27,7 +27,7 @@ class Kind:
 
     probabilities: tuple[float, ...]
     scored: float = 0.0
-    told: bool = False
+    stated: bool = False
     delay_ms: int = 20_000
     lost: float = 0.0
     without: float = 0.0
@@ -37,14 +37,14 @@ class Kind:
 KINDS = {
     "constant": Kind((0.5,)),
     "by score": Kind((0.25, 0.5, 1.0), scored=1.0),
-    "some scored, told": Kind((0.3, 0.6), scored=0.7, told=True),
-    "quick": Kind((0.6,), told=True, delay_ms=900),
-    "lost": Kind((0.4, 1.0), scored=1.0, told=True, lost=0.4),
-    "mixed": Kind((0.5, 0.7), without=0.2, unasked=0.1, told=True),
+    "some scored, stated": Kind((0.3, 0.6), scored=0.7, stated=True),
+    "quick": Kind((0.6,), stated=True, delay_ms=900),
+    "lost": Kind((0.4, 1.0), scored=1.0, stated=True, lost=0.4),
+    "mixed": Kind((0.5, 0.7), without=0.2, unasked=0.1, stated=True),
     "all asked": Kind((1.0,), scored=0.5),
 }
 
-UNLIKE = {"by score", "some scored, told", "lost", "mixed"}
+UNLIKE = {"by score", "some scored, stated", "lost", "mixed"}
 """Kinds in which some predictions are more likely to be labelled than others."""
 
 
@@ -75,7 +75,7 @@ def a_stream(kind: Kind, seed: int, length: int) -> list[tuple[str, Prediction |
                     now,
                     scores=scores,
                     label_probability=probability,
-                    label_requested=asked if kind.told else None,
+                    label_requested=asked if kind.stated else None,
                 ),
             )
         )
@@ -102,7 +102,7 @@ def a_stream(kind: Kind, seed: int, length: int) -> list[tuple[str, Prediction |
                     resolved_ms=now + delay,
                     waited_ms=delay,
                     label_probability=probability,
-                    label_requested=asked if kind.told else None,
+                    label_requested=asked if kind.stated else None,
                 ),
             )
         )
@@ -139,16 +139,16 @@ def test_estimates_equal_their_definition_at_every_prefix(name):
         if i % (len(events) // looks) != 0 or not plain.ones:
             continue
         found = register.estimates()["m"]
-        for which, said in zip(("loss", *OPPONENTS), (found.loss, *found.leads), strict=True):
+        for which, interval in zip(("loss", *OPPONENTS), (found.loss, *found.leads), strict=True):
             expected = plain.estimate(which)
-            assert near(said.value, expected.value), (i, which)
-            assert near(said.labels, expected.labels), (i, which)
-            assert near(said.lower, expected.lower), (i, which)
-            assert near(said.upper, expected.upper), (i, which)
+            assert near(interval.value, expected.value), (i, which)
+            assert near(interval.labels, expected.labels), (i, which)
+            assert near(interval.lower, expected.lower), (i, which)
+            assert near(interval.upper, expected.upper), (i, which)
             bounded += not math.isnan(expected.lower)
         settled, age, _ = plain.settled()
-        told = all(one.asked is not None for one in settled)
-        asked = sum((one.asked is True) if told else one.probability for one in settled)
+        is_known = all(one.asked is not None for one in settled)
+        asked = sum((one.asked is True) if is_known else one.probability for one in settled)
         assert found.age_ms == age
         assert found.settled == len(settled)
         assert found.asked == pytest.approx(asked)
@@ -221,5 +221,5 @@ def test_bytes_that_are_no_snapshot_are_refused(state):
         SampledLabels(SPEC).restore(state)
 
 
-def test_a_model_takes_no_more_bytes_than_said():
+def test_a_model_takes_no_more_bytes_than_promised():
     assert SAMPLED.itemsize <= SAMPLED_LABELS_BYTES

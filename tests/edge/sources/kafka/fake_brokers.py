@@ -20,9 +20,9 @@ class Written:
     headers: Sequence[tuple[str, bytes | None]]
 
     @property
-    def places(self) -> tuple[str, int, int]:
-        told = dict(self.headers)
-        topic, number, offset = (told[f"streamwatch.{name}"] for name in ("topic", "partition", "offset"))
+    def position(self) -> tuple[str, int, int]:
+        headers = dict(self.headers)
+        topic, number, offset = (headers[f"streamwatch.{name}"] for name in ("topic", "partition", "offset"))
         assert topic is not None
         assert number is not None
         assert offset is not None

@@ -102,7 +102,7 @@ def test_a_record_that_was_too_large_leaves_no_mark_which_another_limit_would_ma
     assert prints.of(Partition("t", 0)).marks == (mark_of(sound),)
 
 
-def test_a_log_found_to_be_another_one_is_not_told_of_before_its_position_is() -> None:
+def test_a_log_found_to_be_another_one_is_not_released_before_its_position_is() -> None:
     prints = Fingerprints()
     prints.belong(EVENTS, "old")
     prints.delivered(EVENTS, record(7))
@@ -124,7 +124,7 @@ def test_a_log_found_to_be_another_one_is_not_told_of_before_its_position_is() -
 def polled(source: KafkaSource):
     """A poll that delivers nothing, what came before it being evaluated."""
     poll = source._empty()
-    source.tell()
+    source.release_findings()
     return poll
 
 
@@ -143,7 +143,7 @@ async def test_a_commit_between_two_polls_holds_a_position_with_the_log_it_is_in
     assert source.fingerprints() == {EVENTS: Fingerprint("new", ())}
 
 
-async def test_a_loss_found_between_two_polls_is_told_with_the_position_that_comes_of_it() -> None:
+async def test_a_loss_found_between_two_polls_is_reported_with_the_position_that_comes_of_it() -> None:
     source = KafkaSource(KafkaSpec(), ["events"], lambda _: None)
     source.count_from({"recreated": 2, "retention": 1}, {"retention": 7}, 3)
     partition_positions = source._partition_positions
@@ -171,26 +171,26 @@ def test_what_is_found_is_counted_on_from_what_is_durable() -> None:
     losses = DataLossTracker("continue", lambda _: None)
     losses.overtaken(EVENTS, 5, 10)
     losses.unverified(EVENTS, 4)
-    assert losses.told == DataLossSnapshot()
-    losses.tell()
-    assert losses.told == DataLossSnapshot({"retention": 1}, {"retention": 5}, 1)
+    assert losses.released == DataLossSnapshot()
+    losses.release()
+    assert losses.released == DataLossSnapshot({"retention": 1}, {"retention": 5}, 1)
     losses.count_from(DataLossSnapshot({"retention": 4}, {"retention": 90}, 6))
-    assert losses.told == DataLossSnapshot({"retention": 4}, {"retention": 90}, 6)
+    assert losses.released == DataLossSnapshot({"retention": 4}, {"retention": 90}, 6)
     losses.overtaken(EVENTS, 5, 10)
     losses.unverified(EVENTS, 4)
-    losses.tell()
-    assert losses.told == DataLossSnapshot({"retention": 5}, {"retention": 95}, 7)
+    losses.release()
+    assert losses.released == DataLossSnapshot({"retention": 5}, {"retention": 95}, 7)
 
 
 def test_that_another_state_used_the_group_last_is_counted_once_whether_or_not_a_write_failed() -> None:
     losses = DataLossTracker("continue", lambda _: None)
     losses.count_from(DataLossSnapshot({"state_restored": 1, "retention": 2}))
     losses.foreign("state_restored", "what", "remedy")
-    assert losses.told.times == {"state_restored": 2, "retention": 2}
+    assert losses.released.times == {"state_restored": 2, "retention": 2}
     losses.count_from(DataLossSnapshot({"state_restored": 1, "retention": 3}))  # the write of it failed
-    assert losses.told.times == {"state_restored": 2, "retention": 3}
+    assert losses.released.times == {"state_restored": 2, "retention": 3}
     losses.count_from(DataLossSnapshot({"state_restored": 2, "retention": 3}))  # it was there after all
-    assert losses.told.times == {"state_restored": 2, "retention": 3}
+    assert losses.released.times == {"state_restored": 2, "retention": 3}
 
 
 class Reborn:
@@ -214,11 +214,11 @@ class Reborn:
         ("state=b commit=0", ["x", ""], False, None),
         ("state=b commit=0", [], False, None),
         ("", ["state=a commit=3"], False, None),
-        # A partition this state has yet to commit still tells of the state before.
+        # A partition this state has yet to commit still has the mark of the state before.
         ("state=b commit=4", ["state=a commit=9", "state=b commit=4"], True, None),
     ],
 )
-def test_the_group_tells_states_apart(own: str, theirs: list[str], begun: bool, cause: str | None) -> None:  # noqa: FBT001 - a case of the table
+def test_the_group_distinguishes_states(own: str, theirs: list[str], begun: bool, cause: str | None) -> None:  # noqa: FBT001 - a case of the table
     found = foreign("g", own, theirs, begun=begun)
     assert (found and found.cause) == cause
 

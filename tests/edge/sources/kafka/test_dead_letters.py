@@ -17,8 +17,8 @@ from tests.edge.sources.kafka.fake_brokers import FakeBrokers, Refusal, Written
 TOO_LARGE, DENIED, TOO_FEW, INVALID_RECORD, NO_TOPIC = 10, 29, 19, 87, 3
 
 
-def topic(brokers: FakeBrokers, told: list[InternalEvent] | None = None, seconds: float = 0.05):
-    emit = (told if told is not None else []).append
+def topic(brokers: FakeBrokers, events: list[InternalEvent] | None = None, seconds: float = 0.05):
+    emit = (events if events is not None else []).append
     return DeadLetterTopic(KafkaSpec(), "dead", emit, seconds, brokers)
 
 
@@ -56,7 +56,7 @@ async def test_a_record_with_neither_key_nor_value_is_a_stub_and_delays_nothing(
     to.put(record(1), "invalid_json")
     await to.flush()
     stub, other = brokers.log
-    assert (stub.key, stub.value, stub.places) == (None, b"", ("predictions", 3, 0))
+    assert (stub.key, stub.value, stub.position) == (None, b"", ("predictions", 3, 0))
     assert dict(stub.headers)["streamwatch.reason"] == b"record_too_large"
     assert dict(stub.headers)["streamwatch.stub"] == b"no_content"
     assert other.value == b"{"
@@ -76,7 +76,7 @@ def unkeyed(written: Written) -> int:
 
 
 def unlucky(written: Written) -> int:
-    return INVALID_RECORD if written.places[2] % 7 == 3 else 0
+    return INVALID_RECORD if written.position[2] % 7 == 3 else 0
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ async def test_what_brokers_refuse_is_counted_alone_and_every_other_arrives_as_i
     for each in records:
         to.put(each, "invalid_json")
     await to.flush()
-    arrived = {written.places[2]: written for written in brokers.log}
+    arrived = {written.position[2]: written for written in brokers.log}
     assert len(arrived) == len(brokers.log), "none twice"
     alone = Written(0, None, None, [])
     for each in records:
         as_it_was = Written(0, each.key, each.value, [("streamwatch.offset", b"%d" % each.offset)])
-        place = [("streamwatch.topic", b"t"), ("streamwatch.partition", b"0"), *as_it_was.headers]
-        refused = code(Written(0, each.key, each.value, place))
+        headers = [("streamwatch.topic", b"t"), ("streamwatch.partition", b"0"), *as_it_was.headers]
+        refused = code(Written(0, each.key, each.value, headers))
         written = arrived.get(each.offset, alone)
         if not refused:
             assert (written.key, written.value) == (each.key, each.value)
@@ -127,7 +127,7 @@ async def test_one_that_ends_the_connection_is_a_stub_in_the_end_and_the_others_
     for offset in range(20):
         to.put(record(offset, b"x" * (3_000_000 if offset == 7 else 10)), "invalid_json")
     await to.flush()
-    assert sorted(written.places[2] for written in brokers.log) == list(range(20))
+    assert sorted(written.position[2] for written in brokers.log) == list(range(20))
     assert {len(written.value or b"") for written in brokers.log} == {0, 10}
     assert counts(to)["dead_letter_stubs_total"] == {("connection_closed",): 1.0}
     await to.stop()
@@ -136,30 +136,30 @@ async def test_one_that_ends_the_connection_is_a_stub_in_the_end_and_the_others_
 
 @pytest.mark.parametrize(("code", "reason"), [(DENIED, "denied"), (NO_TOPIC, "no_topic")])
 async def test_a_topic_that_refuses_everything_is_not_asked_for_each(code: int, reason: str) -> None:
-    told: list[InternalEvent] = []
+    events: list[InternalEvent] = []
     brokers = FakeBrokers(lambda _: code)
-    to = topic(brokers, told, seconds=20.0)
+    to = topic(brokers, events, seconds=20.0)
     for offset in range(1_000):
         to.put(record(offset), "invalid_json")
     await to.flush()
     assert brokers.requests == 1
     assert counts(to)["dead_letters_dropped_total"] == {(reason,): 1_000.0}
-    [dropped] = told
+    [dropped] = events
     assert isinstance(dropped, DeadLettersDropped)
     assert (dropped.dead_letters, dropped.reason) == (1_000, reason)
 
 
 async def test_a_partition_with_too_few_replicas_keeps_only_its_own_waiting() -> None:
     brokers = FakeBrokers(lambda written: TOO_FEW if written.partition == 0 else 0, {0: 1, 1: 1})
-    told: list[InternalEvent] = []
-    to = topic(brokers, told, seconds=0.7)
+    events: list[InternalEvent] = []
+    to = topic(brokers, events, seconds=0.7)
     for offset in range(40):
         to.put(record(offset, key=b"k%d" % offset), "invalid_json")
     await to.flush()
     written = counts(to)["dead_letters_written_total"][()]
     assert 0 < written < 40
     assert counts(to)["dead_letters_dropped_total"] == {("too_few_replicas",): 40 - written}
-    assert any(isinstance(each, DeadLettersDelayed) and "NotEnoughReplicas" in each.error for each in told)
+    assert any(isinstance(each, DeadLettersDelayed) and "NotEnoughReplicas" in each.error for each in events)
 
 
 async def test_while_it_waits_it_says_for_what_and_goes_on_once_brokers_take_it() -> None:
@@ -199,7 +199,7 @@ async def test_after_it_was_given_up_each_flush_is_one_attempt_until_something_i
     brokers.away = False
     to.put(record(4), "invalid_json")
     await to.flush()
-    assert [written.places[2] for written in brokers.log] == [4]
+    assert [written.position[2] for written in brokers.log] == [4]
     await to.stop()
     assert brokers.open == 0
 

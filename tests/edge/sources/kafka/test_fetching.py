@@ -143,7 +143,7 @@ async def test_a_node_that_cannot_be_reached_is_asked_again_until_it_can_be():
 
 
 @pytest.mark.slow
-async def test_denials_are_told_with_how_long_they_last_and_do_not_turn_the_loop_hot():
+async def test_denials_are_reported_with_how_long_they_last_and_do_not_turn_the_loop_hot():
     client = FakeClient({A: DENIED})
     async with taking(client, {A: 0}) as (take, _):
         began, turns = time.monotonic(), 0

@@ -41,7 +41,7 @@ def fetch_answer(*records: bytes | None) -> bytes:
     return FetchResponse_v11(0, 0, 0, [("events", partitions)]).encode()
 
 
-def told(response: Any) -> list[Any]:
+def content(response: Any) -> list[Any]:
     """Contents of an answer, records as bytes."""
     return [
         [(*rest, None if data is None else bytes(data)) for *rest, data in partitions]
@@ -110,7 +110,7 @@ def test_answers_are_those_that_the_client_reads_wherever_their_bytes_are_cut(
     feed(receiving(asked), b"".join(framed(n, body) for n, body in enumerate(bodies)), most)
     for future, body in zip(asked.futures, bodies, strict=True):
         found = future.result()
-        assert told(found) == told(FetchResponse_v11.decode(body))
+        assert content(found) == content(FetchResponse_v11.decode(body))
         for *_, data in found.topics[0][1]:
             if data is not None and len(data) >= OWN_BYTES:
                 whole = with_padding(data)
@@ -132,7 +132,7 @@ def test_memory_of_a_very_large_answer_is_given_back() -> None:
     feed(protocol, large[-1:], 1)
     assert len(protocol._buffer) == FIRST_BYTES
     feed(protocol, framed(1, fetch_answer(b"abc")), 7)
-    assert told(asked.futures[1].result()) == told(FetchResponse_v11.decode(fetch_answer(b"abc")))
+    assert content(asked.futures[1].result()) == content(FetchResponse_v11.decode(fetch_answer(b"abc")))
     loop.close()
 
 
@@ -195,7 +195,7 @@ def test_a_connection_of_the_client_goes_on_as_before_when_it_is_read_directly()
             by_itself = await connection.send(FETCH)
             receive_directly(connection)
             receive_directly(connection)
-            assert told(await connection.send(FETCH)) == told(by_itself)
+            assert content(await connection.send(FETCH)) == content(by_itself)
             versions = await connection.send(ApiVersionRequest())  # anything else is the client's to read
             assert [tuple(each) for each in versions.api_versions] == [(1, 0, 11), (18, 0, 0)]
             with pytest.raises(KafkaConnectionError):  # the broker hangs up
@@ -211,7 +211,7 @@ def test_a_connection_is_left_to_the_client_while_an_answer_is_on_its_way() -> N
             waiting = asyncio.ensure_future(connection.send(FETCH))
             receive_directly(connection)
             assert not isinstance(connection._writer.transport.get_protocol(), Receiving)
-            assert told(await waiting) == told(FetchResponse_v11.decode(fetch_answer(b"abc")))
+            assert content(await waiting) == content(FetchResponse_v11.decode(fetch_answer(b"abc")))
             receive_directly(connection)
             assert isinstance(connection._writer.transport.get_protocol(), Receiving)
 

@@ -39,7 +39,7 @@ async def test_the_wait_grows_while_connecting_succeeds_and_fetching_fails(monke
     await session.begin()
 
     async def fail() -> float:
-        """The connection at hand breaks; the wait that was told."""
+        """The connection at hand breaks; returns the wait that was reported."""
         assert session.connection is not None
         session.drop(session.connection, TimeoutError("nothing came"))
         async with asyncio.timeout(30):

@@ -78,7 +78,7 @@ async def polls(source: KafkaSource, until: Callable[[Poll], bool]) -> list[tupl
             assert partition == (records[0].topic, records[0].partition)
             seen += [(r.partition, r.offset) for r in records]
         source.evaluated({partition: records[-1] for partition, records in poll.records.items()})
-        source.tell()
+        source.release_findings()
         if until(poll):
             return seen
         assert time.monotonic() < deadline, f"waited too long: {poll.partitions}"
@@ -127,7 +127,7 @@ async def test_a_topic_that_brokers_come_to_know_a_moment_later_is_no_mistake(br
     await source.stop()
 
 
-async def test_a_broker_that_is_not_there_is_told_with_the_reason(broker: EmbeddedBroker):
+async def test_a_broker_that_is_not_there_is_reported_with_the_reason(broker: EmbeddedBroker):
     broker.set_down()
     with pytest.raises(KafkaUnreachable, match="Unable"):
         await probe(spec(broker, request_timeout_ms=500), ["events"])
@@ -254,7 +254,7 @@ async def test_an_answer_older_than_the_grace_does_not_make_a_partition_caught_u
         assert not any(state.caught_up for state in source._empty().partitions.values())
 
 
-async def test_brokers_are_not_said_to_be_lost_while_only_the_event_loop_is_busy(broker: EmbeddedBroker):
+async def test_brokers_are_not_reported_lost_while_only_the_event_loop_is_busy(broker: EmbeddedBroker):
     heard: list[InternalEvent] = []
     async with started(spec(broker, alive_ms=500, stall_ms=1_500), heard.append) as source:
         for _ in range(4):
@@ -263,7 +263,7 @@ async def test_brokers_are_not_said_to_be_lost_while_only_the_event_loop_is_busy
     assert [event for event in heard if isinstance(event, KafkaLost)] == []
 
 
-async def test_brokers_are_not_said_to_be_lost_while_nothing_is_polled(broker: EmbeddedBroker):
+async def test_brokers_are_not_reported_lost_while_nothing_is_polled(broker: EmbeddedBroker):
     heard: list[InternalEvent] = []
     await send(broker, 30)
     async with started(spec(broker, alive_ms=1_500, stall_ms=3_000), heard.append) as source:

@@ -8,7 +8,7 @@ from streamwatch.edge.sources.kafka import KafkaSpec
 from streamwatch.edge.sources.kafka.client import ssl_context
 
 
-def test_tls_checks_certificates_and_names_unless_told_otherwise():
+def test_tls_checks_certificates_and_names_unless_configured_otherwise():
     assert ssl_context(KafkaSpec()) is None
     strict = ssl_context(KafkaSpec(security_protocol="SASL_SSL"))
     assert strict is not None

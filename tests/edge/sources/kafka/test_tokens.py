@@ -1,4 +1,4 @@
-"""Tokens by which brokers are told who this is: granted, kept, renewed, refused, and what is said then."""
+"""Tokens for brokers: granted, kept, renewed, refused, and the errors then."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_a_token_is_renewed_after_four_fifths_of_its_life_and_one_without_
 
 
 @pytest.mark.parametrize(
-    ("answer", "error", "said"),
+    ("answer", "error", "message"),
     [
         (
             (401, {"error": "invalid_client"}),
@@ -103,13 +103,13 @@ async def test_a_token_is_renewed_after_four_fifths_of_its_life_and_one_without_
         ((503, ""), TokenUnavailable, r"answers 503"),
     ],
 )
-async def test_an_endpoint_that_grants_no_token_is_told_by_the_setting_to_look_at(
-    answer: tuple[int, Any], error: type[Exception], said: str
+async def test_an_endpoint_that_grants_no_token_is_reported_by_the_setting_to_look_at(
+    answer: tuple[int, Any], error: type[Exception], message: str
 ):
     async with endpoint() as here:
         here.answer = answer
         spec = spec_of(here)
-        with pytest.raises(error, match=said) as raised:
+        with pytest.raises(error, match=message) as raised:
             await token_provider(spec).token()
     line = f'Unable connect to "127.0.0.1:9092": {raised.value}'
     assert of_token(line) is not None
@@ -167,7 +167,7 @@ async def test_a_refused_token_is_forgotten_and_the_broker_is_let_say_why():
     assert len(here.asked) == 2
 
 
-def test_a_refused_token_is_told_with_what_brokers_look_at():
+def test_a_refused_token_is_reported_with_what_brokers_look_at():
     spec = spec_of("https://login/token")
     line = 'Unable connect to "b:9093": [Error 58] SaslAuthenticationFailed: {"status":"invalid_token"}'
     assert "refuse the token: check kafka.security.oauth.scope" in str(explanation(line, spec))
@@ -234,7 +234,7 @@ async def test_a_token_for_msk_is_a_signed_request_to_connect(monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("alone")
-async def test_without_aws_credentials_it_is_said_where_they_are_looked_for():
+async def test_without_aws_credentials_the_error_has_where_they_are_looked_for():
     with pytest.raises(
         TokenDenied, match=r"no AWS credentials are found .* a profile \(AWS_PROFILE\)"
     ) as raised:
@@ -242,7 +242,7 @@ async def test_without_aws_credentials_it_is_said_where_they_are_looked_for():
     assert not_let_in(str(raised.value), amazon()) is not None
 
 
-async def test_without_the_package_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
+async def test_without_the_package_the_error_has_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
     found = importlib.import_module
 
     def absent(name: str, *more: Any) -> Any:
@@ -251,10 +251,10 @@ async def test_without_the_package_it_is_said_how_to_install_it(monkeypatch: pyt
         return found(name, *more)
 
     monkeypatch.setattr(importlib, "import_module", absent)
-    said = r"install it with .*streamwatchd\[msk\]"
-    with pytest.raises(TokenSourceMissing, match=said):
+    message = r"install it with .*streamwatchd\[msk\]"
+    with pytest.raises(TokenSourceMissing, match=message):
         security_options(amazon())
     source = KafkaSource(amazon(), ["any"], lambda _: None, offset_metadata=lambda: "")
-    with pytest.raises(ReadingEnded, match=said):
+    with pytest.raises(ReadingEnded, match=message):
         await source.start({})
     await source.stop()

@@ -8,7 +8,7 @@ from streamwatch.edge.sources.kafka.connection import TopicsMissing, require_top
 from streamwatch.edge.sources.kafka.wire import Listed
 
 
-def test_a_misspelt_topic_is_told_with_the_names_most_like_it():
+def test_a_misspelt_topic_is_reported_with_the_names_most_like_it():
     partitions = {"predictions": 2, "labels": 1, "prediction-audit": 1, "empty": 0}
     listing = {topic: Listed(dict.fromkeys(range(n), 1)) for topic, n in partitions.items()}
     require_topics(["predictions", "labels"], listing, "k:9092")

@@ -76,7 +76,7 @@ def outside_of_lives(directory, states, table=None):
             outside += join.entries_outside
             if chance.random() < 0.4:
                 columns.reopen()
-            assert columns.said() == one_life.said()
+            assert columns.results() == one_life.results()
         columns.store.close()
     return outside
 

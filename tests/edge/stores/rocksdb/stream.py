@@ -27,7 +27,7 @@ def rocks_spec(directory):
 
 
 class DurableStream(Stream):
-    """Feeds a durable store; commits and reopens when told."""
+    """Feeds a durable store; commits and reopens on command."""
 
     def __init__(self, directory, spec=None):
         self.rocks = rocks_spec(directory)

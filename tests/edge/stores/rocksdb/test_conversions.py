@@ -79,17 +79,17 @@ def test_every_step_between_is_made_once(older: Path, monkeypatch: pytest.Monkey
     assert_converted(older)
 
 
-@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize("stop", range(5))
 def test_a_crash_anywhere_leaves_each_step_whole_or_undone_and_older_programs_refuse_it(
-    older: Path, monkeypatch: pytest.MonkeyPatch, place: int
+    older: Path, monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
-    """Places: before the format is raised, before either step, after both, before the format says so."""
+    """Steps: before the format is raised, before either step, after both, before the format says so."""
     done = 0
 
-    def until_the_place(call: Callable[..., None]) -> Callable[..., None]:
+    def until_the_step(call: Callable[..., None]) -> Callable[..., None]:
         def made(*arguments: object) -> None:
             nonlocal done
-            if done == place:
+            if done == stop:
                 raise Crash
             done += 1
             call(*arguments)
@@ -98,25 +98,25 @@ def test_a_crash_anywhere_leaves_each_step_whole_or_undone_and_older_programs_re
 
     with monkeypatch.context() as process:
         upgrade(process)
-        steps = {SCHEMA: until_the_place(doubled), SCHEMA + 1: until_the_place(renamed)}
+        steps = {SCHEMA: until_the_step(doubled), SCHEMA + 1: until_the_step(renamed)}
         process.setattr(conversions, "CONVERSIONS", steps)
-        process.setattr(opening, "write_format", until_the_place(opening.write_format))
-        if place < 4:
+        process.setattr(opening, "write_format", until_the_step(opening.write_format))
+        if stop < 4:
             with pytest.raises(Crash):
                 RocksStore.open(rocks_spec(older))
         else:
             assert_converted(older)
-    if place > 0:
+    if stop > 0:
         with pytest.raises(StateNewer):
             RocksStore.open(rocks_spec(older))
     upgrade(monkeypatch)
-    if 0 < place < 4:
+    if 0 < stop < 4:
         with pytest.raises(StateRefused, match=f"has schema {SCHEMA}, .*`streamwatch run` converts it"):
             Inspection(older)
     assert_converted(older)
 
 
-def test_whoever_only_looks_changes_nothing_and_check_tells_what_run_will_do(
+def test_whoever_only_looks_changes_nothing_and_check_reports_what_run_will_do(
     older: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upgrade(monkeypatch)

@@ -106,9 +106,9 @@ def test_a_file_cut_off_anywhere_is_refused_and_nothing_is_left(file, tmp_path):
 @pytest.mark.slow
 def test_an_altered_file_is_refused_and_nothing_is_left(file, tmp_path):
     (tmp_path / "copy").mkdir()
-    for place in range(0, len(file), len(file) // 40):
+    for offset in range(0, len(file), len(file) // 40):
         altered = bytearray(file)
-        altered[place] ^= 0x10
+        altered[offset] ^= 0x10
         with pytest.raises(StateRefused):
             import_state(io.BytesIO(bytes(altered)), tmp_path / "copy")
         assert list((tmp_path / "copy").iterdir()) == []

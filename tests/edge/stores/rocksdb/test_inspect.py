@@ -126,15 +126,15 @@ def test_damage_names_the_file_itself_not_the_link_to_it(directory):
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (Path.touch, "there is no directory"),
         (Path.mkdir, r"there is no state in .*: it has no format\.json"),
     ],
 )
-def test_what_is_no_state_is_refused(tmp_path, make, said):
+def test_what_is_no_state_is_refused(tmp_path, make, message):
     make(tmp_path / "absent")
-    with pytest.raises(StateRefused, match=said):
+    with pytest.raises(StateRefused, match=message):
         Inspection(tmp_path / "absent")
     with pytest.raises(StateRefused, match="there is no directory"):
         Inspection(tmp_path / "elsewhere")

@@ -68,30 +68,32 @@ def refusal(directory) -> str:
 @pytest.mark.slow
 def test_every_flipped_bit_of_every_length_is_refused_by_name_and_nothing_is_changed(written, tmp_path):
     whole = manifest(written).read_bytes()
-    places = list(lengths(whole))
-    assert len(places) > 10
-    flips = [(place, bit) for place in places for bit in range(LENGTH_BITS)]
-    for place, bit in flips[:: by_tier(fast=7, default=1, everything=1)]:
+    offsets = list(lengths(whole))
+    assert len(offsets) > 10
+    flips = [(offset, bit) for offset in offsets for bit in range(LENGTH_BITS)]
+    for offset, bit in flips[:: by_tier(fast=7, default=1, everything=1)]:
         copy = tmp_path / "copy"
         shutil.copytree(written, copy)
         content = bytearray(whole)
-        content[place + bit // 8] ^= 1 << bit % 8
+        content[offset + bit // 8] ^= 1 << bit % 8
         manifest(copy).write_bytes(content)
         before = {path.name for path in copy.glob("*.sst")}
-        assert refusal(copy).startswith(f"the state is damaged: {manifest(copy)} "), (place, bit)
+        assert refusal(copy).startswith(f"the state is damaged: {manifest(copy)} "), (offset, bit)
         assert {path.name for path in copy.glob("*.sst")} == before
         shutil.rmtree(copy)
 
 
-def test_a_length_of_the_last_record_that_reaches_past_the_end_is_told_with_what_it_was(written):
+def test_a_length_of_the_last_record_that_reaches_past_the_end_is_reported_with_what_it_was(written):
     path = manifest(written)
     content = bytearray(path.read_bytes())
     *_, before, last = lengths(bytes(content))
     length = len(content) - (last + 3)
     content[last + 1] ^= 0x40
     path.write_bytes(content)
-    told = f"the record at byte {last - 4} has a length of {length + 0x4000} bytes, its checksum is that of"
-    assert f"{told} {length})" in refusal(written)
+    message = (
+        f"the record at byte {last - 4} has a length of {length + 0x4000} bytes, its checksum is that of"
+    )
+    assert f"{message} {length})" in refusal(written)
     with pytest.raises(StateDamaged, match="its checksum is that of"):
         Inspection(written)
     assert before < last

@@ -1,4 +1,4 @@
-"""Directories the durable store opens, and those it refuses, with what the operator is told."""
+"""Directories the durable store opens, and those it refuses, with the errors for the operator."""
 
 from __future__ import annotations
 
@@ -157,8 +157,8 @@ def test_flipped_bits_are_damage_and_the_file_is_named(spec):
     files = sorted(spec.directory.glob("*.sst"), key=lambda path: path.stat().st_size)
     largest = files[-1]
     content = bytearray(largest.read_bytes())
-    for place in range(100, len(content) - 4000, 1000):
-        content[place] ^= 1
+    for offset in range(100, len(content) - 4000, 1000):
+        content[offset] ^= 1
     largest.write_bytes(content)
     with pytest.raises(StateDamaged, match=largest.name):
         read_everything(spec)
@@ -201,7 +201,7 @@ def test_a_torn_tail_of_the_log_loses_only_what_was_torn(spec):
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("text", "kind"),
     [
         ("IO error: No space left on device: While appending to file: /s/000012.log", StateFailed),
         ("IO error: Input/output error: While fsync: /s/000012.log", StateFailed),
@@ -210,8 +210,8 @@ def test_a_torn_tail_of_the_log_loses_only_what_was_torn(spec):
         ("IO error: lock hold by current process, acquire time 1: /s/LOCK: No locks available", StateInUse),
     ],
 )
-def test_what_rocksdb_says_becomes_an_error_to_act_on(said, kind, tmp_path):
-    assert type(translated(Exception(said), tmp_path)) is kind
+def test_what_rocksdb_says_becomes_an_error_to_act_on(text, kind, tmp_path):
+    assert type(translated(Exception(text), tmp_path)) is kind
 
 
 def test_an_error_that_is_not_of_the_database_stays_what_it_is(tmp_path):
@@ -231,7 +231,7 @@ def test_after_a_failed_write_the_state_is_opened_anew_where_a_commit_left_it(sp
         [sys.executable, "-c", FULL, str(spec.directory)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    there, tried, kept, *said = done.stdout.split()
+    there, tried, kept, *message = done.stdout.split()
     assert int(there) in (int(tried), int(tried) + 1)
     assert kept == "first"
-    assert "could not be read or written: IO error" in " ".join(said)
+    assert "could not be read or written: IO error" in " ".join(message)

@@ -39,7 +39,7 @@ def test_what_is_flushed_into_a_directory_that_was_removed_is_not_called_durable
     store.close()
 
 
-def test_another_directory_in_its_place_is_not_the_same(tmp_path: Path) -> None:
+def test_another_directory_instead_of_it_is_not_the_same(tmp_path: Path) -> None:
     store = opened(tmp_path / "state")
     copy_while_open(tmp_path / "state", tmp_path / "copy")
     (tmp_path / "state").rename(tmp_path / "moved")

@@ -9,12 +9,12 @@ those that came are weighted by 1/G, G the share of settled outcomes of their ki
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from streamwatch.core.estimators.registers.kind import RegisterKind
 from streamwatch.core.events import fold_of, model_of
 from streamwatch.core.metrics import Metric
-from streamwatch.core.specs import DAY_MS, UtilitySpec, first_utility
+from streamwatch.core.specs import DAY_MS, UtilityKind, UtilitySpec, first_utility
 
 if TYPE_CHECKING:
     from streamwatch.core.estimators.registers.cohorts.register import Cohorts
@@ -163,7 +163,7 @@ class CohortsSpec:
             return False
         return self.utility_of(model) != "balanced"
 
-    def utility_of(self, model: str) -> Literal["accuracy", "balanced", "costs"]:
+    def utility_of(self, model: str) -> UtilityKind:
         """Look up the kind of the utility by which a model, or a fold of one, is judged."""
         return first_utility(self.utilities, model_of(model)).kind
 

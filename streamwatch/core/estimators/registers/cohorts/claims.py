@@ -8,8 +8,8 @@ dispersion as known when it is judged (Shiryaev-Roberts form: Shin, Ramdas, Rina
 
 Better is claimed when mean_λ M_λ ≥ 2N/δ, worse when it is ≥ 4N/δ (2N/δ if there is one opponent); then
 M = C = 0 of the side. So a model that
-is not worse than any of the two opponents is said to be worse than one of them within N predictions with
-probability δ/2 at most, and one that is not better than both is said to be better than both with δ/2 at most.
+is not worse than any of the two opponents is judged worse than one of them within N predictions with
+probability δ/2 at most, and one that is not better than both is judged better than both with δ/2 at most.
 
 No evidence is kept until more than 40 cohorts
 are judged with at least 2,000·φ predictions: φ rests on too few before, and M would grow on the dependence of
@@ -276,15 +276,15 @@ def claim(m, p, j, unit, rule, side, evidence, dispersion, ended_ms, position, r
     """Give a side the verdict for N predictions; return the new number of changes."""
     o = m.opponents[j]
     o.unrenewed = 0
-    said = 1 if side == BETTER else -1
-    if o.verdict == said:
+    verdict = 1 if side == BETTER else -1
+    if o.verdict == verdict:
         return count
     best = 0
     for k in range(1, len(STAKES)):
         if o.maxima[side, k] > o.maxima[side, best]:
             best = k
     before = o.verdict
-    set_verdict(o, said, o.starts_ms[side, best])
+    set_verdict(o, verdict, o.starts_ms[side, best])
     o.earliest_ms, o.latest_ms = limits_of(m, j, side, o.since_ms, dispersion, ended_ms)
     o.status = CONFIRMED
     if rule == SETTLED_RULE:

@@ -73,12 +73,12 @@ def read_headlines(models, parameters, rows, found):
     """Read the headlines of m models: `HEADLINES` records (m,), written; `rows` are int64 (m,)."""
     p = parameters[0]
     for i in range(len(rows)):
-        m, told = models[rows[i]], found[i]
-        told.is_there = m.headlines > 0
-        told.verdict, told.opponent, told.status, told.since_ms = headline_of(m, p)
-        if told.verdict != 0:
-            told.earliest_ms = m.opponents[told.opponent].earliest_ms
-            told.latest_ms = m.opponents[told.opponent].latest_ms
+        m, headline = models[rows[i]], found[i]
+        headline.is_there = m.headlines > 0
+        headline.verdict, headline.opponent, headline.status, headline.since_ms = headline_of(m, p)
+        if headline.verdict != 0:
+            headline.earliest_ms = m.opponents[headline.opponent].earliest_ms
+            headline.latest_ms = m.opponents[headline.opponent].latest_ms
 
 
 @inner
@@ -90,8 +90,8 @@ def retractions_of(m, verdict, opponent):
 
 
 @inner
-def tell_headline(m, p, before, opponent, status, retractions, first, position, row, changes, count):
-    """Write a change of the headline, if there is one; return the new number of changes.
+def append_headline_change(m, p, before, opponent, status, retractions, first, position, row, changes, count):
+    """Append the change of the headline, if there is one; return the new number of changes.
 
     Parameters
     ----------

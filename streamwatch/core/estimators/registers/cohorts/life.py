@@ -10,9 +10,9 @@ import numpy as np
 from streamwatch.core.estimators.registers.cohorts.by_costs import empty_bets
 from streamwatch.core.estimators.registers.cohorts.claims import confirm, take_evidence
 from streamwatch.core.estimators.registers.cohorts.headline import (
+    append_headline_change,
     headline_of,
     retractions_of,
-    tell_headline,
 )
 from streamwatch.core.estimators.registers.cohorts.settled import choose_age, classes_of, settle
 from streamwatch.core.estimators.registers.cohorts.state import (
@@ -72,7 +72,9 @@ def advance(m, b, kinds, p, position, row, changes, count):
         m.judged_predictions += m.cohorts[slot].predictions
         for j in range(p.opponents):
             count = take_evidence(m, b, kinds, p, j, slot, position, row, changes, count)
-    count = tell_headline(m, p, before, opponent, status, retractions, first, position, row, changes, count)
+    count = append_headline_change(
+        m, p, before, opponent, status, retractions, first, position, row, changes, count
+    )
     if m.is_open == 0:
         open_if_known(m, b, kinds, row, p)
     schedule(m, p)

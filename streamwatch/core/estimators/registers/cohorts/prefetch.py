@@ -1,8 +1,8 @@
 """Prefetching: with many models, records would otherwise be waited for, line by line.
 
-16 outcomes ahead comes the first line of what is held of a model, 8 ahead the place of the outcome in it,
-and where that is the last place, what every outcome needs of the model's record. Before outcomes are taken
-in, the lines that they count in are prefetched.
+The first line of a model's held outcomes is prefetched 16 outcomes ahead, the slot of the outcome among them
+8 ahead; if that is the last slot, so is what every outcome needs of the model's record. Before outcomes are
+taken in, the lines that they count in are prefetched.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false

@@ -213,25 +213,25 @@ def newest_cohorts(state: State, rows: Integers) -> NDArray[Any]:
 
 
 def document_of(
-    said: CohortVerdicts, record: Any, newest: Any, place: int, delta: float, least: int
+    verdicts: CohortVerdicts, record: Any, newest: Any, index: int, delta: float, least: int
 ) -> dict[str, object]:
     """Build the document of one model that has had an outcome; undefined values are absent.
 
     Parameters
     ----------
-    said, place
-        What `read_cohorts` found, and the place of the model in it.
+    verdicts, index
+        What `read_cohorts` found, and the index of the model in it.
     record, newest
         Its record, `MODEL`, and its newest cohort, `_NEWEST`.
     delta, least
         As for `read_cohorts`.
     """
     document: dict[str, Any] = {
-        "judged": int(said.judged[place]),
-        "provisional": not said.headlines[place]["is_there"],
-        "waiting": int(said.waiting[place]),
-        "age_changes": int(said.age_changes[place]),
-        "opponents": {name: _opponent(said, place, j) for j, name in enumerate(OPPONENTS)},
+        "judged": int(verdicts.judged[index]),
+        "provisional": not verdicts.headlines[index]["is_there"],
+        "waiting": int(verdicts.waiting[index]),
+        "age_changes": int(verdicts.age_changes[index]),
+        "opponents": {name: _opponent(verdicts, index, j) for j, name in enumerate(OPPONENTS)},
     }
     needed = 4.0 * max(float(least), float(record["recent"])) / delta
     for j, of_opponent in enumerate(document["opponents"].values()):
@@ -241,7 +241,7 @@ def document_of(
     if newest["is_there"]:
         rule, age_ms = int(newest["rule"]), int(newest["age_ms"])
         lowest, highest = float(newest["lowest"]), float(newest["highest"])
-        document["age_seconds"] = float(said.age_seconds[place])
+        document["age_seconds"] = float(verdicts.age_seconds[index])
         document["age_rule"] = _RULES[rule]
         document["share_labelled"] = {"lowest": lowest, "highest": highest}
         document["as_good_as_immediate"] = age_ms <= IMMEDIATE_MS and lowest >= IMMEDIATE_SHARE
@@ -249,7 +249,7 @@ def document_of(
 
 
 LEAD: Final = 0.05
-"""Lead, on either side, for which it is said how long a verdict takes."""
+"""Lead, on either side, for which it is estimated how long a verdict takes."""
 
 
 def predictions_until_shown(squares: float, dispersion: float, threshold: float) -> float:
@@ -261,7 +261,7 @@ def predictions_until_shown(squares: float, dispersion: float, threshold: float)
     Parameters
     ----------
     squares
-        q, the mean square of the lead of a prediction; of smaller ones than μ nothing can be said.
+        q, the mean square of the lead of a prediction; for smaller ones than μ the number is undefined.
     dispersion
         φ.
     threshold
@@ -288,29 +288,32 @@ def _shown_after_seconds(record: Any, opponent: Any, needed: float) -> float:
     return (until / per_ms + float(record["last_age_ms"])) / 1000.0
 
 
-def _opponent(said: CohortVerdicts, place: int, j: int) -> dict[str, object]:
+def _opponent(verdicts: CohortVerdicts, index: int, j: int) -> dict[str, object]:
     found: dict[str, object] = {
-        "retracted": int(said.retracted[place, j]),
-        "changes": int(said.changes[place, j]),
+        "retracted": int(verdicts.retracted[index, j]),
+        "changes": int(verdicts.changes[index, j]),
     }
-    verdict = float(said.verdict[place, j])
+    verdict = float(verdicts.verdict[index, j])
     if isfinite(verdict):
         found["verdict"] = VERDICT_WORDS[int(verdict)]
-        found["evidence"] = {"better": float(said.better[place, j]), "worse": float(said.worse[place, j])}
-    confirmed = float(said.confirmed[place, j])
+        found["evidence"] = {
+            "better": float(verdicts.better[index, j]),
+            "worse": float(verdicts.worse[index, j]),
+        }
+    confirmed = float(verdicts.confirmed[index, j])
     if isfinite(confirmed):
         found["status"] = "confirmed" if confirmed else "early"
     named = {
-        "e_value": said.e_value,
-        "since_timestamp_seconds": said.since_seconds,
-        "earliest_timestamp_seconds": said.earliest_seconds,
-        "latest_timestamp_seconds": said.latest_seconds,
-        "lead": said.lead,
-        "lower": said.lower,
-        "upper": said.upper,
-        "dispersion": said.dispersion,
+        "e_value": verdicts.e_value,
+        "since_timestamp_seconds": verdicts.since_seconds,
+        "earliest_timestamp_seconds": verdicts.earliest_seconds,
+        "latest_timestamp_seconds": verdicts.latest_seconds,
+        "lead": verdicts.lead,
+        "lower": verdicts.lower,
+        "upper": verdicts.upper,
+        "dispersion": verdicts.dispersion,
     }
     for name, values in named.items():
-        if isfinite(value := float(values[place, j])):
+        if isfinite(value := float(values[index, j])):
             found[name] = value
     return found

@@ -81,7 +81,7 @@ def _words_of(state: State, row: int, classes: int) -> list[NDArray[np.uint64]]:
 
 
 def _are_by_costs(state: State, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which rows are judged by costs."""
+    """Mark the rows that are judged by costs."""
     if len(state.by_costs) < len(state.models):  # none may be
         return np.zeros(len(rows), np.bool_)
     return state.by_costs["table"][rows] > 0
@@ -105,7 +105,7 @@ def encode(state: State, rows: NDArray[np.int64]) -> list[bytes]:
         records += [state.classes[k, chosen] for k in range(min(counted, CLASSES))]
         if costed:
             own = state.by_costs[chosen]
-            own["table"] = 1  # its number is one of the configuration; what it is, the fingerprint says
+            own["table"] = 1  # its number is one of the configuration; the fingerprint identifies the table
             records.append(own)
         words = np.concatenate([each.view(np.uint64).reshape(len(members), -1) for each in records], axis=1)
         filled = words != 0
@@ -239,9 +239,9 @@ class Cohorts:
         return self._headlined(model)
 
     def headlines(self, rows: Sequence[int]) -> Callable[[int], dict[str, object] | None]:
-        """Read the headlines of some rows; the document of each by its place, None until there is one."""
+        """Read the headlines of some rows; the document of each by its index, None until there is one."""
         headlines = self.read(rows).headlines
-        return lambda place: headline_document(headlines[place])
+        return lambda index: headline_document(headlines[index])
 
     def headline_verdict(self, row: int) -> int | None:
         """Verdict of the headline of a row: 1, 0 or −1; None until there is one."""
@@ -265,18 +265,18 @@ class Cohorts:
         Models without an outcome are not judged, and do not count; see `registers.fleet` for the rule.
         """
         judged = [(name, row) for name, row in models if self.state.models["observed"][row] > 0]
-        said = self.read([row for _, row in judged])
-        verdicts = said.verdict.tolist()
-        times = np.stack((said.since_seconds, said.earliest_seconds, said.latest_seconds), axis=-1)
+        current = self.read([row for _, row in judged])
+        verdicts = current.verdict.tolist()
+        times = np.stack((current.since_seconds, current.earliest_seconds, current.latest_seconds), axis=-1)
         pairs: list[WorsePair] = []
-        for place, opponent in np.argwhere(np.isfinite(said.e_value)).tolist():
-            verdict = VERDICT_WORDS[int(verdicts[place][opponent])]
+        for index, opponent in np.argwhere(np.isfinite(current.e_value)).tolist():
+            verdict = VERDICT_WORDS[int(verdicts[index][opponent])]
             began = [
                 round(1000 * seconds) if verdict == "worse" and isfinite(seconds) else None
-                for seconds in times[place, opponent].tolist()
+                for seconds in times[index, opponent].tolist()
             ]
-            e_value = float(said.e_value[place, opponent])
-            pairs.append(WorsePair(judged[place][0], OPPONENTS[opponent], e_value, verdict, *began))
+            e_value = float(current.e_value[index, opponent])
+            pairs.append(WorsePair(judged[index][0], OPPONENTS[opponent], e_value, verdict, *began))
         number = len(OPPONENTS) * len(judged)
         return WorseList(number, tuple(worse_pairs(pairs, number, share)))
 
@@ -338,26 +338,26 @@ class Cohorts:
 
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
         """Verdicts, leads and evidence of some models; undefined values give no sample."""
-        said = self.read([one.row for one in chosen])
+        current = self.read([one.row for one in chosen])
         models = [(one.model,) for one in chosen]
         pairs = [(one.model, opponent) for one in chosen for opponent in OPPONENTS]
         own = np.array([self._headlined(one.model) for one in chosen], np.bool_)
-        headlines = np.where(own & (said.headlines["is_there"] > 0), said.headlines["verdict"], np.nan)
+        headlines = np.where(own & (current.headlines["is_there"] > 0), current.headlines["verdict"], np.nan)
         found = {
             "cohort_headline": _samples(models, headlines),
-            "cohort_verdict": _samples(pairs, said.verdict),
-            "cohort_verdict_since_timestamp_seconds": _samples(pairs, said.since_seconds),
-            "cohort_verdict_confirmed": _samples(pairs, said.confirmed),
-            "cohort_verdict_retracted_total": _samples(pairs, said.retracted.astype(np.float64)),
+            "cohort_verdict": _samples(pairs, current.verdict),
+            "cohort_verdict_since_timestamp_seconds": _samples(pairs, current.since_seconds),
+            "cohort_verdict_confirmed": _samples(pairs, current.confirmed),
+            "cohort_verdict_retracted_total": _samples(pairs, current.retracted.astype(np.float64)),
             "cohort_verdict_evidence": [],
-            "cohort_lead": _samples(pairs, said.lead),
-            "cohort_lead_lower": _samples(pairs, said.lower),
-            "cohort_lead_upper": _samples(pairs, said.upper),
-            "cohort_lead_dispersion": _samples(pairs, said.dispersion),
-            "cohort_age_seconds": _samples(models, said.age_seconds),
-            "cohorts_judged_total": _samples(models, said.judged.astype(np.float64)),
+            "cohort_lead": _samples(pairs, current.lead),
+            "cohort_lead_lower": _samples(pairs, current.lower),
+            "cohort_lead_upper": _samples(pairs, current.upper),
+            "cohort_lead_dispersion": _samples(pairs, current.dispersion),
+            "cohort_age_seconds": _samples(models, current.age_seconds),
+            "cohorts_judged_total": _samples(models, current.judged.astype(np.float64)),
         }
-        for side, values in (("better", said.better), ("worse", said.worse)):
+        for side, values in (("better", current.better), ("worse", current.worse)):
             of_side = [(*pair, side) for pair in pairs]
             found["cohort_verdict_evidence"] += _samples(of_side, values)
         return found
@@ -365,16 +365,16 @@ class Cohorts:
     def details(self, chosen: Sequence[Slice]) -> Details:
         """Verdicts with status, age, shares labelled, leads and counts; empty before the first outcome."""
         rows = [one.row for one in chosen]
-        said = self.read(rows)
+        current = self.read(rows)
         observed = self.state.models["observed"][rows] > 0
         newest = newest_cohorts(self.state, np.array(rows, np.int64))
         records, spec = self.state.models[rows], self._spec
 
-        def document(place: int) -> Mapping[str, object]:
-            if not chosen[place].classes or not observed[place]:
+        def document(index: int) -> Mapping[str, object]:
+            if not chosen[index].classes or not observed[index]:
                 return {}
-            told = document_of(said, records[place], newest[place], place, spec.delta, spec.outcomes)
-            return {"cohorts": {"utility": self._spec.utility_of(chosen[place].model), **told}}
+            of_model = document_of(current, records[index], newest[index], index, spec.delta, spec.outcomes)
+            return {"cohorts": {"utility": self._spec.utility_of(chosen[index].model), **of_model}}
 
         return document
 
@@ -423,4 +423,6 @@ def parameters_of(spec: CohortsSpec) -> NDArray[Any]:
     parameters["by_prediction"] = spec.by_prediction
     parameters["by_costs"] = bool(spec.cost_utilities())
     parameters["opponents"] = 1 if spec.of_pairs else len(OPPONENTS)
+    # All classes beyond `max_classes` have one index; and the last index of pairs may be of several kinds.
+    parameters["apart"] = CLASSES - 1 if spec.of_pairs else min(spec.max_classes, CLASSES)
     return parameters

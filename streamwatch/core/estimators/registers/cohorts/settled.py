@@ -132,7 +132,7 @@ def classes_of(m):
 def add_bucket(m, kinds, row, slot):
     """Add the counts of a bucket to the settled ones, and empty it.
 
-    Counts are cumulated in their place first; those of all classes are then summed in that of one of them.
+    Counts are cumulated in place first; those of all classes are then summed in the slot of one of them.
     """
     for side in range(SIDES):
         first = -1
@@ -203,12 +203,16 @@ def shares_a_kind(m, kinds, row, p):
     """Tell whether several classes that have a common kind have more than `SHARED` of the settled outcomes.
 
     If such classes are labelled at different speed and their part in the traffic moves, the share of the kind
-    is that of neither. Of pairs, the last kind is a shared one as soon as it is there.
+    is that of neither. Classes share a kind beyond the seventh, and beyond the limit of classes; there, one
+    class counts as several, as nothing is known of how many there are.
     """
-    if m.classes < CLASSES + (p.opponents > 1):
+    if m.classes <= p.apart:
         return False
-    shared = kinds[CLASSES - 1, row].sums.totals
-    return shared[HITS] + shared[MISSES] > SHARED * (m.pooled.totals[HITS] + m.pooled.totals[MISSES])
+    shared = 0.0
+    for c in range(min(p.apart, CLASSES - 1), classes_of(m)):
+        totals = kinds[c, row].sums.totals
+        shared += totals[HITS] + totals[MISSES]
+    return shared > SHARED * (m.pooled.totals[HITS] + m.pooled.totals[MISSES])
 
 
 @inner

@@ -99,7 +99,7 @@ SIDES: Final = 2
 HITS, MISSES = range(SIDES)
 """Sides of a class: first index of what is kept of its kinds."""
 SLOTS: Final = 18
-"""Number of cohorts with a place; at most 17 are alive, because a width is at least a 16th of every age."""
+"""Number of slots for cohorts; at most 17 are alive, because a width is at least a 16th of every age."""
 BOUNDS: Final = 64
 """Largest number of stretches of prediction time in which leads are summed to confirm a verdict."""
 HALVES: Final = 2
@@ -382,6 +382,7 @@ PARAMETERS: Final = np.dtype(
         ("predictions_by_dispersion", "f8"),  # … and per unit of φ
         ("by_prediction", "i8"),  # whether outcomes come in the order of predictions
         ("opponents", "i8"),  # number of opponents that there are verdicts against
+        ("apart", "i8"),  # number of class indices up to which no two classes share a kind
         ("by_costs", "i8"),  # 1 if models may be judged by costs, else 0
         ("ages_ms", "i8", (AGES,)),
         ("ages", "f8", (HALVES, AGES // HALVES)),  # the same

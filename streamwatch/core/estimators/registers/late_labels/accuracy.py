@@ -226,7 +226,7 @@ def _pearson(wrong: Floats, weight: Floats, edges: Sequence[int], block: int) ->
 
 # Latest change of the error by prediction time, that is, since when predictions have more or fewer errors.
 #
-# Labels come late, so an alarm tells when the *labels* changed. Here the buckets of predictions are
+# Labels come late, so an alarm shows when the *labels* changed. Here the buckets of predictions are
 # partitioned to maximise the binomial likelihood minus a penalty per boundary; the last boundary is the
 # change. Errors and hits have the weights of `accuracy`, so that the youngest buckets, of which only quick
 # labels have arrived, do not look like a change. If errors are correlated, the penalty and the interval

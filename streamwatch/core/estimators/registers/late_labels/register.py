@@ -44,15 +44,15 @@ WhyUndefined: TypeAlias = Literal["too_few_settled", "hits_too_late", "errors_to
 
 
 def why_undefined(estimate: Estimate, geometry: Geometry) -> WhyUndefined | None:
-    """Tell why there is no corrected accuracy; None where there is one.
+    """Find why there is no corrected accuracy; None where there is one.
 
     Returns
     -------
     why
         `too_few_settled`: fewer than 30 predictions are a horizon old. `hits_too_late`, `errors_too_late`: at
         an age of half a horizon, the age of the oldest predictions used, fewer than a fifth of these labels
-        have arrived, as when a dispute window closes then; only the settled accuracy tells the accuracy of
-        the model, and will. `too_few_recent`: of recent predictions fewer than 30 have labels.
+        have arrived, as when a dispute window closes then; only the settled accuracy estimates the
+        model's accuracy, then and later. `too_few_recent`: of recent predictions fewer than 30 have labels.
     """
     if isfinite(estimate.corrected.value):
         return None
@@ -219,7 +219,7 @@ class LateLabels:
         self._spec = spec
         self._ring = LabelRing(capacity, geometry_of(spec.horizon_ms))
         self._estimates: dict[int, tuple[Estimates, int]] = {}
-        """Last estimates of rows, and the place of the row among them."""
+        """Last estimates of rows, and the index of the row among them."""
         self._known: NDArray[np.bool_] = np.zeros(capacity, np.bool_)
         """Whether there were no outcomes of a row since its estimates."""
         self._values: NDArray[np.float64] = np.full((capacity, len(METRICS)), np.nan)
@@ -272,10 +272,10 @@ class LateLabels:
         estimates = [self._estimates[row] for row in rows]
         geometry, assumed = self._ring.geometry, self._spec.assumed
 
-        def document(place: int) -> Mapping[str, object]:
-            of_all, own = estimates[place]
+        def document(index: int) -> Mapping[str, object]:
+            of_all, own = estimates[index]
             estimate = of_all[own]
-            if estimate.head < 0 or not chosen[place].classes:
+            if estimate.head < 0 or not chosen[index].classes:
                 return {}
             return {"late_labels": document_of(estimate, geometry, assumed=assumed)}
 

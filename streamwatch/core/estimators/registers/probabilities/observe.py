@@ -264,13 +264,13 @@ def keep(s, y, y_hat, classes, values, first, end, total, labels, scores, reliab
     fade(s, reliability, curve)
     grow(s, y, classes, first, end, curve)
     s.total += s.unit
-    said = -1.0
+    score = -1.0
     held = scores[s.auc_head]
     held[: s.classes] = 0.0
     for k in range(first, end):
         v = values[k] / total
         if classes[k] == y_hat:
-            said = v
+            score = v
         if classes[k] < s.classes:
             held[classes[k]] = v
     for k in range(s.classes):
@@ -278,12 +278,12 @@ def keep(s, y, y_hat, classes, values, first, end, total, labels, scores, reliab
     labels[s.auc_head] = y if y < s.classes else -1
     s.auc_head = s.auc_head + 1 if s.auc_head + 1 < scores.shape[0] else 0
     s.auc_held = min(s.auc_held + 1, scores.shape[0])
-    if said < 0.0:
+    if score < 0.0:
         s.prediction_absent += 1
         return
-    j = bin_of(said, BINS)
+    j = bin_of(score, BINS)
     reliability[j, WEIGHT] += s.unit
-    reliability[j, MEAN_SCORE] += s.unit * said
+    reliability[j, MEAN_SCORE] += s.unit * score
     reliability[j, HITS] += s.unit * (y == y_hat)
 
 

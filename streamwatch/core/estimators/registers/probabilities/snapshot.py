@@ -85,8 +85,8 @@ def decode(snapshot: bytes, spec: ProbabilitiesSpec) -> ModelState:
     kept.make_room(classes, spec.max_auc_classes)
     kept.landmark[:] = np.frombuffer(read.landmark)
     kept.fading[:] = np.frombuffer(read.fading).reshape(kept.fading.shape)
-    for window, said in zip(kept.windows, read.windows, strict=True):
-        _restore_window(window, *said)
+    for window, saved in zip(kept.windows, read.windows, strict=True):
+        _restore_window(window, *saved)
     kept.ring[:held] = np.frombuffer(read.ring).reshape(held, SUMS)
     kept.labels[:auc_held] = np.frombuffer(read.labels, np.int32)
     kept.scores[:auc_held, :classes] = np.frombuffer(read.scores).reshape(auc_held, classes)
@@ -100,9 +100,9 @@ def decode(snapshot: bytes, spec: ProbabilitiesSpec) -> ModelState:
 def _window_state(window: np.void) -> tuple[list[int], list[int], bytes, bytes, bytes]:
     buckets = window["buckets"][: int(window["rows"])].tolist()
     used = [(r, k) for r, number in enumerate(buckets) for k in range(number)]
-    rows, places = [r for r, _ in used], [k for _, k in used]
+    rows, columns = [r for r, _ in used], [k for _, k in used]
     numbers = [int(window[name]) for name in _WINDOW]
-    of_buckets = [window[name][rows, places].tobytes() for name in ("losses", "sums")]
+    of_buckets = [window[name][rows, columns].tobytes() for name in ("losses", "sums")]
     return numbers, buckets, of_buckets[0], of_buckets[1], window["dependence"].tobytes()
 
 
@@ -114,6 +114,6 @@ def _restore_window(
         window[name] = value
     window["buckets"][: len(buckets)] = buckets
     used = [(r, k) for r, number in enumerate(buckets) for k in range(number)]
-    rows, places = [r for r, _ in used], [k for _, k in used]
-    window["losses"][rows, places] = np.frombuffer(losses, np.int32)
-    window["sums"][rows, places] = np.frombuffer(sums).reshape(len(used), SUMS)
+    rows, columns = [r for r, _ in used], [k for _, k in used]
+    window["losses"][rows, columns] = np.frombuffer(losses, np.int32)
+    window["sums"][rows, columns] = np.frombuffer(sums).reshape(len(used), SUMS)

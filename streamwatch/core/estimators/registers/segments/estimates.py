@@ -45,7 +45,7 @@ class SegmentEstimates(NamedTuple):
 def with_previous_of_stream(totals: Totals) -> Totals:
     """Replace the previous label of the same value by that of the model's stream.
 
-    Outcomes of segments carry the latter in the place of the label known at prediction, whose sums are NaN in
+    Outcomes of segments carry the latter in place of the label known at prediction, whose sums are NaN in
     the result. The autocorrelation of the loss stays that of the value's own successive outcomes:
     `lost_twice` is scaled to the new weight of pairs, which differs by the first outcome at most.
     """

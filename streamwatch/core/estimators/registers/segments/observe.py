@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, hot
 
@@ -36,7 +37,7 @@ def home_of(keys, key):
 
 
 @hot
-def place_of(keys, key):
+def slot_of(keys, key):
     """Slot of a key, or the free one where it belongs."""
     at = home_of(keys, key)
     while keys[at] != key and keys[at] != EMPTY:
@@ -57,7 +58,7 @@ def remember(keys, meanings, new_keys, new_meanings):
     """
     added = 0
     for i in range(new_keys.shape[0]):
-        at = place_of(keys, new_keys[i])
+        at = slot_of(keys, new_keys[i])
         added += keys[at] == EMPTY
         keys[at] = new_keys[i]
         meanings[at] = new_meanings[i]
@@ -70,7 +71,7 @@ def forget(keys, meanings, doomed):
     mask = keys.shape[0] - 1
     removed = 0
     for i in range(doomed.shape[0]):
-        gap = place_of(keys, doomed[i])
+        gap = slot_of(keys, doomed[i])
         if keys[gap] == EMPTY:
             continue
         removed += 1
@@ -110,7 +111,7 @@ def exchanged(candidates: Mapping[str, int], own: Mapping[str, int]) -> list[tup
     Returns
     -------
     list
-        The most frequent candidate in the place of the rarest value, if it had more than twice as many
+        The most frequent candidate in place of the rarest value, if it had more than twice as many
         outcomes, and so on with the next; among equally frequent ones the first by name.
     """
     least = min(own.values(), default=0)
@@ -136,109 +137,138 @@ _LEFT_OUT = -1
 _STOP = -2
 """Rows at or below this encode a reason."""
 
-OUTCOME, ENTRY, PLACED = range(3)
+OUTCOME, ENTRY, WRITTEN = range(3)
 """Fields of the cursor: next outcome, its next segment, number of rows written."""
 
 
+class SegmentedOutcomes(NamedTuple):
+    """Outcomes with segments: i has `lengths[i]` entries of `names` and `values` from `starts[i]` on."""
+
+    models: NDArray[np.int32]
+    """Row of each outcome's model, (n,)."""
+    true_class: NDArray[np.int32]
+    """Class of each outcome's label, (n,)."""
+    starts: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+    names: NDArray[np.int32]
+    """Number of a segment's name, by entry."""
+    values: NDArray[np.int32]
+    """Number of the segment's value, by entry."""
+
+
+class SegmentRecords(NamedTuple):
+    """What is kept of models, segments and values; all but `numbers` is changed."""
+
+    numbers: NDArray[np.int32]
+    """Number of each model's segment by name, or `NONE`, (models, names)."""
+    segments: NDArray[Any]
+    """Records `SEGMENT` by segment number."""
+    values: NDArray[Any]
+    """Records `VALUE` by row."""
+    last: NDArray[np.int32]
+    """Class of each model's latest label, (models,); `NONE` before the first."""
+
+
+class ValueIndex(NamedTuple):
+    """Hash table of the values, changed."""
+
+    keys: NDArray[np.int64]
+    meanings: NDArray[np.int32]
+    """Row of the value, or −1 minus its position among the candidates, by slot."""
+    taken: NDArray[np.int64]
+    """Number of keys, (1,)."""
+
+
+class Candidates(NamedTuple):
+    """Values without a row of their own in ranges of `CANDIDATES` per segment, changed."""
+
+    values: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    """Number of outcomes in this epoch."""
+
+
+class Limits(NamedTuple):
+    """What bounds and fades the values of a segment."""
+
+    alpha: float
+    """Fading factor."""
+    own: int
+    """Most values of a segment with rows of their own."""
+    room: bool
+    """Whether the table has a free row."""
+
+
+class FoundRows(NamedTuple):
+    """Output of the loop, by row written."""
+
+    rows: NDArray[np.int32]
+    positions: NDArray[np.int64]
+    """Position of the outcome in the batch."""
+    previous: NDArray[np.int32]
+    """Class of the label before it in the model's stream, whatever the segments of that one."""
+
+
 @hot
-def row_of(segment, number, value, most, room, keys, meanings, taken, candidates, counts):
+def row_of(segment, number, value, index, candidates, limits):
     """Row in which an outcome of a value counts, `_LEFT_OUT`, or `_STOP` minus a reason to return."""
-    at = place_of(keys, key_of(number, value))
-    known = keys[at] != EMPTY
-    if known and meanings[at] >= 0:
-        return np.int64(meanings[at])
+    at = slot_of(index.keys, key_of(number, value))
+    known = index.keys[at] != EMPTY
+    if known and index.meanings[at] >= 0:
+        return np.int64(index.meanings[at])
     if value == OTHERS and segment.other != NONE:
         return np.int64(segment.other)
-    if value != OTHERS and segment.own < most:
-        if room:
+    if value != OTHERS and segment.own < limits.own:
+        if limits.room:
             return np.int64(_STOP - NEW_VALUE)
         if segment.other == NONE:  # with a row for the others it counts there until there is room
             return np.int64(_LEFT_OUT)
-    if segment.other == NONE and room:
+    if segment.other == NONE and limits.room:
         return np.int64(_STOP - NEW_OTHERS)
     if known:
-        counts[-1 - meanings[at]] += 1
+        candidates.counts[-1 - index.meanings[at]] += 1
     elif segment.candidates < CANDIDATES:
         if segment.stretch == NONE:
             return np.int64(_STOP - NEW_CANDIDATES)
-        if 2 * (taken[0] + 1) > keys.shape[0]:
+        if 2 * (index.taken[0] + 1) > index.keys.shape[0]:
             return np.int64(_STOP - CROWDED)
-        place = segment.stretch * CANDIDATES + segment.candidates
-        candidates[place], counts[place] = value, 1
-        keys[at], meanings[at] = key_of(number, value), -1 - place
-        taken[0] += 1
+        position = segment.stretch * CANDIDATES + segment.candidates
+        candidates.values[position], candidates.counts[position] = value, 1
+        index.keys[at], index.meanings[at] = key_of(number, value), -1 - position
+        index.taken[0] += 1
         segment.candidates += 1
     return np.int64(segment.other if segment.other != NONE else _LEFT_OUT)
 
 
 @entry
-def observe(
-    models,
-    starts,
-    lengths,
-    names,
-    values,
-    segment_of,
-    segments,
-    kept,
-    keys,
-    meanings,
-    taken,
-    candidates,
-    counts,
-    alpha,
-    most,
-    room,
-    true_class,
-    last,
-    cursor,
-    rows,
-    positions,
-    previous,
-):
+def observe(outcomes, records, index, candidates, limits, cursor, found):
     """Find the table rows of outcomes by segment, in order, and count the traffic.
-
-    Return the reason of the end.
 
     Parameters
     ----------
-    models, starts, lengths
-        int32 (n,): row of each outcome's model, and the range of its segments in `names` and `values`.
-    names, values
-        int32: number of a segment's name, and of its value.
-    segment_of
-        int32 (models, names): number of each model's segment by name, or `NONE`.
-    segments, kept
-        Records `SEGMENT` by segment number, and `VALUE` by row, changed.
-    keys, meanings, taken
-        Hash table of values, changed: `meanings` is the row, or −1 minus the position among candidates;
-        `taken`, int64 (1,), is the number of keys.
-    candidates, counts
-        int32 and int64, changed: value and number of outcomes, in ranges of `CANDIDATES` per segment.
-    alpha, most, room
-        Fading factor, values of a segment with rows of their own, and whether the table has a free row.
-    true_class, last
-        int32 (n,) and (models,): class of each outcome's label, and of each model's latest one, changed;
-        `NONE` before the first.
+    outcomes, records, index, candidates, limits
+        Tuples of the classes above.
     cursor
         int64 (3,), changed: position from which to continue.
-    rows, positions, previous
-        int32, int64 and int32, output: row, position of the outcome, and class of the label before it in the
-        model's stream, whatever the segments of that one.
+    found
+        `FoundRows`, written.
+
+    Returns
+    -------
+    int
+        Reason of the end.
     """
-    i, k, placed = cursor[OUTCOME], cursor[ENTRY], cursor[PLACED]
+    i, k, written = cursor[OUTCOME], cursor[ENTRY], cursor[WRITTEN]
     reason = DONE
-    while i < models.shape[0] and reason == DONE:
-        while k < lengths[i] and reason == DONE:
-            which = starts[i] + k
-            number = segment_of[models[i], names[which]]
+    while i < outcomes.models.shape[0] and reason == DONE:
+        model = outcomes.models[i]
+        while k < outcomes.lengths[i] and reason == DONE:
+            which = outcomes.starts[i] + k
+            number = records.numbers[model, outcomes.names[which]]
             if number == NONE:
                 reason = NEW_SEGMENT
                 break
-            segment = segments[number]
-            row = row_of(
-                segment, number, values[which], most, room, keys, meanings, taken, candidates, counts
-            )
+            segment = records.segments[number]
+            row = row_of(segment, number, outcomes.values[which], index, candidates, limits)
             if row <= _STOP:
                 reason = _STOP - row
                 break
@@ -247,17 +277,18 @@ def observe(
                 segment.left_out += 1
                 continue
             segment.counted += 1
-            value = kept[row]
-            value.weight = value.weight * math.pow(alpha, float(segment.counted - value.at)) + 1.0
+            value = records.values[row]
+            value.weight = value.weight * math.pow(limits.alpha, float(segment.counted - value.at)) + 1.0
             value.at = segment.counted
             value.outcomes += 1
             value.in_epoch += 1
-            rows[placed], positions[placed], previous[placed] = row, i, last[models[i]]
-            placed += 1
+            found.rows[written], found.positions[written] = row, i
+            found.previous[written] = records.last[model]
+            written += 1
             if segment.counted % EPOCH == 0:
                 reason = EPOCH_ENDED
         if reason == DONE:
-            last[models[i]] = true_class[i]
+            records.last[model] = outcomes.true_class[i]
             i, k = i + 1, 0
-    cursor[OUTCOME], cursor[ENTRY], cursor[PLACED] = i, k, placed
+    cursor[OUTCOME], cursor[ENTRY], cursor[WRITTEN] = i, k, written
     return reason

@@ -126,21 +126,16 @@ class Segments:
         if self._spec.folds_share_stream:
             self._learn_kinds(batch)
         total = int(given.lengths.sum())
-        rows, positions, previous = (
-            np.empty(total, np.int32),
-            np.empty(total, np.int64),
-            np.empty(total, np.int32),
+        found = loop.FoundRows(
+            np.empty(total, np.int32), np.empty(total, np.int64), np.empty(total, np.int32)
         )
-        found = rows, positions, previous
         cursor = np.zeros(3, np.int64)
-        limits = self._spec.alpha, self._spec.max_values
         while True:
-            room = self._table.rows.room > 0
-            reason = self._state.observe(batch.rows, given, limits, room, batch.true_class, cursor, found)
+            limits = loop.Limits(self._spec.alpha, self._spec.max_values, self._table.rows.room > 0)
+            reason = self._state.observe(batch.rows, batch.true_class, given, limits, cursor, found)
             if reason in (loop.DONE, loop.EPOCH_ENDED):
-                placed = int(cursor[loop.PLACED])
-                self._fold(batch, rows[:placed], positions[:placed], previous[:placed])
-                cursor[loop.PLACED] = 0
+                self._fold(batch, found, int(cursor[loop.WRITTEN]))
+                cursor[loop.WRITTEN] = 0
             if reason == loop.DONE:
                 return
             self._resolve(reason, batch, given, cursor)
@@ -200,21 +195,20 @@ class Segments:
         for row, position in zip(rows.tolist(), unknown[first].tolist(), strict=True):
             self._kinds[row] = _FOLD if SEPARATOR in batch.outcomes[position].model else _WHOLE
 
-    def _fold(
-        self, batch: Batch, rows: NDArray[np.int32], at: NDArray[np.int64], previous: NDArray[np.int32]
-    ) -> None:
-        """Evaluate outcomes, with the previous label of the stream in the place of that at prediction.
+    def _fold(self, batch: Batch, found: loop.FoundRows, written: int) -> None:
+        """Evaluate the first outcomes found, with the stream's previous label in place of that at prediction.
 
         The row of a value sees only that value's labels, so it cannot know that label by itself. Outcomes of
         folds that share a stream carry it there already.
         """
-        if not len(rows):
+        if not written:
             return
+        at, previous = found.positions[:written], found.previous[:written]
         if self._spec.folds_share_stream:
             of_folds = self._kinds[batch.rows[at]] == _FOLD
             previous = np.where(of_folds, batch.label_at_prediction[at], previous)
         self._table.fold(
-            rows,
+            found.rows[:written],
             batch.true_class[at],
             batch.predicted_class[at],
             previous,

@@ -14,6 +14,12 @@ from streamwatch.core.estimators.registers.segments.observe import (
     NONE,
     OTHER,
     OTHERS,
+    Candidates,
+    FoundRows,
+    Limits,
+    SegmentedOutcomes,
+    SegmentRecords,
+    ValueIndex,
     forget,
     observe,
     remember,
@@ -193,7 +199,7 @@ VALUE: Final = np.dtype(
     align=True,
 )
 _FIRST_SEGMENTS: Final = 4
-_FIRST_PLACES: Final = 1 << 10
+_FIRST_SLOTS: Final = 1 << 10
 _LOWER: Final = np.int64((1 << 32) - 1)
 """Mask of a key's bits that hold the number of the value."""
 
@@ -230,7 +236,7 @@ class SegmentState:
         """Class of each model's latest label, by the model's row; NONE before the first."""
         self._of = np.full((models, _FIRST_SEGMENTS), NONE, np.int32)
         self._free: list[int] = []
-        self._keys, self._meanings = _table(_FIRST_PLACES)
+        self._keys, self._meanings = _table(_FIRST_SLOTS)
         self._taken = np.zeros(1, np.int64)
         self._candidates = np.zeros(0, np.int32)
         self._counts = np.zeros(0, np.int64)
@@ -240,32 +246,22 @@ class SegmentState:
     def observe(
         self,
         models: NDArray[np.int32],
-        given: Given,
-        spec: tuple[float, int],
-        room: bool,  # noqa: FBT001 - one caller
         true_class: NDArray[np.int32],
+        given: Given,
+        limits: Limits,
         cursor: NDArray[np.int64],
-        found: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]],
+        found: FoundRows,
     ) -> int:
         """Count outcomes from the cursor on; see `observe.observe`."""
         self._reserve_names()
         reason = observe(
-            models,
-            *given,
-            self._of,
-            self.segments,
-            self.values,
-            self._keys,
-            self._meanings,
-            self._taken,
-            self._candidates,
-            self._counts,
-            *spec,
-            room,
-            true_class,
-            self.last,
+            SegmentedOutcomes(models, true_class, *given),
+            SegmentRecords(self._of, self.segments, self.values, self.last),
+            ValueIndex(self._keys, self._meanings, self._taken),
+            Candidates(self._candidates, self._counts),
+            limits,
             cursor,
-            *found,
+            found,
         )
         return int(reason)
 
@@ -326,24 +322,24 @@ class SegmentState:
         """Outcomes in this epoch of the values without a row of their own."""
         text = self.numbers.text
         values, counts = (
-            column[self._places(number)].tolist() for column in (self._candidates, self._counts)
+            column[self._candidates_of(number)].tolist() for column in (self._candidates, self._counts)
         )
         return {text(value): count for value, count in zip(values, counts, strict=True)}
 
     def set_candidates(self, number: int, candidates: Mapping[str, int]) -> None:
         """Replace the candidates of a segment and their counts."""
         segment = self.segments[number]
-        self._forget(self._key(number, self._candidates[self._places(number)]))
+        self._forget(self._key(number, self._candidates[self._candidates_of(number)]))
         segment["candidates"] = len(candidates)
         if not candidates:
             return
         if segment["stretch"] == NONE:
             self.reserve_candidates(number)
-        places = self._places(number)
+        positions = self._candidates_of(number)
         values = np.array([self.numbers.value_of(value) for value in candidates], np.int32)
-        self._candidates[places] = values
-        self._counts[places] = list(candidates.values())
-        meanings = -1 - np.arange(places.start, places.stop, dtype=np.int32)
+        self._candidates[positions] = values
+        self._counts[positions] = list(candidates.values())
+        meanings = -1 - np.arange(positions.start, positions.stop, dtype=np.int32)
         self._remember(self._key(number, values), meanings)
 
     def remove(self, model: int) -> list[int]:
@@ -381,13 +377,13 @@ class SegmentState:
             more = np.full((len(self._of), missing), NONE, np.int32)
             self._of = np.hstack([self._of, more])
 
-    def _move(self, places: int, keys: NDArray[np.int64], become: NDArray[np.int64] | None = None) -> None:
-        """Rebuild the hash table with this many slots; `become` are new keys in the place of `keys`."""
+    def _move(self, slots: int, keys: NDArray[np.int64], become: NDArray[np.int64] | None = None) -> None:
+        """Rebuild the hash table with this many slots; `become` are new keys in place of `keys`."""
         meanings = self._meanings[self._keys != EMPTY]
-        self._keys, self._meanings = _table(places)
+        self._keys, self._meanings = _table(slots)
         remember(self._keys, self._meanings, keys if become is None else become, meanings)
 
-    def _places(self, number: int) -> slice:
+    def _candidates_of(self, number: int) -> slice:
         segment = self.segments[number]
         start = max(0, int(segment["stretch"])) * CANDIDATES
         return slice(start, start + int(segment["candidates"]))
@@ -404,8 +400,8 @@ class SegmentState:
         self._taken[0] -= forget(self._keys, self._meanings, keys)
 
 
-def _table(places: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    return np.full(places, EMPTY, np.int64), np.zeros(places, np.int32)
+def _table(slots: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    return np.full(slots, EMPTY, np.int64), np.zeros(slots, np.int32)
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:

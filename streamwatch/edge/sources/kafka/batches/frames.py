@@ -51,19 +51,19 @@ class Batch(NamedTuple):
     max_ms: int
     producer_id: int
     records: int
-    """As it claims."""
+    """Number of records in the header."""
     body: int
     """Where its records (v0, v1: its message) begin in the answer."""
     end: int
 
     @property
     def next_offset(self) -> int:
-        """Offset after the last one that belonged to it, be that one compacted away."""
+        """Offset after its last record, even if that was compacted away."""
         return self.base_offset + self.last_delta + 1
 
     @property
     def codec(self) -> int:
-        """0 for none."""
+        """Number of the codec; 0 for none."""
         return self.attributes & CODEC
 
 
@@ -180,7 +180,7 @@ _ABORT = b"\x00\x00"
 
 
 class AbortedTransactions:
-    """Those that a broker names with one answer.
+    """Aborted transactions that a broker names in one answer.
 
     Parameters
     ----------
@@ -194,17 +194,17 @@ class AbortedTransactions:
 
     @property
     def coming(self) -> bool:
-        """Tell whether transactions begin that were not met yet."""
+        """Return whether transactions begin that were not met yet."""
         return bool(self._coming)
 
     def covers(self, batch: Batch) -> bool:
-        """Tell whether this batch, met after all before it, belongs to an aborted transaction."""
+        """Return whether this batch, met after all before it, belongs to an aborted transaction."""
         while self._coming and self._coming[-1][1] <= batch.base_offset:
             self._producers.add(self._coming.pop()[0])
         return bool(batch.attributes & TRANSACTIONAL) and batch.producer_id in self._producers
 
     def end_at(self, batch: Batch, data: Any) -> None:
-        """A control batch ends the transaction of its producer if it holds the marker of an abort.
+        """End the transaction of a control batch's producer if the batch holds the marker of an abort.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class AbortedTransactions:
                 self._producers.discard(batch.producer_id)
 
 
-# Where a log can be read again, after bytes that do not even tell how long they are.
+# Where a log can be read again, after damaged bytes of unknown length.
 #
 # Brokers find a batch by an index with an entry every few kilobytes, then batch by batch: beyond the next
 # entry they find what follows the damage. Where that begins is searched by doubling, then by halving. A

@@ -43,7 +43,7 @@ _STEP_BYTES = 1 << 16
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEAD_BYTES = 16
 _FULL = "write whole buffer"
-"""In what the codec package says when the memory does not suffice; it has no class of its own for that."""
+"""Part of the codec package's message when memory does not suffice; there is no exception class for that."""
 
 
 class Oversized(Exception):  # noqa: N818 - it names what is the case
@@ -139,7 +139,7 @@ def _gzip_member(data: memoryview, at: int, room: Bytes, length: int) -> tuple[i
 
 
 def _framed(name: str, data: memoryview, most: int) -> Bytes:
-    """lz4 and zstd: frames that end where they say, one after another."""
+    """Decompress lz4 or zstd: frames that carry their length, one after another."""
     into = getattr(_package(name), name).decompress_into
     room = np.empty(most, np.uint8)
     return _frozen(room[: _written(into, data, room)])
@@ -217,7 +217,7 @@ Rows: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Contradictory(Exception):  # noqa: N818 - it names what is the case
-    """A batch whose content is not as its head says."""
+    """A batch whose content contradicts its header."""
 
 
 class OpenBatch:
@@ -273,7 +273,7 @@ class OpenBatch:
     def take_messages(self, room: int, position: int, most_bytes: int) -> list[KafkaRecord]:
         """Take up to `room` messages of format v0 or v1, without those before `position`.
 
-        Of one with more than `most_bytes` in key and value only the place is given.
+        A message with more than `most_bytes` in key and value is returned without them.
         """
         messages = self.messages or []
         taken, self.messages = messages[:room], messages[room:]

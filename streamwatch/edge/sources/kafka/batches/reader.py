@@ -242,13 +242,13 @@ class PartitionReader:
         return pieces
 
     def _pass(self, batch: Batch) -> None:
-        """Everything of this batch was taken, or nothing of it is to be."""
+        """Drop this batch, of which everything was taken, or nothing is to be taken."""
         self._open = self._batch = None
         self.position = self._least = max(self.position, batch.next_offset)
         self._at = batch.end
 
     def _end(self) -> None:
-        """No whole batch is left; an answer that holds none at all stands at one whose length is wrong."""
+        """End the answer: no whole batch is left. If it had none at all, the length of the first is wrong."""
         if self._at == 0 and len(self._data):
             self.damage = Damage("corrupt_batch", self.position, -1, "no batch is whole", certain=False)
         self.done = self.damage is None

@@ -116,14 +116,14 @@ Piece: TypeAlias = tuple[NDArray[np.int64], NDArray[np.uint8], int]
 
 
 def gathered(partition: Partition, pieces: Sequence[Piece]) -> KafkaRecords:
-    """Put rows together, over a copy of the bytes that are theirs; their positions change in place."""
+    """Join rows over a copy of their bytes; their positions are updated in place."""
     if not pieces:
         return KafkaRecords(partition, _PADDING, _NO_ROWS)
-    place = 0
+    start = 0
     for rows, data, first in pieces:
-        if place != first:
-            rows[:, (KEY, VALUE, HEADERS)] += place - first
-        place += len(data)
+        if start != first:
+            rows[:, (KEY, VALUE, HEADERS)] += start - first
+        start += len(data)
     data = np.concatenate([*(data for _, data, _ in pieces), _PADDING])
     if len(pieces) == 1:
         return KafkaRecords(partition, data, pieces[0][0])
@@ -301,7 +301,7 @@ def message_of(partition: Partition, batch: Batch, data: memoryview) -> KafkaRec
 def messages_within(
     partition: Partition, outer: Batch, data: memoryview, outer_ms: int
 ) -> Sequence[KafkaRecord]:
-    """The records that a compressed message holds, as far as they can be told apart.
+    """Return the records that a compressed message holds, as far as their lengths can be read.
 
     Parameters
     ----------
@@ -330,10 +330,10 @@ def messages_within(
         return []
     shift = outer.base_offset - inner[-1][0] if outer.magic == 1 else 0
     appended = outer.magic == 1 and outer.attributes & APPEND_TIME
-    return [_placed(record, offset + shift, outer_ms if appended else None) for offset, record in inner]
+    return [_at_offset(record, offset + shift, outer_ms if appended else None) for offset, record in inner]
 
 
-def _placed(record: KafkaRecord, offset: int, timestamp: int | None) -> KafkaRecord:
+def _at_offset(record: KafkaRecord, offset: int, timestamp: int | None) -> KafkaRecord:
     topic, partition = record.topic, record.partition
     if timestamp is None:
         at_ms, kind = record.timestamp, record.timestamp_type

@@ -74,7 +74,7 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: scalars,
     rows
         int64, shape (≥ room, COLUMNS); written to.
     """
-    # The loop of a varint stands here once; `step` says which field it reads.
+    # The loop of a varint is here once; `step` is the field that it reads.
     found = 0
     end = len(data)
     while found < room and at < end:
@@ -82,7 +82,7 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: scalars,
         stop = end  # the frame, once its length is known
         step = 0  # 0 length, 1 timestamp, 2 offset, 3 key, 4 value, 5 count, 6 header name, 7 header value
         left = 0
-        framed = placed = False
+        framed = has_offset = False
         sound = True
         rows[found, FAULT] = SOUND
         while True:
@@ -123,7 +123,7 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: scalars,
                     return found, start, delta, True
                 delta = value
                 rows[found, OFFSET] = base_offset + value
-                placed = True
+                has_offset = True
                 step = 3
             elif step == 3 or step == 4:  # noqa: PLR1714 - compiled: a set would be built
                 column = KEY if step == 3 else VALUE
@@ -157,7 +157,7 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: scalars,
             if step == 6 and left == 0:
                 sound = at == stop
                 break
-        if not framed or not placed:
+        if not framed or not has_offset:
             return found, start, delta, True
         if not sound:
             rows[found, FAULT] = BAD_STRUCTURE

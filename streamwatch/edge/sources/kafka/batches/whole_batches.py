@@ -1,4 +1,4 @@
-"""The compiled pass over batches of format v2 (`plain_batches`); imports numba, by way of `checksum`."""
+"""Compiled pass over plain batches of format v2; imports numba, by way of `checksum`."""
 
 # pyright: reportMissingParameterType=false, reportPrivateImportUsage=false, reportUnknownParameterType=false
 from __future__ import annotations
@@ -37,7 +37,7 @@ intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_
 
 @cache
 def has_instruction() -> bool:
-    """Tell whether code is compiled for a processor that has the instruction."""
+    """Return whether code is compiled for a processor that has the instruction."""
     triple, _, features = cast("Any", cpu_target).target_context.codegen().magic_tuple()
     return str(triple).startswith("x86_64") and "+sse4.2" in str(features).split(",")
 

@@ -8,6 +8,7 @@ import { against, between } from "./verdict.js";
 const SHOWN = 20;
 const keyOf = (alarm) => `${alarm.model}\n${alarm.detector}\n${alarm.ordinal}\n${alarm.timestamp_seconds}`;
 
+const BY = { accuracy: "", balanced: " by balanced accuracy", costs: " by costs" };
 const JUDGED = { better: "better than", worse: "worse than", open: "no longer shown better or worse than" };
 
 // Where it stands: the outcome in the order of labels, or how sure a verdict by cohorts is.
@@ -23,7 +24,7 @@ function limits({ earliest_timestamp_seconds: earliest, latest_timestamp_seconds
 
 const change = (alarm) =>
   alarm.judgement
-    ? `${JUDGED[alarm.judgement.verdict]} ${against(alarm.judgement)} since ${both(alarm.judgement.since_timestamp_seconds)}${limits(alarm.judgement)}`
+    ? `${JUDGED[alarm.judgement.verdict]} ${against(alarm.judgement)}${BY[alarm.judgement.utility]} since ${both(alarm.judgement.since_timestamp_seconds)}${limits(alarm.judgement)}`
     : `error ${percent(alarm.before)} → ${percent(alarm.after)}${inPredictionTime(alarm.predicted_timestamp_seconds)}${amongPredictions(alarm.predictions)}`;
 
 // Found in the order of predictions: at which of them.

@@ -45,9 +45,9 @@ def ages_of(horizon_ms: int) -> list[int]:
     return [round(age) for age in shorter + longer]
 
 
-def kind_of(label: int, predicted: int) -> Kind:
-    """The model's first 7 classes have kinds of their own."""
-    return (label if label < OWN_CLASSES else "others", label == predicted)
+def kind_of(label: int, predicted: int, most: int = OWN_CLASSES) -> Kind:
+    """The model's first 7 classes have kinds of their own, and of these no more than `most`."""
+    return (label if label < min(OWN_CLASSES, most) else "others", label == predicted)
 
 
 def pooled(kind: Kind) -> Kind:
@@ -249,8 +249,9 @@ class NaiveCohorts:
         delta: float = 0.05,
         age: int | None = None,
         start: tuple[float, float] = (1_152, 2_000),
+        most_classes: int = 1_000,
     ) -> None:
-        self.start = start
+        self.start, self.most_classes = start, most_classes
         self.horizon, self.utility, self.least_n, self.delta = horizon_ms, utility, predictions, delta
         self.fixed_age = age
         self.ages = ages_of(horizon_ms)
@@ -273,8 +274,8 @@ class NaiveCohorts:
         self.labels = 0
         """Labels counted so far; from 100 on, the leader is noted."""
         self.classes = 0
-        self.apart = OWN_CLASSES + 1
-        """Number of classes up to which none share a kind."""
+        self.apart = min(OWN_CLASSES + 1, most_classes)
+        """Number of classes up to which none share a kind; further ones than `most_classes` come as one."""
         self.leader: int | None = None
         self.leaders: list[tuple[int, int]] = []
         self.current: Cohort | None = None
@@ -565,7 +566,7 @@ class NaiveCohorts:
         answers = {"no_change": last_known, "majority": self._majority(predicted_at)}
         right = self.utility(label, predicted)
         lead = {name: right - self.utility(label, a) for name, a in answers.items() if a is not None}
-        kind = kind_of(label, predicted)
+        kind = kind_of(label, predicted, self.most_classes)
         self.outcomes.append((predicted_at, delay, kind, lead))
         for cohort in [*self.closed, *([self.current] if self.current else [])]:
             inside = cohort.opened <= predicted_at and (cohort.end is None or predicted_at < cohort.end)

@@ -53,9 +53,14 @@ def merged(batches: Sequence[Batch], order: np.ndarray) -> Batch:
     return replace(batches[0], **columns)
 
 
-def register_of(spec: CohortsSpec, models: int = 1, start: tuple[float, float] | None = None) -> Cohorts:
+def register_of(
+    spec: CohortsSpec,
+    models: int = 1,
+    start: tuple[float, float] | None = None,
+    classes: int = CLASSES,
+) -> Cohorts:
     """Build a register; `start` are the predictions that evidence needs, and those per unit of φ."""
-    register = Cohorts(replace(spec, max_classes=CLASSES), models)
+    register = Cohorts(replace(spec, max_classes=classes), models)
     if start is not None:
         register.parameters["least_predictions"], register.parameters["predictions_by_dispersion"] = start
     return register

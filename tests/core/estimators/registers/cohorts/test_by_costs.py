@@ -45,12 +45,12 @@ def test_evidence_of_a_cohort_is_its_predictions_times_its_bets_of_their_size() 
     # where 1 is right once (cost 4), and 1 where 0 is right twice (cost 1), and the model takes 1 for 0 once:
     # of 4, leads are 1, .25 twice, and −1 where no change was right.
     cohorts, size = 41, 32
-    place = np.arange(size * cohorts + 1) % size
-    label = np.where((place == 3) | (place == 20), 1, 0)
-    last = np.where(place == 3, 0, np.where((place == 9) | (place == 17), 1, label))
-    predicted = np.where(place == 20, 0, label)
-    at = 1_000_000 + 40 * np.arange(len(place))
-    outcomes = Outcomes(at, np.zeros(len(place), np.int64), np.arange(len(place)), label, predicted, last)
+    phase = np.arange(size * cohorts + 1) % size
+    label = np.where((phase == 3) | (phase == 20), 1, 0)
+    last = np.where(phase == 3, 0, np.where((phase == 9) | (phase == 17), 1, label))
+    predicted = np.where(phase == 20, 0, label)
+    at = 1_000_000 + 40 * np.arange(len(phase))
+    outcomes = Outcomes(at, np.zeros(len(phase), np.int64), np.arange(len(phase)), label, predicted, last)
     spec = CohortsSpec(16_000, outcomes=1_000, by_prediction=True, utilities=(COSTS,))
     register = register_of(spec, start=(0.0, 0.0))
     register.name_classes(0, COSTS, ["0", "1"])
@@ -123,7 +123,7 @@ def test_a_cleared_row_has_no_costs() -> None:
     assert register.snapshots(np.array([0])) == plain.snapshots(np.array([0]))
 
 
-def test_a_model_takes_no_more_than_it_is_said_to() -> None:
+def test_a_model_takes_no_more_bytes_than_promised() -> None:
     state = empty(1, 100, np.zeros((1, 3, 3)))
     for classes in (1, 2, 8, 100):
         own = min(classes, len(state.classes)) * CLASS.itemsize + 8 * classes + 4 * (classes + 2)
@@ -132,7 +132,7 @@ def test_a_model_takes_no_more_than_it_is_said_to() -> None:
 
 
 def test_estimators_judge_each_model_by_its_own_utility() -> None:
-    """The classes of models get their places in the table as they appear, and after a restore."""
+    """The classes of models get their indices in the table as they appear, and after a restore."""
     utilities = (COSTS, UtilitySpec("b*", "balanced"))
     spec = replace(
         TINY, max_models=3, utilities=utilities, registers=(CohortsSpec(16_000, utilities=utilities),)
@@ -157,7 +157,7 @@ def test_estimators_judge_each_model_by_its_own_utility() -> None:
             for i, (label, answer) in enumerate(zip(labels, answers, strict=True), start)
         ]
 
-    def told(estimators: EstimatorSet, model: str) -> object:
+    def document(estimators: EstimatorSet, model: str) -> object:
         return estimators.details()[model]["cohorts"]
 
     whole, halved = EstimatorSet(spec), EstimatorSet(spec)
@@ -171,10 +171,10 @@ def test_estimators_judge_each_model_by_its_own_utility() -> None:
         again.restore(halved.snapshot(model))
         again.fold(outcomes(model, 3_000))
         assert again.snapshot(model) == whole.snapshot(model)
-        assert told(again, model) == told(whole, model)
-    said = {model: told(whole, model)["utility"] for model in models}  # type: ignore[index]
-    assert said == {"costed": "costs", "plain": "accuracy", "balanced": "balanced"}
-    leads = [told(whole, model)["opponents"]["persistent_at_prediction"]["lead"] for model in models]  # type: ignore[index]
+        assert document(again, model) == document(whole, model)
+    kinds = {model: document(whole, model)["utility"] for model in models}  # type: ignore[index]
+    assert kinds == {"costed": "costs", "plain": "accuracy", "balanced": "balanced"}
+    leads = [document(whole, model)["opponents"]["persistent_at_prediction"]["lead"] for model in models]  # type: ignore[index]
     assert leads[1] == leads[2] != leads[0]
     assert "headline" in whole.details()["costed"]
     assert "headline" not in whole.details()["balanced"]

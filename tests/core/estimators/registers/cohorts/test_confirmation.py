@@ -119,12 +119,12 @@ def notified(stream: Stream, seed: int) -> list[Notification]:
             *(column.tolist() for column in outcomes_of(stream, seed)), strict=True
         )
     ]
-    told: list[Notification] = []
+    issued: list[Notification] = []
     for start in range(0, len(outcomes), 100):
         some = outcomes[start : start + 100]
-        told += book.announce(monitors.fold(some), some[-1].event_ms, monitors.facts, behind=False)
-        told += book.review(monitors.facts, some[-1].event_ms, behind=False)
-    return [each for each in told if any(p.alarm.judgement is None for p in each.parts)]
+        issued += book.announce(monitors.fold(some), some[-1].event_ms, monitors.facts, behind=False)
+        issued += book.review(monitors.facts, some[-1].event_ms, behind=False)
+    return [each for each in issued if any(p.alarm.judgement is None for p in each.parts)]
 
 
 BASE = Stream(predictions=40_000, horizon_ms=4_000_000_000, classes=2, majority=0.5, mean_delays=(0.2, 0.02))
@@ -145,10 +145,10 @@ def test_more_traffic_is_hardly_ever_confirmed_where_errors_are_labelled_sooner(
 
 
 def test_a_model_that_errs_more_is_confirmed() -> None:
-    told = notified(replace(BASE, accuracy=(0.8, 0.6)), 1)
-    confirmed = [p.confirmation for each in told for p in each.parts if p.confirmation is not None]
+    issued = notified(replace(BASE, accuracy=(0.8, 0.6)), 1)
+    confirmed = [p.confirmation for each in issued for p in each.parts if p.confirmation is not None]
     assert confirmed
-    assert "labels_changed" not in {p.reason for each in told for p in each.parts}
+    assert "labels_changed" not in {p.reason for each in issued for p in each.parts}
     last = confirmed[-1]
     assert (last.before, last.after) == pytest.approx((0.2, 0.4), abs=0.06)
 

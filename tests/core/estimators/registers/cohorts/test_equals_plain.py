@@ -105,6 +105,36 @@ def test_every_outcome_leaves_what_the_plain_rule_says(name) -> None:
     assert naive.judged > 40
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("classes", [3, 7])
+def test_classes_beyond_the_limit_share_a_kind(classes) -> None:
+    """They come as one class: that of the index after the last of those with an index of their own."""
+    horizon_ms, outcomes = drawn("ten classes")
+    label, predicted = outcomes.label, outcomes.predicted
+    is_hit = label == predicted
+    outcomes = outcomes._replace(
+        label=np.minimum(label, classes),
+        predicted=np.where(
+            is_hit, np.minimum(label, classes), np.where(predicted < classes, predicted, classes + 1)
+        ),
+        last=np.where(outcomes.last < classes, outcomes.last, classes + 1),
+    )
+    naive = NaiveCohorts(horizon_ms, predictions=1_000, start=START, most_classes=classes)
+    register = register_of(CohortsSpec(horizon_ms, outcomes=1_000), start=START, classes=classes)
+    batch = batch_of(outcomes)
+    rules: set[int] = set()
+    for i, (at, delay, made, label, predicted, last) in enumerate(
+        zip(*(column.tolist() for column in outcomes), strict=True)
+    ):
+        naive.take(at, delay, made, label, predicted, last if last >= 0 else None)
+        register.observe(part(batch, slice(i, i + 1)))
+        if i % 20 == 0:
+            assert differences(register, naive) == [], i
+            rules |= {rule_of(each.parameters) for each in naive.closed}
+    assert naive.judged > 10
+    assert SETTLED_RULE not in rules
+
+
 @pytest.mark.parametrize("name", STREAMS)
 def test_every_outcome_of_a_model_judged_by_costs_leaves_what_the_plain_rule_says(name) -> None:
     horizon_ms, outcomes = drawn(name)

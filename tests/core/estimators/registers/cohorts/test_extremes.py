@@ -114,7 +114,7 @@ def test_a_record_has_no_padding_and_ends_with_a_cache_line(kind) -> None:
     assert kind.itemsize % 64 == 0
 
 
-def test_a_model_takes_no_more_than_it_is_said_to() -> None:
+def test_a_model_takes_no_more_bytes_than_promised() -> None:
     state = empty(1, 100)
     for classes in (1, 2, 8, 100):
         own = min(classes, len(state.classes)) * CLASS.itemsize + 8 * classes

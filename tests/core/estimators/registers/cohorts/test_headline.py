@@ -1,4 +1,4 @@
-"""The headline by cohorts is the worse of the two plain verdicts, and every change of it is told once."""
+"""The headline by cohorts is the worse of the two plain verdicts, and every change of it is reported once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ START = (100.0, 100.0)
 PARAMETERS = parameters_of(CohortsSpec())
 
 
-class Said(NamedTuple):
+class Headline(NamedTuple):
     """What a headline says, by the plain rule."""
 
     verdict: int
@@ -46,7 +46,7 @@ def begins(naive: NaiveCohorts, verdict: int) -> bool:
     )
 
 
-def plain_headline(naive: NaiveCohorts) -> Said:
+def plain_headline(naive: NaiveCohorts) -> Headline:
     """Worse than either, better than both, or open."""
     opponents = {NAMES[name]: opponent for name, opponent in naive.opponents.items()}
     status = {name: "early" if each.status == "early" else "confirmed" for name, each in opponents.items()}
@@ -54,22 +54,22 @@ def plain_headline(naive: NaiveCohorts) -> Said:
     if worse:
         order = list(opponents)
         first = min(worse, key=lambda n: (status[n] == "early", opponents[n].since, order.index(n)))
-        return Said(-1, first, status[first], opponents[first].since, opponents[first].between)
+        return Headline(-1, first, status[first], opponents[first].since, opponents[first].between)
     if all(opponent.verdict > 0 for opponent in opponents.values()):
         both = "early" if "early" in status.values() else "confirmed"
         last = max(opponents.values(), key=lambda opponent: opponent.since)
-        return Said(1, "", both, last.since, last.between)
-    return Said(0, "", "", 0)
+        return Headline(1, "", both, last.since, last.between)
+    return Headline(0, "", "", 0)
 
 
 @pytest.mark.parametrize("name", few(STREAMS, 3))
-def test_every_change_of_the_plain_headline_is_told_once_and_nothing_else(name: str) -> None:
+def test_every_change_of_the_plain_headline_is_reported_once_and_nothing_else(name: str) -> None:
     horizon_ms, outcomes = drawn(name)
     naive = NaiveCohorts(horizon_ms, predictions=1_000, start=START)
     register = register_of(CohortsSpec(horizon_ms, outcomes=1_000), start=START)
     batch = batch_of(outcomes)
-    before: Said | None = None
-    told = 0
+    before: Headline | None = None
+    reported = 0
     for i, (at, delay, made, label, answer, last) in enumerate(
         zip(*(column.tolist() for column in outcomes), strict=True)
     ):
@@ -84,8 +84,8 @@ def test_every_change_of_the_plain_headline_is_told_once_and_nothing_else(name: 
             assert found == [], i
             continue
         (change,) = found
-        told += 1
-        assert (change.number, change.is_first) == (told, before is None), i
+        reported += 1
+        assert (change.number, change.is_first) == (reported, before is None), i
         assert (change.before, change.verdict) == (0 if before is None else before.verdict, now.verdict)
         status = "retracted" if retracted and now.verdict == 0 and before and before.verdict else now.status
         assert change.status == status, i
@@ -99,7 +99,7 @@ def test_every_change_of_the_plain_headline_is_told_once_and_nothing_else(name: 
         since = sum(at - delay >= begin for at, delay in earlier if delay <= horizon_ms)
         assert change.outcomes == (since if now.verdict else 0), i
         before = now
-    assert told >= 1
+    assert reported >= 1
 
 
 def test_streams_have_early_confirmed_and_retracted_headlines() -> None:
@@ -135,11 +135,11 @@ def test_it_is_worse_than_either_or_better_than_both(no_change, majority, expect
     models["headlines"] = 1
     read_headlines(models, PARAMETERS, np.zeros(1, np.int64), found)
     verdict, opponent, status, since = expected
-    (told,) = found
-    assert (told["is_there"], told["verdict"], told["since_ms"]) == (1, verdict, since)
-    assert ("", "early", "confirmed")[told["status"]] == status
+    (headline,) = found
+    assert (headline["is_there"], headline["verdict"], headline["since_ms"]) == (1, verdict, since)
+    assert ("", "early", "confirmed")[headline["status"]] == status
     if verdict < 0:
-        assert ("persistent_at_prediction", "majority")[told["opponent"]] == opponent
+        assert ("persistent_at_prediction", "majority")[headline["opponent"]] == opponent
 
 
 def test_series_and_document_say_the_headline_of_models_judged_by_accuracy_or_costs() -> None:

@@ -34,7 +34,7 @@ START = (100.0, 100.0)
 
 
 def always_right(count: int, every_ms: int, beaten: tuple[int, ...], of: int) -> Outcomes:
-    """A model that is always right, while no change is wrong at some places of each `of` outcomes."""
+    """A model that is always right, while no change is wrong at some positions of each `of` outcomes."""
     at = 1_000_000 + every_ms * np.arange(count)
     label = np.zeros(count, np.int64)
     last = np.isin(np.arange(count) % of, beaten).astype(np.int64)
@@ -61,7 +61,7 @@ def test_evidence_of_the_first_cohort_that_counts_is_its_predictions_times_its_b
 
 
 def losing_at_times(count: int, every_ms: int, lost: tuple[int, ...], of: int) -> Outcomes:
-    """A model that is wrong at some places of each `of` outcomes, while no change is always right."""
+    """A model that is wrong at some positions of each `of` outcomes, while no change is always right."""
     at = 1_000_000 + every_ms * np.arange(count)
     label = np.zeros(count, np.int64)
     predicted = np.isin(np.arange(count) % of, lost).astype(np.int64)
@@ -149,8 +149,8 @@ def test_outcomes_that_are_held_leave_what_those_taken_in_at_once_do(name) -> No
     held = []
     for i in range(len(batch.rows)):
         for register, changes in zip((read, unread), found, strict=True):
-            said = register.changes_in(part(batch, slice(i, i + 1)))
-            changes += [(i, *change.tolist()[1:]) for change in said]
+            found = register.changes_in(part(batch, slice(i, i + 1)))
+            changes += [(i, *change.tolist()[1:]) for change in found]
         read.taken_in([0])
         held.append(int(unread.state.held["number"][0]))
     assert found[0] == found[1]
@@ -183,7 +183,7 @@ def test_predictions_made_may_wrap_and_step_back() -> None:
     assert stepping.taken_in([0]).models[0]["made"] == plain.taken_in([0]).models[0]["made"]
 
 
-def test_changes_are_told_with_the_outcome_at_which_they_happened() -> None:
+def test_changes_are_reported_with_the_outcome_at_which_they_happened() -> None:
     stream = Stream(crowded=4.0)
     batch = batch_of(outcomes_of(stream, 1))
     whole = register_of(SPEC, 1, START)
@@ -206,15 +206,15 @@ def test_series_and_details_say_what_the_record_says() -> None:
     details = register.details([Slice("m", 0, classes)])(0)["cohorts"]
     json.dumps(details, allow_nan=False)
     for j, opponent in enumerate(("persistent_at_prediction", "majority")):
-        record, said = register.taken_in([0]).models[0]["opponents"][j], details["opponents"][opponent]
+        record, document = register.taken_in([0]).models[0]["opponents"][j], details["opponents"][opponent]
         values = {name: dict(samples).get(("m", opponent)) for name, samples in series.items()}
         assert values["cohort_verdict"] == record["verdict"]
-        assert said["verdict"] == {1: "better", -1: "worse", 0: "open"}[int(record["verdict"])]
-        assert said["since_timestamp_seconds"] == values["cohort_verdict_since_timestamp_seconds"]
-        assert said["retracted"] == record["retracted"]
-        assert said["lead"] == pytest.approx(record["total"] / record["predictions"])
-        if "lower" in said:
-            assert -1 <= said["lower"] <= said["lead"] <= said["upper"] <= 1
+        assert document["verdict"] == {1: "better", -1: "worse", 0: "open"}[int(record["verdict"])]
+        assert document["since_timestamp_seconds"] == values["cohort_verdict_since_timestamp_seconds"]
+        assert document["retracted"] == record["retracted"]
+        assert document["lead"] == pytest.approx(record["total"] / record["predictions"])
+        if "lower" in document:
+            assert -1 <= document["lower"] <= document["lead"] <= document["upper"] <= 1
     assert dict(series["cohorts_judged_total"])[("m",)] == details["judged"] > 40
     assert details["age_seconds"] * 1000 == register.taken_in([0]).models[0]["last_age_ms"]
     assert not details["provisional"]

@@ -40,7 +40,7 @@ def observe(ring: LabelRing, outcomes: list[Known], row: int = 0) -> None:
     )
 
 
-def said(share) -> tuple[float, ...] | None:
+def values_of(share) -> tuple[float, ...] | None:
     values = (share.value[0], share.lower[0], share.upper[0], share.n_eff[0])
     return None if np.isnan(values[0]) else tuple(map(float, values))
 
@@ -67,7 +67,7 @@ def test_every_accuracy_equals_the_rules_at_every_prefix(seed) -> None:
         late, plain = estimates_of(ring, ROW).late, plain_late(outcomes[:t], HORIZON_MS)
         assert counted(view, GEOMETRY).shares[0, HIT] == pytest.approx(plain.shares[True], abs=1e-9)
         for found, expected in ((late.settled, plain.settled), (late.corrected, plain.corrected)):
-            assert said(found) == (None if expected is None else pytest.approx(expected, abs=1e-9))
+            assert values_of(found) == (None if expected is None else pytest.approx(expected, abs=1e-9))
         if plain.corrected is None or plain.naive is None:
             assert np.isnan(late.bias[0])
         else:
@@ -94,7 +94,7 @@ def test_models_are_estimated_side_by_side_as_alone() -> None:
     assert np.isnan(found.bias[2])
 
 
-def test_nothing_is_said_before_a_horizon_has_passed_or_below_thirty_outcomes() -> None:
+def test_nothing_is_reported_before_a_horizon_has_passed_or_below_thirty_outcomes() -> None:
     ring = LabelRing(1, GEOMETRY)
     observe(ring, stream(3, 500, HORIZON_MS // 2)[:300])
     late = estimates_of(ring, ROW).late

@@ -60,7 +60,7 @@ def test_the_change_at_an_alarm_is_that_of_the_outcomes_up_to_it() -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(0.1, 0.4), (0.05, 0.2)])
-def test_the_change_is_found_among_predictions_and_not_when_labels_told(before, after) -> None:
+def test_the_change_is_found_among_predictions_and_not_when_labels_came(before, after) -> None:
     """Within a bucket (34 minutes) in the median; the alarm itself is hours late, as labels are."""
     errors, late, inside = [], [], []
     for seed in range(by_tier(fast=4, default=12, everything=200)):

@@ -53,10 +53,10 @@ def plain(columns: Columns, *, kind: bool) -> tuple[float, float, bool]:
     for end in (last - 21, last):
         buckets = [[] for _ in range(21)]
         for one_at, one_delay, one_hit in zip(at, delay, hit, strict=True):
-            place = (one_at - one_delay) // width - (end - 20)
+            bucket = (one_at - one_delay) // width - (end - 20)
             found = sum(edge < one_delay for edge in edges)
-            if one_hit is kind and 0 <= place < 21 and found < bins:
-                buckets[place].append(found)
+            if one_hit is kind and 0 <= bucket < 21 and found < bins:
+                buckets[bucket].append(found)
         values = [x for bucket in buckets for x in bucket]
         n = len(values)
         mean = sum(values) / n
@@ -99,7 +99,7 @@ def test_the_document_has_the_kind_whose_delays_moved_and_nothing_where_labels_a
     assert "delays_moved" not in document_of(estimate, GEOMETRY, assumed=True)
 
 
-def test_nothing_is_said_before_both_halves_are_known_nor_of_few_outcomes() -> None:
+def test_nothing_is_reported_before_both_halves_are_known_nor_of_few_outcomes() -> None:
     young = outcomes_of(2, later=40.0, days=70.0)
     few = tuple(column[::150] for column in outcomes_of(2, later=40.0))
     for columns in (young, few):

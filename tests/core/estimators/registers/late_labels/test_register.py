@@ -73,7 +73,7 @@ def test_where_missing_labels_count_as_a_class_only_settled_predictions_have_an_
 
 
 @pytest.mark.parametrize(("late_kind", "why"), [("a", "hits_too_late"), ("b", "errors_too_late")])
-def test_where_labels_of_one_kind_come_when_a_window_closes_it_is_said_and_the_settled_accuracy_is_there(
+def test_where_labels_of_one_kind_come_when_a_window_closes_it_is_reported_and_the_settled_accuracy_is_there(
     late_kind: str, why: str
 ) -> None:
     rng = np.random.default_rng(4)
@@ -91,11 +91,11 @@ def test_where_labels_of_one_kind_come_when_a_window_closes_it_is_said_and_the_s
     assert late["settled"]["lower"] < 0.8 < late["settled"]["upper"]
 
 
-def test_recent_predictions_too_few_for_an_accuracy_are_told_from_late_labels() -> None:
+def test_recent_predictions_too_few_for_an_accuracy_are_distinguished_from_late_labels() -> None:
     known = stream(11, 900, 4 * HORIZON_MS)
-    told = max(outcome.known_ms for outcome in known) + HORIZON_MS
+    settled_ms = max(outcome.known_ms for outcome in known) + HORIZON_MS
     estimators = monitors()
-    estimators.fold([*OUTCOMES, Outcome("m", "a", "a", told, 0)])
+    estimators.fold([*OUTCOMES, Outcome("m", "a", "a", settled_ms, 0)])
     late = estimators.details()["m"]["late_labels"]
     assert isinstance(late, dict)
     assert late["delay_corrected_undefined"] == "too_few_recent"

@@ -61,7 +61,7 @@ def test_every_bucket_holds_the_outcomes_of_its_predictions() -> None:
         assert counts[1].sum() == sum(o.hit for o in own)
 
 
-def test_a_few_times_in_the_far_future_change_nothing_that_is_said() -> None:
+def test_a_few_times_in_the_far_future_change_nothing_that_is_reported() -> None:
     ring, wrong = LabelRing(1, GEOMETRY), LabelRing(1, GEOMETRY)
     observe(ring, STREAM)
     far = 250_000_000_000_000

@@ -94,7 +94,7 @@ class RawBatch:
     last_delta: int | None = None
     count: int | None = None
     body: bytes | None = None
-    """In place of the records, compressed."""
+    """Instead of the records, compressed."""
     crc: int | None = None
     length: int | None = None
     epoch: tuple[int, int] = field(default=(-1, -1))

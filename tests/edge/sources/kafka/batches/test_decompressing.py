@@ -94,7 +94,7 @@ def test_a_bomb_in_a_transaction_that_was_aborted_is_not_decompressed():
     assert all_of(bomb + of([b"after"], 1).bytes(), aborted=[(9, 0)])[0].offset == 1
 
 
-def test_a_missing_codec_package_is_said_with_what_to_install(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_codec_package_is_reported_with_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(codecs, "_installed", lambda: None)
     assert len(all_of(of([b"a"], codec=GZIP).bytes())) == 1
     for codec, name in ((SNAPPY, "snappy"), (LZ4, "lz4"), (ZSTD, "zstd")):

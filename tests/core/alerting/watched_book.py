@@ -1,4 +1,4 @@
-"""A book of alarms whose clock, models and levels a test moves, and what it tells."""
+"""A book of alarms whose clock, models and levels a test moves."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def alarm(
 
 
 @dataclass
-class Told:
-    """A book, and what it says when it is told things."""
+class WatchedBook:
+    """A book, with the facts about models that it asks for."""
 
     spec: AlarmsSpec = SPEC
     identity: str = "state-1"

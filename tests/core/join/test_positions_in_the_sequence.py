@@ -11,7 +11,7 @@ from tests.core.join.join_stream import DAY, Stream, label, label_for_all, null,
 HOUR = 3_600_000
 
 
-def places(outcomes):
+def positions(outcomes):
     return [(outcome.made, outcome.resolved_ms, outcome.waited_ms) for outcome in outcomes]
 
 
@@ -26,12 +26,12 @@ def test_every_accepted_prediction_counts_once_whatever_becomes_of_it():
         predict("b", at=4, model="other"),  # evicts one more
     )
     assert stream.value("predictions_evicted_total") == 2
-    assert places(stream.feed(label("d", at=10))) == [(5, 10, 6)]
-    assert places(stream.feed(label("c", at=11), predict("f", at=12), label("f", at=12))) == [
+    assert positions(stream.feed(label("d", at=10))) == [(5, 10, 6)]
+    assert positions(stream.feed(label("c", at=11), predict("f", at=12), label("f", at=12))) == [
         (5, 11, 7),
         (6, 12, 0),
     ]
-    assert places(stream.feed(label_for_all("b", at=13))) == [(1, 13, 9)]
+    assert positions(stream.feed(label_for_all("b", at=13))) == [(1, 13, 9)]
 
 
 def test_a_label_that_came_first_meets_at_the_prediction_which_counts():
@@ -43,7 +43,7 @@ def test_a_label_that_came_first_meets_at_the_prediction_which_counts():
         predict("early", at=300, timestamp_ms=5),
         predict("bare", at=400),
     )
-    assert places(outcomes) == [(2, 300, 0), (3, 400, 0)]
+    assert positions(outcomes) == [(2, 300, 0), (3, 400, 0)]
 
 
 def test_clocks_are_those_of_records_not_those_that_events_tell():
@@ -51,7 +51,7 @@ def test_clocks_are_those_of_records_not_those_that_events_tell():
     stream.feed(predict(at=1_000, timestamp_ms=10))
     (outcome,) = stream.feed(label(at=5_000, timestamp_ms=4_000))
     assert (outcome.event_ms, outcome.delay_ms) == (4_000, 3_990)
-    assert places([outcome]) == [(1, 5_000, 4_000)]
+    assert positions([outcome]) == [(1, 5_000, 4_000)]
 
 
 @pytest.mark.parametrize("cut", [True, False])
@@ -68,7 +68,7 @@ def test_an_assumed_outcome_is_resolved_at_its_deadline_wherever_the_stream_is_c
         for several in ([[event] for event in events] if cut else [events])
         for outcome in stream.feed(*several)
     ]
-    assert places(outcomes) == [
+    assert positions(outcomes) == [
         (1, DAY + 1_000, DAY + 600),
         (3, 3 * DAY, DAY + 100),
         (3, 3 * DAY + 1_000, DAY + 900),
@@ -88,7 +88,7 @@ def test_a_model_that_retired_counts_anew():
     stream.feed(predict("a", at=0), label("a", at=1), predict("b", at=2))
     stream.until(4 * HOUR)
     assert stream.monitors.retired
-    assert places(stream.feed(predict("c", at=5 * HOUR), label("c", at=5 * HOUR + 7))) == [
+    assert positions(stream.feed(predict("c", at=5 * HOUR), label("c", at=5 * HOUR + 7))) == [
         (1, 5 * HOUR + 7, 7)
     ]
 
@@ -101,9 +101,9 @@ def test_counts_and_clocks_go_on_after_a_restart(order):
     again = stream.again()
     outcomes = [*held, *again.feed(label("a", at=60)), *again.until(5_000)]
     expected = [(3, 50, 10), (3, 60, 50)]
-    assert places(outcomes) == (expected if order == "resolution" else expected[::-1])
+    assert positions(outcomes) == (expected if order == "resolution" else expected[::-1])
     outcomes = [*again.feed(predict("d", at=6_000), label("d", at=6_001)), *again.until(9_000)]
-    assert places(outcomes) == [(4, 6_001, 1)]
+    assert positions(outcomes) == [(4, 6_001, 1)]
 
 
 def test_the_count_wraps_at_2_to_the_32():
@@ -111,7 +111,7 @@ def test_the_count_wraps_at_2_to_the_32():
     stream.feed(predict("a", at=0), predict("b", at=0))
     join = stream.pipeline.join
     join.arrays.activity["left"][join.models["m"]] = 2**32 - 2
-    assert places(stream.feed(label("a", at=1), predict("c", at=2), label("c", at=2))) == [
+    assert positions(stream.feed(label("a", at=1), predict("c", at=2), label("c", at=2))) == [
         (0, 1, 1),
         (1, 2, 0),
     ]
@@ -125,7 +125,7 @@ def test_counts_go_on_when_the_join_begins_anew_and_its_models_still_retire():
         other.pipeline.begin_join_anew(stream.pipeline.snapshot())
         stream = other
     assert stream.value("pending_predictions", "m") == 0
-    assert places(stream.feed(label("b", at=50), predict("d", at=60), label("d", at=70))) == [(3, 70, 10)]
+    assert positions(stream.feed(label("b", at=50), predict("d", at=60), label("d", at=70))) == [(3, 70, 10)]
     stream.until(4 * HOUR)
     assert stream.monitors.retired == [(2, "m")]
     assert not stream.pipeline.join.holdings().models

@@ -1,4 +1,4 @@
-"""Early hints from predictions to people: the figures told, and a process killed at any commit."""
+"""Early hints from predictions to people: the figures notified, and a process killed at any commit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamwatch.core.events import Prediction
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.kind import batch_of
 from streamwatch.core.predictions.registers import PredictionRegisters
-from tests.core.alerting.told import Told
+from tests.core.alerting.watched_book import WatchedBook
 
 SPEC = EarlyHintsSpec(max_models=3)
 RULES = AlarmsSpec(otherwise=AlarmRule(cooldown_ms=1_000))
@@ -36,17 +36,17 @@ STREAM = stream()
 
 
 def decide(register: EarlyHints, book: AlarmBook, now_ms: int) -> list[Notification]:
-    return book.review(Told(), now_ms, behind=False, hints=register.active_hints())
+    return book.review(WatchedBook(), now_ms, behind=False, hints=register.active_hints())
 
 
 def fresh() -> tuple[EarlyHints, AlarmBook]:
     return EarlyHints(SPEC), AlarmBook(RULES, "s")
 
 
-def told_by(kills: Sequence[int]) -> list[Notification]:
+def issued_by(kills: Sequence[int]) -> list[Notification]:
     """Everything decided at the end of each commit; a killed process goes on from the commit before."""
     register, book = fresh()
-    kept, told = (b"", book.state()), list[Notification]()
+    kept, issued = (b"", book.state()), list[Notification]()
     for number, start in enumerate(range(0, len(STREAM), COMMIT)):
         part = STREAM[start : start + COMMIT]
         for _ in range(1 + (number in kills)):
@@ -59,8 +59,8 @@ def told_by(kills: Sequence[int]) -> list[Notification]:
                 register.observe(batch_of(piece))
             decided = decide(register, book, start)
         kept = register.snapshot(), book.state()
-        told += decided
-    return told
+        issued += decided
+    return issued
 
 
 def test_hints_begin_and_end_where_the_register_says_with_its_figures() -> None:
@@ -72,17 +72,17 @@ def test_hints_begin_and_end_where_the_register_says_with_its_figures() -> None:
         views = register.views()
         for notification in decide(register, book, start):
             assert notification.hint is not None
-            model, said = notification.model, notification.hint.as_notified
+            model, hint = notification.model, notification.hint.as_notified
             view = views[model]
             stands[model] = notification.kind == "firing"
             seen += 1
             if notification.kind == "firing":
                 assert view.hint is not None
-                assert (said.ordinal, said.given_ms) == (view.hints, view.hint.record_ms)
-                assert said.predicted_class in ("a", "b")
-                assert said.before == view.before[str(said.predicted_class)]
-                assert said.now == view.now[str(said.predicted_class)]
-                assert said.more == (said.now > said.before)
+                assert (hint.ordinal, hint.given_ms) == (view.hints, view.hint.record_ms)
+                assert hint.predicted_class in ("a", "b")
+                assert hint.before == view.before[str(hint.predicted_class)]
+                assert hint.now == view.now[str(hint.predicted_class)]
+                assert hint.more == (hint.now > hint.before)
         assert {model for model, yes in stands.items() if yes} == {
             model for model, view in views.items() if view.hint is not None
         }
@@ -91,10 +91,10 @@ def test_hints_begin_and_end_where_the_register_says_with_its_figures() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_process_killed_between_commits_tells_what_one_that_was_not_tells(seed: int) -> None:
+def test_a_process_killed_between_commits_issues_what_one_that_was_not_killed_does(seed: int) -> None:
     rng = np.random.default_rng(seed)
     kills = rng.choice(len(STREAM) // COMMIT, 15, replace=False).tolist()
-    assert told_by(kills) == told_by(())
+    assert issued_by(kills) == issued_by(())
 
 
 def test_registers_give_the_hints_of_all_of_them() -> None:

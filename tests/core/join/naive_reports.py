@@ -1,4 +1,4 @@
-"""Entries and activity of a naive join, as the compiled one tells of its own."""
+"""Entries and activity of a naive join, as the compiled one reports its own."""
 
 from __future__ import annotations
 
