@@ -85,7 +85,7 @@ def model_bytes(spec: MonitorsSpec) -> int:
 
 
 NAME_BYTES: Final = 200
-"""Name of a class or of a segment's value, and its place in a dictionary."""
+"""Name of a class or of a segment's value, and its entry in a dictionary."""
 VALUE_BYTES: Final = 600
 """What is counted of a segment's value beside its estimates, its name, and where it is found."""
 CANDIDATE_BYTES: Final = 400
@@ -93,7 +93,7 @@ CANDIDATE_BYTES: Final = 400
 COMBINATION_BYTES: Final = 600
 """Text of the values of all segments of a prediction, its number, and what it was last read as."""
 STRETCH_BYTES: Final = 600
-"""What the counts of a stretch of label delays take with its place in a dictionary: 557 were measured."""
+"""What the counts of a stretch of label delays take with its entry in a dictionary: 557 were measured."""
 UNSETTLED_BYTES: Final = 16
 """An outcome held back for detectors in prediction time."""
 _STRETCHES: Final = 2 * BUCKETS - 1
@@ -184,7 +184,7 @@ def _segments(spec: SegmentsSpec) -> Iterator[Part]:
     # Others are counted only where a segment has as many values of its own as it may.
     others = spec.max_total // spec.max_values * CANDIDATES
     yield Part(
-        f"{others:,} values of segments that are counted to come in the place of others ({limits})",
+        f"{others:,} values of segments that are counted to replace others ({limits})",
         others * CANDIDATE_BYTES,
     )
     yield Part(

@@ -272,7 +272,7 @@ def repeated_of(events: Iterable[Event], *, revised: bool) -> Sequence[str]:
 
 
 FEWEST_IDS: Final = 10
-"""Ids of either side in a sample, below which nothing is said of whether they meet."""
+"""Ids of either side in a sample, below which it is not reported whether they meet."""
 
 
 def check_ids(events: Iterable[Event]) -> CheckResult | None:

@@ -1,4 +1,4 @@
-"""A state into a file, and out of it: where files are opened and put in their place."""
+"""Export of a state to a file, and import from one; files are written aside and then renamed."""
 
 from __future__ import annotations
 

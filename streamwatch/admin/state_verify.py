@@ -29,7 +29,7 @@ from streamwatch.edge.stores.kind import StateDamaged
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 from streamwatch.history.samples import counted
 
-# One check of a state, as `streamwatch state verify` tells of it; that of sections is among all of them.
+# One check of a state, as `streamwatch state verify` reports it; that of sections is among all of them.
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,11 @@ class StartPlan:
     changes: Sequence[SettingChange] = ()
     """In the order of the settings."""
     over: StartOver = field(default_factory=StartOver)
-    """What begins anew beside estimators whose parameters have changed."""
+    """Parts that begin anew, besides estimators whose parameters have changed."""
     restarted: Sequence[str] = ()
     """Estimators of all models that begin with no outcomes, in words."""
     dropped: Sequence[str] = ()
-    """Estimators that are no more."""
+    """Estimators that are no longer configured."""
     added_topics: frozenset[str] = frozenset()
     """Topics that the state does not know: they are read from its clock on."""
     waiting: int = 0
@@ -50,7 +50,7 @@ class StartPlan:
 
     @property
     def refused(self) -> Sequence[SettingChange]:
-        """Changes under which the state cannot be gone on from."""
+        """Changes with which the state cannot be used."""
         return [change for change in self.changes if change.change is Change.REFUSED]
 
     def lines(self) -> list[str]:
@@ -93,9 +93,9 @@ def plan_of(settings: Settings, sections: Mapping[str, bytes], models: Sequence[
     Parameters
     ----------
     settings
-        Those of now.
+        The current settings.
     sections
-        Of the last commit; of a state without any, nothing has changed.
+        Sections of the last commit; a state without any counts as unchanged.
     models
         Names of models that the state has estimators of.
     """
@@ -144,7 +144,7 @@ def _held(pipeline: bytes, pending: Mapping[str, int]) -> Held:
 
 
 def _estimators(settings: Settings, written: bytes) -> tuple[list[str], list[str]]:
-    """Estimators that begin with no outcomes, and those that are no more, in words."""
+    """Estimators that begin with no outcomes, and those that are no longer configured, in words."""
     from streamwatch.core.estimators.set import EstimatorSet  # noqa: PLC0415 - likewise
     from streamwatch.core.pipeline.sections import settings_of_estimators  # noqa: PLC0415 - loads Numba
 
@@ -157,7 +157,7 @@ def _estimators(settings: Settings, written: bytes) -> tuple[list[str], list[str
 
 
 def require_no_refusal(settings: Settings, plan: StartPlan) -> None:
-    """Raise StateRefused if a change of settings cannot be gone on with, naming the command that helps."""
+    """Raise StateRefused, naming the command that helps, if the state cannot be used after a change."""
     if plan.refused:
         refusals = "; ".join(
             f"{change.text()}: set it back, or run `{change.command}`" for change in plan.refused
@@ -170,7 +170,7 @@ def require_no_refusal(settings: Settings, plan: StartPlan) -> None:
 def require_no_state(settings: Settings) -> None:
     """Raise StateRefused if state in memory would leave behind a state on disk.
 
-    To be asked unless that is what the user wants.
+    Not called if the user has asked for that (`--discard`).
     """
     directory = settings.state.directory
     if settings.state.kind == "memory" and read_format(directory) is not None:
@@ -201,7 +201,7 @@ def check_changes(settings: Settings) -> Sequence[CheckResult]:
 
 
 NO_STATE: Final = "state=none commit=0"
-"""Mark of a state that is not there."""
+"""Mark that stands for no state."""
 
 
 def read_mark(settings: Settings) -> tuple[str, bool]:

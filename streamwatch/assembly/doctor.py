@@ -1,4 +1,4 @@
-"""`streamwatch doctor`, put together: what a daemon tells, its settings, and a sample of its topics."""
+"""`streamwatch doctor`, put together: what a daemon reports, its settings, and a sample of its topics."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def consult(address: Address, seconds: float, settings: Settings | None = 
     health = await asyncio.to_thread(answer, address, "/api/v1/health")
     models: Mapping[str, Any] = (await asyncio.to_thread(answer, address, "/api/v1/models")).get("models", {})
     details = {name: model.get("details", {}) for name, model in models.items()}
-    for name in suspects(now):  # what is said of one model alone is not in the answer on all
+    for name in suspects(now):  # what is reported of one model alone is not in the answer on all
         try:
             model = await asyncio.to_thread(answer, address, model_path(name))
         except NotThere:  # it has retired meanwhile
@@ -104,7 +104,7 @@ async def _sampled(settings: Settings) -> dict[str, SampledTopic]:
 
 
 def sampled(topic: RecordedTopic, records: Sequence[Record]) -> SampledTopic:
-    """Decode records as the daemon would: ids by model ("" for labels), and a place for each reason."""
+    """Decode records as the daemon would: ids by model ("" for labels), and a location for each reason."""
     ids: dict[str, list[str]] = {}
     invalid: dict[str, str] = {}
     repeats = Repeats()

@@ -56,7 +56,7 @@ ROUTES: tuple[Route, ...] = (
 def build_server(
     section: HttpSection, health: Health, telemetry: Telemetry, monitors: MonitorsSpec | None = None
 ) -> HttpServer:
-    """A server as the settings want it; tells when it can be read by more than was perhaps meant.
+    """Build a server as the settings have it; warn if more clients can read it than was perhaps meant.
 
     `monitors` bounds the series of a scrape.
     """

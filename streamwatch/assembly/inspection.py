@@ -153,7 +153,7 @@ _SECRETS: Final[dict[str, Any]] = {"security": {"password": True, "oauth": {"cli
 
 
 def kafka_written(section: KafkaSection) -> dict[str, Any]:
-    """Section as the settings write it: what is not the default, and never a password."""
+    """Section `kafka` as the settings file has it: keys that differ from the default, never a password."""
     dumped = section.model_dump(mode="json", exclude_defaults=True, exclude=_SECRETS)
     return dumped | {"bootstrap_servers": ",".join(section.bootstrap_servers)}
 
@@ -195,7 +195,7 @@ def read_files(files: Sequence[str], most: int) -> dict[str, list[LineRecord]]:
 
 
 FORMATS: Final[Mapping[str, str]] = {"AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json_schema"}
-"""Formats by what registries call them."""
+"""Formats by their names in schema registries."""
 USUAL: Final = 0.5
 """Share of a topic's records that must name a schema."""
 REGISTRY_SECONDS: Final = 20.0

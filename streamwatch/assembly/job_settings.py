@@ -12,7 +12,7 @@ from streamwatch.settings import Settings, SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A setting that the job does not have."""
+    """A setting that the job does not support."""
 
     key: str
     given: Callable[[Settings], bool]
@@ -69,12 +69,12 @@ REFUSALS: Sequence[Refusal] = (
 
 
 def checkpoint_of(settings: Settings) -> str:
-    """The place of the job's state, of settings that the job can do.
+    """Return the location of the job's state; raise for settings that the job does not support.
 
     Raises
     ------
     SettingsError
-        No checkpoint is set, something that the job does not have is, or it would read what it writes.
+        No checkpoint is set, a setting is not supported by the job, or it would read its own output.
     """
     section = settings.spark
     if section.checkpoint is None:

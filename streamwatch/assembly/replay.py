@@ -45,9 +45,9 @@ def recorded_topics(
     model
         The model of every prediction; labels are then for every model.
     columns
-        Names of fields in the value, by field, in place of those of the mappings.
+        Names of fields in the value, by field, instead of those of the mappings.
     unit
-        Unit of timestamps, in place of that of the mappings.
+        Unit of timestamps, instead of that of the mappings.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A part of a state begun anew on purpose: `streamwatch state reset`."""
+"""Reset of a part of a state on request: `streamwatch state reset`."""
 
 from __future__ import annotations
 

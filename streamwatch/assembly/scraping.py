@@ -28,7 +28,7 @@ def scrape_job(settings: Settings, target: str | None = None) -> str:
         Those of the daemon.
     target
         Host and port at which Prometheus reaches it. None: those of `http.listen`, and the name `streamwatch`
-        in place of an address of all interfaces.
+        instead of an address of all interfaces.
     """
     most = settings.monitors.max_series
     limit = rounded(round(most * ROOM))

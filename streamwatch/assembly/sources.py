@@ -1,4 +1,4 @@
-"""Where records come from, as the settings name it: the one place that knows which source that is."""
+"""Where records come from, as the settings name it: the only module that knows which source that is."""
 
 from __future__ import annotations
 

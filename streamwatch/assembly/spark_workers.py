@@ -2,7 +2,7 @@
 
     python -m streamwatch.assembly.spark_workers pyspark.worker
 
-Spark starts it in place of `pyspark.daemon`, once an executor (`spark.python.daemon.module`). It starts no
+Spark starts it instead of `pyspark.daemon`, once an executor (`spark.python.daemon.module`). It starts no
 thread, for a fork would not have it; so it opens no store, and imports neither pandas nor pyarrow.
 """
 

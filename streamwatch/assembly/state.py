@@ -109,7 +109,7 @@ def consume_loop_spec(  # noqa: PLR0913  # parts that tests bring of their own
 
 
 def backups_spec(settings: Settings) -> BackupsSpec | None:
-    """Place of backups, and how often they are made; None where none are set up.
+    """Location of backups, and how often they are made; None where none are set up.
 
     Raises
     ------

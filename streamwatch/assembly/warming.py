@@ -125,7 +125,7 @@ def _is_needed(name: str, settings: Settings, *, fresh: bool) -> bool:
 
 
 def nothing_is_compiled() -> bool:
-    """Tell whether there is a place for what will be compiled, and nothing in it or in the installation."""
+    """Tell whether there is a cache for compiled functions, and none in it or in the installation yet."""
     from streamwatch.core.jit.cache import cache_directory, kernel_hash  # noqa: PLC0415 - it loads numba
 
     directory = cache_directory()
@@ -169,7 +169,7 @@ def _second_process(waiting: deque[str]) -> Generator[list[str]]:
 def _hand_out(
     waiting: deque[str], done: list[str], functions: list[str], steps: IO[str], answers: IO[str]
 ) -> None:
-    """Give the second process one step after another; one that ends early has said why on standard error."""
+    """Give the second process one step after another; one that ends early wrote why to stderr."""
     with suppress(BrokenPipeError), steps:
         while (name := _next(waiting.popleft)) is not None:
             answer = ""

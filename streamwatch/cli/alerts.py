@@ -1,4 +1,4 @@
-"""`streamwatch alerts`: whether alarms would reach anybody."""
+"""`streamwatch alerts`: test notifications to the receivers."""
 
 # ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
 
@@ -88,7 +88,7 @@ def send_test(
 
 
 async def _try_all(settings: Settings, receiver: str | None, *, hint: bool) -> bool:
-    """Show each trial as it ends; whether all were good."""
+    """Show the result of each receiver as it comes; return whether all accepted."""
     from streamwatch.assembly.alerts import try_receivers
 
     trials = [show(trial) async for trial in try_receivers(settings, receiver, hint=hint)]

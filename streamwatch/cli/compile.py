@@ -56,7 +56,7 @@ def reporting_compilation(
 
 
 class _Reporter:
-    """Counts functions and seconds; a thread speaks while the compiler holds the command."""
+    """Counts functions and seconds; a thread reports while the compiler occupies the command."""
 
     def __init__(self, report: Callable[[str], None], every_seconds: float) -> None:
         self._report = report
@@ -85,7 +85,7 @@ class _Reporter:
         return self._functions
 
     def leave(self) -> None:
-        """End the thread, and say what it came to."""
+        """End the thread, and report how many functions were compiled in how long."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
@@ -124,7 +124,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     settings. The command needs neither Kafka nor the state.
 
     Exit codes: 0 if the result is kept for the next start, 2 if there is no
-    place to keep it.
+    directory to keep it in.
     """
     settings = read_settings(config, overrides, otherwise=_NO_KAFKA)
 
@@ -147,12 +147,12 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
 
 
 def kept(warmth: WarmUpResult) -> bool:
-    """Tell whether what was compiled now is there for the next start."""
+    """Tell whether the functions compiled now are kept for the next start."""
     return warmth.cache_directory is not None and os.access(warmth.cache_directory, os.W_OK)
 
 
 def described(warmth: WarmUpResult, seconds: float) -> str:
-    """Say what became of it, and where it is."""
+    """Describe how many functions were compiled, and where they are kept."""
     where, processor = warmth.cache_directory, os.environ.get("NUMBA_CPU_NAME", "this processor")
     if not warmth.compiled:
         folders = " or ".join(str(each) for each in (where, SHIPPED if SHIPPED.is_dir() else None) if each)

@@ -1,4 +1,4 @@
-"""`streamwatch gate`: whether a challenger may take a champion's place, for pipelines and rollouts."""
+"""`streamwatch gate`: whether a challenger may replace the champion, for pipelines and rollouts."""
 
 # ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
 
@@ -30,7 +30,7 @@ EXIT_UNANSWERED = 3
 def gate(  # noqa: PLR0913  (one parameter per option)
     *,
     champion: Annotated[str, typer.Option("--champion", help="Model in production.")],
-    challenger: Annotated[str, typer.Option("--challenger", help="Model that may take its place.")],
+    challenger: Annotated[str, typer.Option("--challenger", help="Model that may replace the champion.")],
     wait: Annotated[
         str,
         typer.Option("--wait", help="Ask again until a verdict is held, for as long as this (30m, 2d)."),

@@ -57,7 +57,7 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
 
 
 def unmatched(sample: JoinedSample) -> list[str]:
-    """Say why predictions and labels of the sample may have met nothing, as far as their times tell."""
+    """Say why predictions and labels of the sample may have met nothing, as far as their times show."""
     found: list[str] = []
     if lone := sample.predictions - sample.joined:
         cause = f"of {lone:,} predictions without a label"
@@ -80,7 +80,7 @@ def unmatched(sample: JoinedSample) -> list[str]:
 
 def _mapping(guess: Guess) -> Table:
     table = Table(title="proposed mapping", title_justify="left")
-    for name in ("topic", "field", "place", "sure", "why", "else"):
+    for name in ("topic", "field", "path", "sure", "why", "else"):
         table.add_column(name, overflow="fold")
     for topic in guess.topics:
         fields = ("id", "model", "prediction", "label", "timestamp")

@@ -18,7 +18,7 @@ NO_KAFKA = {
     "kafka": {"bootstrap_servers": ["none:0"]},
     "topics": {"predictions": ["predictions"], "labels": ["labels"]},
 }
-"""Settings where nothing is said of Kafka."""
+"""Settings of Kafka that recordings do not need."""
 USED = ("topics", "join", "time", "monitors", "folds")
 """Sections of the settings that decide how a recording is evaluated; others may be faulty."""
 Files = Annotated[

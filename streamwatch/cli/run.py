@@ -40,7 +40,7 @@ def run(
     state in state.directory. SIGTERM or Ctrl-C stops it cleanly, and the next
     start continues where it stopped.
 
-    Settings may be changed while it is stopped: `streamwatch check` tells what
+    Settings may be changed while it is stopped: `streamwatch check` shows what
     becomes of the state, and the next start does it and logs it.
 
     Exit codes: 0 after a clean stop, 2 if settings or topics must be changed

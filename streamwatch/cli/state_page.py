@@ -73,7 +73,7 @@ def _facts(seen: Overview) -> Iterator[tuple[str, str]]:
 
 
 def _models(seen: Overview) -> Table:
-    """Shares of ages only where a model has some."""
+    """Build the table of models; shares of ages are columns only if some model has them."""
     table = Table(title="pending predictions by age", title_justify="left")
     table.add_column("model")
     table.add_column("pending", justify="right")

@@ -63,7 +63,7 @@ class Attempts:
 
 
 class WaitingPublications:
-    """Publications in the state, and those that a commit may remove from it.
+    """Publications that wait, and those that the next commit may remove from the state.
 
     Parameters
     ----------
@@ -79,22 +79,22 @@ class WaitingPublications:
         self._waits = 0
 
     def restart(self, publications: Iterable[Publication]) -> None:
-        """Hold these, of a state that was opened, instead of any before."""
+        """Replace all publications by those of a state that was opened."""
         self._waiting = deque(publications)
         self._written = []
         self._changed.set()
 
     def add(self, publication: Publication) -> None:
-        """Add one that is durable now."""
+        """Add a publication that is durable now."""
         self._waiting.append(publication)
         self._changed.set()
 
     def replace(self, change: Callable[[Publication], Publication]) -> None:
-        """Change each of them."""
+        """Replace each publication by its changed version."""
         self._waiting = deque(map(change, self._waiting))
 
     def all(self) -> Sequence[Publication]:
-        """Give all that wait."""
+        """Return all publications that wait."""
         return tuple(self._waiting)
 
     def take_written(self) -> list[int]:
@@ -103,7 +103,7 @@ class WaitingPublications:
         return written
 
     def first(self, size_bytes: int) -> list[Publication]:
-        """Give the first that wait, so many bytes of them, exceeded by the last only."""
+        """Return the first publications, up to so many bytes; only the last one may exceed them."""
         chosen: list[Publication] = []
         size = 0
         for publication in self._waiting:
@@ -114,13 +114,13 @@ class WaitingPublications:
         return chosen
 
     def drop(self, publications: Iterable[Publication]) -> None:
-        """Remove these, as far as they wait."""
+        """Remove these publications, if they wait."""
         for publication in publications:
             if self._waiting and self._waiting[0].commit == publication.commit:
                 self._done()
 
     def drop_while(self, written: Callable[[Publication], bool]) -> None:
-        """Remove the first ones, for as long as they are written."""
+        """Remove publications from the front, up to the first that is not written."""
         while self._waiting and written(self._waiting[0]):
             self._done()
 
@@ -148,12 +148,12 @@ class WaitingPublications:
         self._changed.set()
 
     async def change(self) -> None:
-        """Wait until something is added, or done with, or somebody wakes."""
+        """Wait until a publication is added or removed, or `wake` is called."""
         self._changed.clear()
         await self._changed.wait()
 
     async def room(self) -> None:
-        """Wait until no more waits than may."""
+        """Wait until no more bytes wait than are allowed."""
         if self.size_bytes < self._most_bytes:
             return
         self._waits += 1

@@ -144,7 +144,7 @@ async def run_demo(spec: DemoSpec, build: BuildDaemon, console: Console) -> Demo
 
 def things_to_try(url: str, *, compare: bool) -> tuple[str, ...]:
     """Lines that say where to look while the demo runs."""
-    compared = f"which challenger takes the place of {CHAMPION}, on the same ids"
+    compared = f"which challenger may replace {CHAMPION}, on the same ids"
     return (
         "three things to try:",
         f"  1. {url}/#/model/drifting-v2: since when it is worse; Segments and Labels have a story each",

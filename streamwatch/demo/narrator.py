@@ -1,4 +1,4 @@
-"""Tells a person in plain words what the daemon of a demo does, from its internal events and its reports."""
+"""Describes in plain words what the daemon of a demo does, from its internal events and its reports."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Narrator:
         self._console.print(Text.assemble((f"{moment} ", "dim"), text), soft_wrap=True)
 
     def hear(self, event: InternalEvent) -> None:
-        """Tell of an internal event a person wants to know of."""
+        """Describe an internal event that a person wants to know of."""
         match event:
             case KernelCompiling(seconds):
                 self.say(
@@ -134,7 +134,7 @@ class Narrator:
                 pass  # all others are for the log
 
     def publish(self, report: Report) -> None:
-        """Redraw; elsewhere than on a terminal, tell now and then how the models do."""
+        """Redraw; elsewhere than on a terminal, print now and then how the models do."""
         self._summaries = summaries(report)
         if self._live is not None:
             self._live.update(self._table())
@@ -198,7 +198,7 @@ class NarratedTelemetry(Telemetry):
         self._narrator = narrator
 
     def emit(self, event: InternalEvent) -> None:
-        """Count the internal event and tell it."""
+        """Count the internal event and describe it."""
         super().emit(event)
         self._narrator.hear(event)
 

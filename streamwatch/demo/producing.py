@@ -50,7 +50,7 @@ async def create_topics(
             if code not in (0, TopicAlreadyExistsError.errno):
                 raise SimulationError(f"topic {name} was not created: {for_code(code).__name__} {message}")
         async with asyncio.timeout(_KNOWN_SECONDS):  # made is not yet known: metadata follows a little later
-            while not set(topics) <= set(await admin.list_topics()):  # noqa: ASYNC110  # nobody tells
+            while not set(topics) <= set(await admin.list_topics()):  # noqa: ASYNC110  # no event to wait for
                 await asyncio.sleep(_LOOK_SECONDS)
     except TimeoutError as error:
         raise SimulationError(f"topics were made at {bootstrap_servers} but did not appear") from error

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, cast
 
-# What the daemon tells the service manager that started it: systemd's notification protocol (sd_notify).
+# What the daemon reports to the service manager that started it: systemd's notification protocol (sd_notify).
 #
 # A message is one datagram of `NAME=value` lines to the socket named in `NOTIFY_SOCKET`; where there is
-# none, nothing is said. A supervisor that does not listen never stops or slows the daemon.
+# none, nothing is sent. A supervisor that does not listen never stops or slows the daemon.
 #
 # Ready means: HTTP answers and the state is open. It does not wait for Kafka, without which the daemon is
 # alive and resumes by itself: a broker's outage must not end in start timeouts and restarts. The pings come
@@ -22,14 +22,14 @@ from typing import Final, cast
 
 
 class Supervisor:
-    """Tells a service manager how the daemon is.
+    """Reports the daemon's status to a service manager.
 
     Parameters
     ----------
     address
-        A path, or an abstract name written with a leading @; None when nobody asked to be told.
+        A path, or an abstract name written with a leading @; None when no service manager listens.
     watchdog_seconds
-        The daemon is restarted when it said nothing for so long; None when nobody watches.
+        The daemon is restarted when it sent nothing for so long; None when nobody watches.
     """
 
     def __init__(self, address: str | None = None, watchdog_seconds: float | None = None) -> None:
@@ -55,7 +55,7 @@ class Supervisor:
         self._notify("STOPPING=1")
 
     def status(self, text: str) -> None:
-        """One line for people, shown by `systemctl status`; said again only when it changed."""
+        """One line for people, shown by `systemctl status`; sent again only when it changed."""
         line = " ".join(text.split())
         if line != self._status:
             self._status = line

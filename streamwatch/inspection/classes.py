@@ -21,7 +21,7 @@ CLEAR: Final = 0.3
 INFORMATIVE: Final = 0.1
 """Association from which fields are taken for classes whatever they are called."""
 FEW: Final = 20
-"""Values beyond which fields that tell nothing of each other are no classes, whatever they have in common."""
+"""Values beyond which fields without association are no classes, whatever they have in common."""
 COPIED_AFTER: Final = 20
 """Joined records from which equality of two fields in all of them is that of a copy."""
 
@@ -30,7 +30,7 @@ COPIED_AFTER: Final = 20
 class ClassPair:
     """A field of predictions and one of labels that may hold the classes.
 
-    `agreement` is the share of joined records in which they say the same, `association` how much one tells of
+    `agreement` is the share of joined records in which they say the same, `association` how far one predicts
     the other, from 0 to 1 (Cramér's V). `aliases` are classes as labels write them → as predictions do;
     `unmatched` says why classes cannot be matched. `largest`: the prediction is the largest of an array of
     numbers, one for each of these classes, or of an object that names them (empty); None for a plain field.
@@ -220,7 +220,7 @@ def cramers_v(both: Counter[tuple[str, str]]) -> float:
     return min(1.0, sqrt(phi / least)) if least > 0 else 0.0
 
 
-# A score in place of a class: which field it is, and which of two true classes it speaks for.
+# A score instead of a class: which field it is, and which of two true classes it speaks for.
 
 
 MIN_EACH: Final = 5
@@ -242,7 +242,7 @@ class ScorePair:
 def score_pair(
     left: Stream, right: Stream, joined: Sequence[tuple[int, int]], without: Collection[str]
 ) -> ScorePair | None:
-    """Find the pair that tells most; None where no score tells two classes apart."""
+    """Find the pair with the largest area under the curve; None where no score separates two classes."""
     record_ms = [record.record_ms for record in right.records]
     labels = [
         column

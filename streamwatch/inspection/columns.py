@@ -62,7 +62,7 @@ class FlatRecord:
 NOT_JSON: Final = "not JSON"
 NULL: Final = "null"
 SKIPPED: Final = "skipped"
-"""Faults that are none: a record without a value, and one that its envelope is not about."""
+"""Harmless faults: a record without a value, and one that the envelope does not concern."""
 
 
 def flatten(
@@ -152,7 +152,7 @@ def _fill(  # noqa: PLR0911
 
 
 def _out_of(envelope: EnvelopeKind, content: Any, record: Record) -> tuple[Any, str]:
-    """What an envelope holds, or why that is nothing to look at."""
+    """Content of an envelope, or the reason why it is not looked at."""
     opened = envelope.open(content, record)
     if opened is None:
         return None, SKIPPED
@@ -192,7 +192,7 @@ def _walk(location: str, content: Any, flat: FlatRecord, depth: int) -> Iterator
 
 
 def _names_elements(array: Sequence[Any]) -> list[tuple[str, Any]] | None:
-    """Elements by the field that tells each from the others, as pairs of key and value are; else None."""
+    """Elements by the field that distinguishes them, as pairs of key and value have; else None."""
     for field_ in ("key", "name", "label"):
         names = [each.get(field_) for each in array if isinstance(each, dict) and "value" in each]
         if (

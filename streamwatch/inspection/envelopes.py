@@ -19,7 +19,7 @@ USUAL: Final = 0.5
 
 
 def envelope_of(records: Sequence[FlatRecord]) -> tuple[EnvelopeKind, str] | None:
-    """Find the envelope of most records of a topic, and what is to be said of it."""
+    """Find the envelope of most records of a topic, and what to note about it."""
     readable = [record for record in records if not record.fault]
     for name, fits, note in _ENVELOPES:
         kind = KINDS[name]
@@ -31,7 +31,7 @@ def envelope_of(records: Sequence[FlatRecord]) -> tuple[EnvelopeKind, str] | Non
 
 
 def _is_debezium(record: FlatRecord) -> bool:
-    """Tell a change of a row from any other object with an `op`: it names its source."""
+    """Tell whether an object with an `op` is a change of a row, which names its source."""
     return any(
         f"{head}op" in record.scalars
         and any(location.startswith(f"{head}source.") for location in record.scalars)
@@ -44,7 +44,7 @@ def _is_event(record: FlatRecord) -> bool:
 
 
 def _is_logged(record: FlatRecord) -> bool:
-    """Tell an answer that a server logged from an object that happens to have predictions."""
+    """Tell whether an object with predictions is an answer that a server logged."""
     tree = record.tree
     return _is_event(record) or (isinstance(tree, dict) and bool({"request", "response"} & tree.keys()))
 

@@ -35,7 +35,7 @@ from streamwatch.inspection.streams import KEY, Stream
 from streamwatch.inspection.words import MODEL, PREDICTION, SCORES, area_under_roc, weight, words
 
 ALWAYS: Final = 0.98
-"""Share of the fields of an object that must hold the class, or score, at one place in each."""
+"""Share of the fields of an object that must hold the class, or score, at one path in each."""
 NAMED: Final = frozenset({"models", "outputs", "results", "decisions", "inferences", "answers"})
 """Words of an object with a field for each model, beside those of predictions and scores."""
 CLASSES: Final = 0.9
@@ -67,7 +67,7 @@ class _Fields:
     prefix: str
     suffix: str
     location: str
-    """With `*` in place of what differs."""
+    """With `*` instead of what differs."""
 
     @property
     def is_flat(self) -> bool:
@@ -209,10 +209,10 @@ def _are_alike(
     best: ClassPair,
     by_model: Mapping[str, Sequence[tuple[int, int]]],
 ) -> bool:
-    """Tell whether each model's classes tell of the true ones, and two models have most classes in common.
+    """Tell whether each model's classes go with the true ones, and two models share most of their classes.
 
-    Fields with a name in common, and not of an object of their own, may be of several tasks: each has to tell
-    half of what the best one does.
+    Fields with a name in common, and not of an object of their own, may be of several tasks: each needs at
+    least half of the association of the best one.
     """
     least = INFORMATIVE if stream.fields.endswith(".*") else max(INFORMATIVE, best.association / 2)
     true = labels.columns[best.label].texts
@@ -252,7 +252,7 @@ def _of_scores(
     by_model: Mapping[str, Sequence[tuple[int, int]]],
     taken: Sequence[str],
 ) -> Pairing | None:
-    """Pair scores of models with the labels, where each tells of the same class by itself."""
+    """Pair scores of models with the labels, where each is informative of the same class by itself."""
     column, true = stream.columns[location], pairing.labels.columns[scored.label].texts
     if not column.is_score:
         return None

@@ -71,7 +71,7 @@ class TopicGuess:
     """Mapping of one topic.
 
     `model` is a location, a constant (`=name`) or None; `classes` are aliases as records write them; `kind`
-    is the location that tells predictions from labels, with the text of each. `has_fold_field`: records
+    is the location that distinguishes predictions from labels, with both texts. `has_fold_field`: records
     have what the default mapping takes for a fold. `optional`: many have no class. `largest`: the prediction
     is the class with the largest of several numbers. `envelope` is what values are wrapped in,
     `format` what they are written in where that is not JSON, `key_format` the same of keys, `decode` texts in

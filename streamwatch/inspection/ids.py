@@ -172,7 +172,7 @@ def with_affixes(streams: Mapping[str, Sequence[Stream]]) -> Mapping[str, Sequen
 
 
 def with_composites(left: Stream, right: Stream) -> tuple[Stream, Stream] | None:
-    """Let two or three fields make the id together, if no one of them tells records apart on both sides.
+    """Let two or three fields make the id together, if no one of them distinguishes records on both sides.
 
     Fields of both sides belong together if they have contents in common. None where none do.
     """

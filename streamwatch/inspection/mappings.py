@@ -16,21 +16,21 @@ from streamwatch.inspection.models import ENOUGH, MAX_MODELS
 from streamwatch.inspection.streams import KIND_FILLED, MAX_KINDS, Stream
 from streamwatch.inspection.words import MODEL, weight, words
 
-# Which records of a topic are meant: a field that tells those with a class from all others.
+# Which records of a topic are meant: a field that distinguishes those with a class from all others.
 
 
 SURE: Final = 0.98
-"""Share of the records with one text that have the class, or have none, from which the text tells."""
+"""Share of the records with one text that have the class, or have none, from which the text decides."""
 FEWEST: Final = 3
-"""Records with a text below which it tells nothing."""
+"""Records with a text below which it decides nothing."""
 CONDITION_WORDS: Final = frozenset({"type", "kind", "event", "action", "operation"})
-"""Words of a field that says what a record is; a status tells what became of it, and changes."""
+"""Words of a field that names the kind of a record; a status is no such field, as it changes."""
 
 
 def condition(stream: Stream, location: str) -> Mapping[str, tuple[str, ...]]:
     """Find the location, and the texts there, of all records with a content at `location` and of no others.
 
-    Empty where no field tells, and of elements of arrays, which a condition on the record does not see.
+    Empty where no field decides, and of elements of arrays, which a condition on the record does not see.
     """
     if not stream.records or stream.records[0].element is not None:
         return {}
@@ -79,7 +79,7 @@ ROLES: Final = frozenset({
     "main", "backup", "stable", "experimental", "legacy",
 })
 # fmt: on
-"""Words that tell models of one record apart."""
+"""Words that distinguish models of one record."""
 IN_COMMON: Final = 0.9
 """Share of the classes of the field with fewer that the other must have, too."""
 ALWAYS: Final = 0.98
@@ -138,7 +138,7 @@ def _mapping(guess: TopicGuess, stream: Stream, pair: ClassPair, way: _Parallel,
 
 
 def _way(stream: Stream, best: ClassPair, pair: ClassPair) -> _Parallel | None:
-    """How a field is beside the best one what another model would be; None where it is not."""
+    """Return the step in which the field of another model differs from the best; None if there is none."""
     if (
         pair.label != best.label
         or pair.largest is not None
@@ -193,7 +193,7 @@ def _name_column(stream: Stream, prefix: str) -> Column | None:
 
 
 def _model(stream: Stream, way: _Parallel, side: int) -> Choice:
-    """Location of the model's name beside its class, or a constant made of what tells the two apart."""
+    """Location of the model's name beside its class, or a constant of the words in which they differ."""
     column = _name_column(stream, way.prefixes[side]) if way.inner else None
     if column is not None:
         return Choice(column.location, f"models: {', '.join(sorted(column.counts)[:4])}")

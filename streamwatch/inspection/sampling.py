@@ -1,4 +1,4 @@
-"""Fields of predictions that tell with which probability their label is asked for, and whether it was."""
+"""Fields of predictions that hold with which probability their label is asked for, and whether it was."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ EACH: Final = "[]"
 class Stream:
     """Records of one topic, or of one kind in it, as columns.
 
-    `kind` is the location that tells kinds apart and what stands there; None where the topic has one kind.
+    `kind` is the location that distinguishes kinds, and its content; None where the topic has one kind.
     `records` are elements of arrays where each of them is an event, or the fields of an object at `fields`,
     such as `value.scores.*`, whose names are in the column `KEY`. `affixes` are what ids lose, by location;
     `composites` locations that make an id together, by the name of the column of what they make.
@@ -173,7 +173,7 @@ class Stream:
 
 
 def streams_of(topic: str, records: Sequence[FlatRecord]) -> Sequence[Stream]:
-    """Whole topic first, its arrays taken apart, then kinds of records by each location that tells them."""
+    """Give the whole topic, then its arrays apart, then kinds of records by each location that names them."""
     readable = [record for record in records if not record.fault]
     whole = Stream(topic, readable)
     found = [whole, *(Stream(topic, rows) for rows in elements_of(readable))]

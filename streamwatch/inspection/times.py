@@ -96,4 +96,4 @@ def moments(stream: Stream, without: Collection[str] = ()) -> list[Moment]:
 
 
 MOVING: Final = 2
-"""Distinct times that a field must have; one that stands still tells nothing."""
+"""Distinct times that a field must have; one that stands still is no time."""

@@ -192,7 +192,7 @@ def _model(stream: Stream, id_location: str, taken: set[str]) -> Choice:
     why = f"{len(found.models)} model{'s' * (len(found.models) > 1)}: {shown}"
     location, *further = found.locations
     if further:
-        why += f"; {location} alone leaves several predictions of an id, {further[0]} tells them apart"
+        why += f"; {location} alone leaves several predictions of an id, {further[0]} distinguishes them"
     elif found.version:
         why += (
             f"; {found.version} differs too: [{location}, {found.version}] evaluates each version by itself"

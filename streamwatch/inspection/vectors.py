@@ -1,4 +1,4 @@
-"""A number for each class in place of a class: which field it is, and which class each number speaks for."""
+"""A number for each class instead of a class: which field it is, and which class each number speaks for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamwatch.inspection.words import SCORES, area_under_roc, words
 
 MAX_CLASSES: Final = 200
 MIN_EACH: Final = 5
-"""Joined records of a class from which its numbers tell which of them is its own."""
+"""Joined records of a class from which its numbers show which of them is its own."""
 USUAL: Final = 0.95
 ABSENT: Final = float("-inf")
 """Number of a class that a record's object does not name."""
@@ -98,7 +98,7 @@ class Vector:
         return tuple(named.get(at, f"class {at}") for at in range(width))
 
     def separation(self, classes: Sequence[str], texts: Sequence[tuple[int, str]]) -> float:
-        """Mean of 2 AUC - 1 over the classes: how well each number tells its own class from all others."""
+        """Mean of 2 AUC - 1 over the classes: how well each number separates its class from all others."""
         areas: list[float] = []
         for at, name in enumerate(classes):
             own: list[float] = []

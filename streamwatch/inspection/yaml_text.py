@@ -142,7 +142,7 @@ def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
         yield (
             "kind",
             {"field": location, "prediction": prediction, "label": label},
-            "tells predictions from labels",
+            "distinguishes predictions from labels",
         )
 
 

@@ -24,7 +24,7 @@ def refuse_without(jars: Path) -> None:
 
 
 def lines_of(jars: Path, program: Path, arguments: Sequence[str], given: bytes, expected: int) -> list[bytes]:
-    """Lines that a program of one Java file answers to what it is given on its standard input.
+    """Run a program of one Java file on an input, and return the lines of its output.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ def lines_of(jars: Path, program: Path, arguments: Sequence[str], given: bytes, 
     program
         Source; Java compiles a single file by itself.
     arguments
-        Of the program.
+        Arguments of the program.
     given
-        Its standard input.
+        Text for its standard input.
     expected
-        Number of lines that it must answer.
+        Number of lines that it must write.
 
     Raises
     ------

@@ -67,7 +67,7 @@ def document_of(settings: Settings) -> bytes:
     """Encode the settings that a state remembers, without secrets; equal settings give equal bytes."""
     document = settings.model_dump(mode="json", exclude={*_FORGOTTEN}, exclude_none=False)
     del document["kafka"]["security"]
-    # As they were written: what a mapping leaves unsaid, its envelope decides.
+    # As they were written: what a mapping leaves out, its envelope decides.
     document["topics"] = settings.topics.model_dump(mode="json", exclude_unset=True)
     return msgspec.json.encode(document, order="deterministic")
 

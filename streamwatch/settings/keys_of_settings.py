@@ -42,7 +42,7 @@ def _keys(model: type[BaseModel], before: str) -> Iterator[str]:
             yield from _keys(TopicSection, f"{key}.")
             continue
         if key.endswith(".name") and key.removesuffix(".name") in SIDES:
-            continue  # it tells topics apart
+            continue  # it distinguishes topics
         inner = None if key in _WHOLE else _section(field.annotation)
         if inner is None or _may_be_none(field.annotation):
             yield key

@@ -29,7 +29,7 @@ from streamwatch.settings.settings import Settings
 # YAML as settings need it: mappings, lists and plain values; nothing that refers, expands or constructs.
 #
 # Each event of a text is looked at before anything is built of it, so that what is refused costs nothing.
-# An error names a place and a kind of fault, never a word of the text: the word may be a secret.
+# An error names a line and a kind of fault, never a word of the text: the word may be a secret.
 
 
 MAX_CHARACTERS = 131_072
@@ -265,7 +265,7 @@ def load(
     environ
         The environment; the process's own by default.
     otherwise
-        What holds where nobody says anything, for commands that need no Kafka.
+        Values of keys that are set nowhere, for commands that need no Kafka.
 
     Raises
     ------
@@ -295,8 +295,8 @@ def load_used(
     used
         Names of the sections that are used.
     otherwise
-        What holds where nobody says anything, and in place of a faulty section that is not used; its default
-        where this says nothing.
+        Values of keys that are set nowhere, and of a faulty section that is not used; other keys have their
+        defaults.
 
     Returns
     -------

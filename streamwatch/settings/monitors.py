@@ -79,7 +79,7 @@ def comparison_specs(comparisons: Sequence[ComparisonSection]) -> tuple[Comparis
 
 
 def _literal(name: str) -> str:
-    """The pattern of one name, whatever signs it has."""
+    """Return a pattern that matches this name only, with special characters escaped."""
     return re.sub(r"([*?[])", r"[\1]", name)
 
 
@@ -121,12 +121,12 @@ class Parameters(Generated):
     """Parameters of one estimator."""
 
     def values(self) -> dict[str, Any]:
-        """Values of which the specification is made."""
+        """Return the values for the specification."""
         return self.model_dump()
 
 
 def parameters_of(entry: Entry, base: type[Parameters] = Parameters) -> type[Parameters]:
-    """The section with a kind's parameters; keys that `base` has already keep its ways."""
+    """Make the section of a kind's parameters; keys that `base` defines already are taken from it."""
     hints = get_type_hints(entry.spec)
     by_name = {parameter.name: parameter for parameter in entry.parameters}
     keys: dict[str, Any] = {}
@@ -169,7 +169,7 @@ class OneOf:
             for entry in entries
             if fields(entry.spec)
         }
-        """By kind that has parameters, the mapping of one key that an entry with some is."""
+        """Section of an entry with parameters (`{kind: {…}}`), by kind; others have none."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         del source
@@ -233,12 +233,12 @@ class OneOrMore:
 
 
 def listed(value: object) -> object:
-    """Nothing and a single one as lists."""
+    """Return a list: empty for null, of one entry for a single one."""
     return [] if value is None else [value] if isinstance(value, dict) else value
 
 
 def unwrapped(entry: object) -> object:
-    """`adwin:` and `adwin: {}` say the same as `adwin`."""
+    """Read `adwin:` and `adwin: {}` as `adwin`."""
     if isinstance(entry, dict) and len(written := cast("dict[object, object]", entry)) == 1:
         ((kind, parameters),) = written.items()
         return entry if parameters else kind
@@ -246,7 +246,7 @@ def unwrapped(entry: object) -> object:
 
 
 def kind_of(entry: Any) -> str | None:
-    """The kind an entry is about: itself, or its only key."""
+    """Return the kind of an entry: the entry itself, or its only key."""
     if isinstance(entry, str):
         return f"{entry} by name"
     if isinstance(entry, dict):

@@ -423,7 +423,7 @@ class BackupsSection(Section):
 
 
 class StateSection(Section):
-    """Place of the state, and how often it is committed."""
+    """Location of the state, and how often it is committed."""
 
     kind: Literal["rocksdb", "memory"] = "rocksdb"
     """Where the state is kept: rocksdb (on disk, where it survives any crash) or memory (a restart reads the

@@ -85,7 +85,7 @@ _READ_NEXT: Final = Case(Change.FROM_NOW, "it decides how records are read that 
 _OTHER_OUTCOMES: Final = Case(
     Change.BEGINS_ANEW,
     "estimates of the models concerned, with an evaluation epoch: what was counted under the old mapping "
-    "cannot be told apart",
+    "cannot be distinguished",
     scope="estimators",
 )
 _OTHER_IDS: Final = Case(
@@ -319,11 +319,11 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
             Case(
                 Change.FROM_NOW,
                 "cohorts are of predictions made from now on; until enough are judged, the verdict in the "
-                "order of labels is said first",
+                "order of labels is shown first",
                 "switched on",
                 lambda before, after: not before and after,
             ),
-            Case(Change.GOES_ON, "the verdict in the order of labels is said first", "switched off"),
+            Case(Change.GOES_ON, "the verdict in the order of labels is shown first", "switched off"),
         ),
         "monitors.label_delays": (Case(Change.BEGINS_ANEW, "shares of labelled predictions, alone"),),
         "monitors.shadow_max_classes": (
@@ -332,7 +332,7 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         "monitors.per_class": (_PASSING,),
         "monitors.max_models": (
             Case(Change.GOES_ON, "there is more room", "raised", _larger),
-            Case(Change.BEGINS_ANEW, "models that do not fit any more, which are said", "lowered"),
+            Case(Change.BEGINS_ANEW, "models that do not fit any more, which are listed", "lowered"),
         ),
         "monitors.max_classes": (
             Case(

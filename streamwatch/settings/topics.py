@@ -329,7 +329,7 @@ class MappingSection(Section):
     label_probability: FieldLocation | None = None
     """Probability with which the label of a prediction is asked for, if labels are sampled."""
     label_requested: FieldLocation | None = None
-    """Whether the label was asked for (true or false): tells a label that is missing from one that nobody
+    """Whether the label was asked for (true or false): distinguishes a missing label from one that nobody
     wanted."""
     min_label_probability: Annotated[float, Field(ge=LEAST_PROBABILITY, le=1)] | None = None
     """Smallest `label_probability` that records may have; any smaller one is invalid."""
@@ -603,7 +603,7 @@ class TopicsSection(Section):
             if not is_distinguishable or any(kind != kinds[0] for kind in kinds):
                 raise ValueError(
                     f"topic {name!r} carries predictions and labels: give it the same mapping under both, "
-                    "with `kind` to tell them apart; or, if every record holds both, under each side "
+                    "with `kind` to distinguish them; or, if every record holds both, under each side "
                     "a mapping of its own"
                 )
         spaces = {topic.name: topic.namespace for topic in self.predictions}

@@ -28,7 +28,7 @@ def parse_duration(text: object) -> int:
     Raises
     ------
     ValueError
-        Anything else, a bare number included: nobody can tell which unit it is in.
+        Anything else, a bare number included: nobody knows which unit it is in.
     """
     if isinstance(text, str) and re.fullmatch(PATTERN, text):
         return round(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text)))

@@ -1,4 +1,4 @@
-"""Stages of the job: the object of a bucket is fed the rows that Spark hands over, its change is logged."""
+"""Stages of the job: rows from Spark are passed to the object of their bucket, whose changes are logged."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class StageSpec:
     """One stage of buckets."""
 
     name: str
-    """Sets its kept objects apart from those of other stages, and of other jobs."""
+    """Distinguishes its kept objects from those of other stages and jobs."""
     keys: Sequence[int]
     """Key of each bucket, by its number: Spark deals rows out by the hash of the key."""
     new_bucket: NewBucket
@@ -211,7 +211,7 @@ class Stage(StatefulProcessor):
         rows: Iterator[SparkRow],
         timerValues: object,  # noqa: N803 - Spark's name
     ) -> Iterator[SparkRow]:
-        """Feed the bucket of this key what came for it.
+        """Pass the rows of this key to its bucket.
 
         The object is kept for the next batch before Spark commits this one. Should Spark not commit it, the
         object's token is not that of the log's last entry, and it is built anew.

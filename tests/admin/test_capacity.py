@@ -1,4 +1,4 @@
-"""Check of room for `streamwatch check`: the worst case in memory and on disk, and the place for state."""
+"""Check of room for `streamwatch check`: the worst case in memory and on disk, and the state's directory."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ def test_the_past_of_models_is_bounded_by_days_and_models_in_memory_and_on_disk(
             *worst_case(JoinSpec(), replace(ten, history_days=days)),
             *worst_case_disk(JoinSpec(), replace(ten, history_days=days), DISK),
         ]
-        said = [part for part in parts if "monitors.history_days" in part.what]
-        assert len(said) == 2
-        assert all(10 * 24 * slots <= part.bytes <= 10 * (24 * slots + 20_000) for part in said)
-        assert said[0].what.startswith(f"{days} days of the past of 10 models")
+        shown = [part for part in parts if "monitors.history_days" in part.what]
+        assert len(shown) == 2
+        assert all(10 * 24 * slots <= part.bytes <= 10 * (24 * slots + 20_000) for part in shown)
+        assert shown[0].what.startswith(f"{days} days of the past of 10 models")
     none = worst_case(JoinSpec(), replace(ten, history_days=0))
     assert not any("history_days" in part.what for part in none)
 
@@ -103,7 +103,7 @@ def test_the_worst_case_grows_with_classes_and_with_what_waits_for_its_order() -
     assert pairs == 2 * 24 * compared.max_reordered
 
 
-# What `check` says of the place for state.
+# What `check` says of the directory for state.
 
 
 def checked(streamwatch: CliRunner, *overrides: str) -> tuple[int, str]:
@@ -115,9 +115,9 @@ def checked(streamwatch: CliRunner, *overrides: str) -> tuple[int, str]:
 def test_check_says_that_state_begins_anew_and_creates_nothing(
     streamwatch: CliRunner, tmp_path: Path
 ) -> None:
-    _, said = checked(streamwatch)
-    assert "✓ state in streamwatch-state: begins anew\n" in said
-    assert re.search(r"✓ worst-case disk: \d", said)
+    _, shown = checked(streamwatch)
+    assert "✓ state in streamwatch-state: begins anew\n" in shown
+    assert re.search(r"✓ worst-case disk: \d", shown)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -125,24 +125,24 @@ def test_check_says_which_state_goes_on(streamwatch: CliRunner, tmp_path: Path) 
     store = RocksStore.open(RocksSpec(tmp_path / "streamwatch-state", 1, 1))
     identity = store.identity
     store.close()
-    _, said = checked(streamwatch)
-    assert f"✓ state in streamwatch-state: goes on from {identity}, " in said
+    _, shown = checked(streamwatch)
+    assert f"✓ state in streamwatch-state: goes on from {identity}, " in shown
 
 
-def test_check_finds_a_directory_that_is_no_place_for_state(streamwatch: CliRunner, tmp_path: Path) -> None:
+def test_check_finds_a_directory_that_cannot_hold_state(streamwatch: CliRunner, tmp_path: Path) -> None:
     (tmp_path / "pictures").mkdir()
     (tmp_path / "pictures" / "holiday.jpg").write_bytes(b"")
-    code, said = checked(streamwatch, "state.directory=pictures")
+    code, shown = checked(streamwatch, "state.directory=pictures")
     assert code == 2
-    assert "✗ state.directory: pictures is not empty and holds no state (there is 'holiday.jpg')\n" in said
+    assert "✗ state.directory: pictures is not empty and holds no state (there is 'holiday.jpg')\n" in shown
 
 
 def test_check_finds_a_state_of_a_newer_version(streamwatch: CliRunner, tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "format.json").write_text('{"schema": 99, "identity": "x"}')
-    code, said = checked(streamwatch, "state.directory=state")
+    code, shown = checked(streamwatch, "state.directory=state")
     assert code == 2
-    assert f"✗ state.directory: the state in state has schema 99, this program knows up to {SCHEMA}" in said
+    assert f"✗ state.directory: the state in state has schema 99, this program knows up to {SCHEMA}" in shown
 
 
 def test_check_finds_a_state_that_this_version_cannot_go_on_from(
@@ -150,43 +150,43 @@ def test_check_finds_a_state_that_this_version_cannot_go_on_from(
 ) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "format.json").write_text('{"schema": 1, "identity": "x"}')
-    code, said = checked(streamwatch, "state.directory=state")
+    code, shown = checked(streamwatch, "state.directory=state")
     assert code == 2
-    assert "✗ state.directory: the state in state has schema 1" in said
-    assert "to start afresh" in said
+    assert "✗ state.directory: the state in state has schema 1" in shown
+    assert "to start afresh" in shown
 
 
 def test_check_finds_a_disk_that_is_nearly_full(streamwatch: CliRunner) -> None:
-    code, said = checked(streamwatch, "state.min_free_megabytes=1000000000")
+    code, shown = checked(streamwatch, "state.min_free_megabytes=1000000000")
     assert code == 2
-    assert re.search(r"✗ state\.directory: \S+ \wB are free on the disk of .*reading pauses below", said)
+    assert re.search(r"✗ state\.directory: \S+ \wB are free on the disk of .*reading pauses below", shown)
 
 
 def test_check_says_when_the_disk_is_smaller_than_the_limits(streamwatch: CliRunner) -> None:
-    _, said = checked(streamwatch, "join.max_pending=1000000000000")
-    assert "less than the worst case: reading would pause when the state takes" in said
+    _, shown = checked(streamwatch, "join.max_pending=1000000000000")
+    assert "less than the worst case: reading would pause when the state takes" in shown
 
 
 def test_check_finds_a_directory_it_may_not_write(
     streamwatch: CliRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.access", lambda _path, _mode: False)
-    code, said = checked(streamwatch)
+    code, shown = checked(streamwatch)
     assert code == 2
-    assert re.search(r"✗ state\.directory: .* cannot be written by user \d+\n", said)
+    assert re.search(r"✗ state\.directory: .* cannot be written by user \d+\n", shown)
 
 
 def test_state_in_memory_needs_no_room_on_disk(streamwatch: CliRunner) -> None:
-    _, said = checked(streamwatch, "state.kind=memory")
-    assert "✓ state in memory: a restart reads the topics again\n" in said
-    assert "worst-case disk" not in said
+    _, shown = checked(streamwatch, "state.kind=memory")
+    assert "✓ state in memory: a restart reads the topics again\n" in shown
+    assert "worst-case disk" not in shown
 
 
 def test_late_labels_count_by_model_in_memory_and_on_disk() -> None:
     monitors = replace(MonitorsSpec(), max_models=10, registers=(LateLabelsSpec(),))
     for parts in (worst_case(JoinSpec(), monitors), worst_case_disk(JoinSpec(), monitors, DISK)):
-        (said,) = [part for part in parts if part.what.startswith("late labels of 10 models")]
-        assert said.bytes == 10 * LATE_LABELS_BYTES
+        (shown,) = [part for part in parts if part.what.startswith("late labels of 10 models")]
+        assert shown.bytes == 10 * LATE_LABELS_BYTES
     assert not any("late labels" in part.what for part in worst_case(JoinSpec(), MonitorsSpec()))
 
 

@@ -51,7 +51,7 @@ def test_a_sample_in_which_nothing_is_valid_is_a_fault_and_an_empty_topic_is_non
     assert check_payload("p", "value.prediction", [FakeRecord(None)], DECODER).good
 
 
-def test_scores_in_place_of_classes_are_a_fault_with_what_to_write_instead() -> None:
+def test_scores_instead_of_classes_are_a_fault_with_what_to_write_instead() -> None:
     chance = random.Random(1)
     scores: list[object] = [round(chance.random(), 4) for _ in range(30)]
     result = check_payload("p", "value.prediction", records([*scores, 1, 0]), DECODER)
@@ -84,11 +84,11 @@ def test_a_model_that_repeats_ids_is_a_fault_with_what_to_map() -> None:
     sample = [of({"id": n // 2, "model": "m", "prediction": "ab"[n % 2]}) for n in range(40)]
     result = check_payload("p", "value.prediction", sample, DECODER)
     assert not result.good
-    (said,) = result.details
-    assert said.startswith(
+    (shown,) = result.details
+    assert shown.startswith(
         "model m repeats ids in 50.0% of its predictions (20 of 40, 20 with another class)"
     )
-    assert "mapping: {model: [path of the name, path of the version]}" in said
+    assert "mapping: {model: [path of the name, path of the version]}" in shown
     assert check_payload("p", "value.prediction", sample, DECODER, revised=True).good
 
 
@@ -109,30 +109,30 @@ def test_labels_of_a_sample_that_meet_predictions_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "shown"),
     [
         ([f"txn-{number}" for number in NUMBERS], "txn-"),
         ([f"{number}.json" for number in NUMBERS], ".json"),
     ],
 )
-def test_ids_that_would_meet_but_for_what_one_side_adds_are_a_fault(written: list[str], said: str) -> None:
+def test_ids_that_would_meet_but_for_what_one_side_adds_are_a_fault(written: list[str], shown: str) -> None:
     found = check_ids(of_both_sides(written, NUMBERS))
     assert found is not None
     assert not found.good
     assert found.what == "ids: none of 100 labels in the samples meets one of 100 predictions"
-    assert said in found.details[0]
+    assert shown in found.details[0]
     assert found.details[-1] == "streamwatch inspect proposes a mapping"
 
 
-def test_ids_of_another_time_are_no_fault_and_told_with_one_of_each_side() -> None:
+def test_ids_of_another_time_are_no_fault_and_reported_with_one_of_each_side() -> None:
     found = check_ids(of_both_sides(NUMBERS, [str(number) for number in range(5_000, 5_100)]))
     assert found is not None
     assert found.good
-    [told] = found.details
-    assert told.startswith("a prediction's id is '1000', a label's '5000': they may be of another time; ")
+    [reported] = found.details
+    assert reported.startswith("a prediction's id is '1000', a label's '5000': they may be of another time; ")
 
 
-def test_of_few_ids_nothing_is_said() -> None:
+def test_of_few_ids_nothing_is_shown() -> None:
     assert check_ids(of_both_sides(NUMBERS, NUMBERS[:9])) is None
     assert check_ids(of_both_sides([], NUMBERS)) is None
 

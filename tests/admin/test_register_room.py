@@ -47,7 +47,7 @@ from streamwatch.edge.stores.rocksdb import RocksSpec
 TEN = MonitorsSpec(max_models=10, max_classes=20)
 
 
-def said(of_models: tuple[RegisterSpec, ...] = (), of_predictions: tuple[RegisterSpec, ...] = ()):
+def shown(of_models: tuple[RegisterSpec, ...] = (), of_predictions: tuple[RegisterSpec, ...] = ()):
     """Bytes of each part, by its words."""
     join = JoinSpec(max_models=10, prediction_registers=of_predictions)
     return {part.what: part.bytes for part in register_parts(join, replace(TEN, registers=of_models))}
@@ -55,16 +55,16 @@ def said(of_models: tuple[RegisterSpec, ...] = (), of_predictions: tuple[Registe
 
 @pytest.mark.parametrize("kind", registers.KINDS, ids=lambda kind: kind.name)
 def test_every_kind_of_register_of_models_is_counted(kind) -> None:
-    assert min(said((kind.spec(),)).values()) > 0
+    assert min(shown((kind.spec(),)).values()) > 0
 
 
 @pytest.mark.parametrize("kind", predictions.KINDS, ids=lambda kind: kind.name)
 def test_every_kind_of_register_of_predictions_is_counted(kind) -> None:
-    assert min(said((), (kind.spec(),)).values()) > 0
+    assert min(shown((), (kind.spec(),)).values()) > 0
 
 
 def test_without_registers_nothing_is_counted() -> None:
-    assert said() == {}
+    assert shown() == {}
 
 
 def test_they_are_in_the_worst_case_in_memory_and_on_disk(tmp_path) -> None:
@@ -79,7 +79,7 @@ def test_they_are_in_the_worst_case_in_memory_and_on_disk(tmp_path) -> None:
 
 
 def test_limits_of_registers_are_what_they_grow_with() -> None:
-    ten, twenty = (said((), (EarlyHintsSpec(max_models=count),)) for count in (10, 20))
+    ten, twenty = (shown((), (EarlyHintsSpec(max_models=count),)) for count in (10, 20))
     assert sum(twenty.values()) == 2 * sum(ten.values())
     few, many = (
         sum(
@@ -126,8 +126,8 @@ def customers_of(model: int, customers: int) -> Batch:
 @pytest.mark.slow
 def test_segments_with_all_their_values_and_counted_others_are_within_those_bytes() -> None:
     spec = SegmentsSpec(max_values=4, max_classes=20, max_total=40)
-    assert len(said((spec,))) == 3
-    allowed = sum(size for what, size in said((spec,)).items() if "combinations" not in what)
+    assert len(shown((spec,))) == 3
+    allowed = sum(size for what, size in shown((spec,)).items() if "combinations" not in what)
     for register in (Segments(spec, 10), Segments(spec, 10)):  # the first one loads what is compiled
         gc.collect()
         tracemalloc.start()

@@ -35,7 +35,7 @@ def reading(text: str) -> MetricSamples:
     return read("\n".join(f"streamwatch_{line}" for line in text.splitlines() if line) + "\n")
 
 
-def said(text: str = "", **rest: Any) -> list[str]:
+def shown(text: str = "", **rest: Any) -> list[str]:
     """What is found, in words: subject, figure, cause and change in one line."""
     found = examine(Facts(reading(text) if text else MetricSamples({}), **rest))
     return [f"{one.rule}: {one.subject} {one.observation} | {one.cause} | {one.change}" for one in found]
@@ -303,29 +303,29 @@ def test_every_rule_has_a_test() -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_a_rule_says_what_is_wrong_with_its_figure_and_nothing_else_is_found(name: str) -> None:
     given, expected = WRONG[name]
-    [found] = said(**given)
+    [found] = shown(**given)
     assert found.startswith(f"{name}: {expected}")
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_rule_is_silent_on_a_healthy_daemon_and_on_one_that_tells_nothing(name: str) -> None:
+def test_a_rule_is_silent_on_a_healthy_daemon_and_on_one_that_reports_nothing(name: str) -> None:
     find: Callable[[Facts], Any] = next(rule.find for rule in RULES if rule.name == name)
     assert list(find(Facts(reading(HEALTHY), reading(HEALTHY), 3.0, configured=CONFIGURED))) == []
     assert list(find(Facts(MetricSamples({})))) == []
 
 
-def test_probabilities_that_are_not_those_used_are_told_and_labels_that_come_are_not() -> None:
+def test_probabilities_that_are_not_those_used_are_reported_and_labels_that_come_are_not() -> None:
     settled = {"labels_asked": 3_000.0, "labels_arrived": 3_600}
     document = {"settled": settled, "labels_missing": False, "probabilities_differ": True}
-    [found] = said(details={"m": {"sampled_labels": document}})
+    [found] = shown(details={"m": {"sampled_labels": document}})
     assert found.startswith("labels_missing: label_probability of m is not how often labels are asked for")
-    assert said(details={"m": {"sampled_labels": {**document, "probabilities_differ": False}}}) == []
+    assert shown(details={"m": {"sampled_labels": {**document, "probabilities_differ": False}}}) == []
 
 
-def test_a_shared_consumer_group_is_said_apart_from_losses_of_the_log() -> None:
+def test_a_shared_consumer_group_is_reported_apart_from_losses_of_the_log() -> None:
     text = 'kafka_data_loss_total{cause="group_shared"} 1\nkafka_data_loss_total{cause="retention"} 2\n'
     text += 'kafka_records_lost_total{cause="retention"} 900\n'
-    log, group = said(text)
+    log, group = shown(text)
     assert "retention 2 times; 900 are known to be lost" in log
     assert group.startswith("log_lost: kafka.group_id is used by somebody else at the same time")
     assert "group_shared, once" in group
@@ -341,9 +341,9 @@ def test_the_most_important_comes_first() -> None:
     assert weights[0] is Weight.NOTHING_WORKS
 
 
-def test_a_daemon_that_has_not_come_to_reading_is_not_told_of_brokers() -> None:
+def test_of_a_daemon_that_has_not_come_to_reading_brokers_are_not_reported() -> None:
     compiling = "the estimators are being compiled, once on this machine: 10 s so far"
-    (found,) = said(text="kafka_up 0", reasons=(compiling,))
+    (found,) = shown(text="kafka_up 0", reasons=(compiling,))
     assert found == (
         f"not_ready: daemon is not ready: {compiling} | it is starting, recovering or waiting | "
         "wait; if it lasts, the log gives the reason"
@@ -352,31 +352,31 @@ def test_a_daemon_that_has_not_come_to_reading_is_not_told_of_brokers() -> None:
 
 def test_classes_that_only_differ_in_writing_are_matched_in_what_to_change() -> None:
     disjoint = {"classes_disjoint": {"predicted_class": ["0", "1"], "true": ["no", "yes"]}}
-    [found] = said(details={"m": disjoint})
+    [found] = shown(details={"m": disjoint})
     assert found.endswith("in the mapping of the label topic: classes: {'no': '0', 'yes': '1'}")
 
 
-def test_a_model_whose_predicted_classes_are_scores_is_told_so() -> None:
+def test_a_model_whose_predicted_classes_are_scores_is_reported() -> None:
     disjoint = {"classes_disjoint": {"predicted_class": ["0.93", "0.5"], "true": ["fraud"]}}
-    [found] = said(details={"m": disjoint})
+    [found] = shown(details={"m": disjoint})
     assert "the mapped field holds a score instead of a class" in found
 
 
 def test_a_rare_class_is_no_finding_where_the_utility_is_balanced_already() -> None:
     balanced = Configured(3_600_000, 100, {"": "accuracy", "m": "balanced"})
-    assert said(baselines(0.98, 0.99), configured=balanced) == []
+    assert shown(baselines(0.98, 0.99), configured=balanced) == []
 
 
 def test_nothing_joins_because_there_are_no_labels_at_all() -> None:
-    [found] = said('nothing_joins{model="m"} 1\nlabels_accepted_total 3')
+    [found] = shown('nothing_joins{model="m"} 1\nlabels_accepted_total 3')
     assert "only 3 labels were read at all" in found
 
 
 def test_a_hint_about_scores_says_so_and_one_without_details_says_what_is_known() -> None:
     scores = {"early_hints": {"hint": {"class": None, "more": False}}}
-    [found] = said('early_hint{model="m"} 1', details={"m": scores})
+    [found] = shown('early_hint{model="m"} 1', details={"m": scores})
     assert "scores of predicted classes are lower than before" in found
-    [found] = said('early_hint{model="m"} 1')
+    [found] = shown('early_hint{model="m"} 1')
     assert "its predictions differ from earlier ones" in found
 
 
@@ -388,46 +388,44 @@ def curve(last_but_one: float, last: float, known: int = 23) -> Mapping[str, Any
 
 @pytest.mark.parametrize("details", [curve(0.5, 0.51), curve(0.7, 0.995), curve(0.4, 0.5, 22), curve(0, 0)])
 def test_labels_that_have_come_before_the_horizon_ends_or_are_all_in_by_then_are_no_finding(details) -> None:
-    assert said(details=details) == []
+    assert shown(details=details) == []
 
 
-def test_outcomes_of_segments_for_which_there_was_no_room_are_told() -> None:
-    [found] = said('segment_outcomes_left_out_total{model="m",segment="user"} 1200')
+def test_outcomes_of_segments_for_which_there_was_no_room_are_reported() -> None:
+    [found] = shown('segment_outcomes_left_out_total{model="m",segment="user"} 1200')
     assert found.startswith("segments_full: segment user of model m lacks 1,200 outcomes")
 
 
 def test_each_limit_is_named_as_its_setting_and_that_of_segments_as_what_it_is() -> None:
     for limit in ("models", "classes", "comparisons"):
-        [found] = said(f'records_over_limit_total{{limit="{limit}"}} 3')
+        [found] = shown(f'records_over_limit_total{{limit="{limit}"}} 3')
         assert found.startswith(f"limits_reached: monitors.max_{limit} is reached: 3 records")
         assert limit == "comparisons" or f"more {limit}" in found
         assert f"max_{limit}" in MonitorsSection.model_fields
-    [found] = said('records_over_limit_total{limit="segments"} 3')
+    [found] = shown('records_over_limit_total{limit="segments"} 3')
     assert found.startswith("limits_reached: segments of 3 predictions are not distinguished")
 
 
-def test_series_that_are_left_out_are_told_by_part() -> None:
+def test_series_that_are_left_out_are_reported_by_part() -> None:
     parts = {"class": 3_000, "forgetting": 40, "needed": 0}
-    [found] = said("\n".join(f'series_dropped{{part="{part}"}} {count}' for part, count in parts.items()))
+    [found] = shown("\n".join(f'series_dropped{{part="{part}"}} {count}' for part, count in parts.items()))
     assert found.startswith(
         "limits_reached: monitors.max_series is reached: 3,040 series are not in /metrics "
         "(3,000 class, 40 forgetting)"
     )
 
 
-def test_repeated_predictions_are_told_above_one_in_a_hundred_and_revised_ones_where_they_are_not_meant() -> (
-    None
-):
+def test_repeated_predictions_are_reported_above_one_in_a_hundred_and_revised_ones_where_not_meant() -> None:
     text = "predictions_accepted_total {}\npredictions_duplicate_total {}\npredictions_conflict_total {}"
-    assert said(text.format(990, 5, 5)) == []
-    assert said() == []
-    [found] = said(text.format(980, 20, 0))
+    assert shown(text.format(990, 5, 5)) == []
+    assert shown() == []
+    [found] = shown(text.format(980, 20, 0))
     assert "producers that deliver at least once" in found
-    assert said(text.format(500, 0, 500), configured=replace(CONFIGURED, conflicts="last")) == []
+    assert shown(text.format(500, 0, 500), configured=replace(CONFIGURED, conflicts="last")) == []
     repeats = Repeats()
     for number in range(20):
         repeats.add(Prediction(str(number // 2), "fraud", "ab"[number % 2], 0))
-    [found] = said(text.format(980, 20, 0), topics={"p": SampledTopic(repeats=repeats)})
+    [found] = shown(text.format(980, 20, 0), topics={"p": SampledTopic(repeats=repeats)})
     assert found.startswith(
         "predictions_repeated: model fraud repeats ids in 50.0% of its predictions (10 of 20"
     )
@@ -446,10 +444,10 @@ SILENT = WRONG["labels_stopped"][0]["text"]
     ],
 )
 def test_silence_is_none_where(change: tuple[str, str], why: str) -> None:
-    assert any("labels_stopped" in line for line in said(SILENT))
+    assert any("labels_stopped" in line for line in shown(SILENT))
     changed = SILENT.replace(*change)
     assert changed != SILENT
-    assert not any("labels_stopped" in line for line in said(changed)), why
+    assert not any("labels_stopped" in line for line in shown(changed)), why
 
 
 def silent_models(count: int) -> str:
@@ -459,7 +457,7 @@ def silent_models(count: int) -> str:
     )
 
 
-def test_what_is_found_of_many_models_is_said_once_with_the_first_one_s_figure() -> None:
+def test_what_is_found_of_many_models_is_stated_once_with_the_first_one_s_figure() -> None:
     findings = examine(Facts(reading(silent_models(500))))
     assert len(findings) == 500
     (one,) = grouped(findings)
@@ -470,7 +468,7 @@ def test_what_is_found_of_many_models_is_said_once_with_the_first_one_s_figure()
     )
 
 
-def test_three_models_are_told_one_by_one_and_other_subjects_always() -> None:
+def test_three_models_are_reported_one_by_one_and_other_subjects_always() -> None:
     findings = examine(Facts(reading(silent_models(3) + "host_clock_behind 1\n")))
     assert list(grouped(findings)) == list(findings)
     assert len(findings) == 4

@@ -28,8 +28,8 @@ from tests.ports import free_ports
 
 
 async def checked(registry: FakeRegistry, values: Sequence[bytes]) -> tuple[Sequence[CheckResult], list[Any]]:
-    told: list[Any] = []
-    cache = SchemaCache(RegistryClient(RegistrySpec(registry.url)), told.append)
+    reported: list[Any] = []
+    cache = SchemaCache(RegistryClient(RegistrySpec(registry.url)), reported.append)
     decoder: Any = KINDS["avro"].build(
         DecoderSpec("scored", "prediction", TopicMapping()), FormatOptions(cache)
     )
@@ -37,7 +37,7 @@ async def checked(registry: FakeRegistry, values: Sequence[bytes]) -> tuple[Sequ
     try:
         records = [FakeRecord(value) for value in values]
         found = await check_schemas({"scored": "avro"}, {"scored": records}, {"scored": decoder}, schemas)
-        return found, told
+        return found, reported
     finally:
         await schemas.close()
 
@@ -70,7 +70,7 @@ async def test_a_sample_that_names_no_schema_says_what_to_write() -> None:
     )
 
 
-async def test_a_schema_that_does_not_compile_is_told_with_its_number() -> None:
+async def test_a_schema_that_does_not_compile_is_reported_with_its_number() -> None:
     async with FakeRegistry() as registry:
         registry.add(5, "strin")
         [found], [rejected] = await checked(registry, [framed(5, b"")])
@@ -79,7 +79,7 @@ async def test_a_schema_that_does_not_compile_is_told_with_its_number() -> None:
     assert rejected.error.startswith("is no Avro schema")
 
 
-async def test_a_registry_that_is_away_is_told_and_an_empty_topic_is_fine() -> None:
+async def test_a_registry_that_is_away_is_reported_and_an_empty_topic_is_fine() -> None:
     registry = FakeRegistry()
     assert (await checked(registry, [framed(1, b"")]))[0] == [
         CheckResult("schema registry at 127.0.0.1: the connection fails", good=False)
@@ -134,7 +134,7 @@ async def test_a_sample_does_not_wait_for_ever() -> None:
         ),
     ],
 )
-async def test_settings_that_contradict_each_other_are_told_before_anybody_is_asked(
+async def test_settings_that_contradict_each_other_are_reported_before_anybody_is_asked(
     given: dict[str, Any], message: str
 ) -> None:
     minimal = {

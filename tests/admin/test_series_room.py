@@ -95,15 +95,15 @@ def test_series_of_sampled_labels_are_counted_where_labels_are_sampled() -> None
     assert sampled.other - plain.other == 10 + 2 * 3  # leads are over two opponents, with bounds
 
 
-def test_what_would_go_is_said_in_the_order_in_which_it_does() -> None:
+def test_what_would_go_is_stated_in_the_order_in_which_it_does() -> None:
     each = model_series(MonitorsSpec())
     tight = MonitorsSpec(max_series=200_000, all_series=True)
     result = check_series(tight)
     assert result.good
     assert "if every limit is reached at once" in result.what
     left = (190_000 - OF_NO_MODEL) // 1_000 - each.needed - each.other
-    said = [detail for detail in result.details if detail.startswith("then each model keeps")]
-    assert said == [
+    stated = [detail for detail in result.details if detail.startswith("then each model keeps")]
+    assert stated == [
         f"then each model keeps {left} of {each.forgetting} series under further forgettings",
         "then each model keeps 0 of 1,000 classes",
     ]

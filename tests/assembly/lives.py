@@ -67,12 +67,12 @@ class Row:
 
 @dataclass
 class Life:
-    """A state that was opened under some settings, and what was said of it.
+    """A state that was opened under some settings, and what was reported of it.
 
     Parameters
     ----------
     document
-        Settings, without the place of the state.
+        Settings, without the directory of the state.
     directory
         Of the state.
     discard

@@ -80,13 +80,13 @@ def test_class_aliases_begin_an_epoch_and_estimates_anew_and_say_what_was_before
 
 
 def test_a_start_that_was_killed_before_its_first_commit_has_changed_nothing(directory: Path) -> None:
-    said: list[list[dict[str, Any]]] = []
+    stated: list[list[dict[str, Any]]] = []
     for _ in range(2):
         killed = Life(ALIASES, directory)
         killed.feed(by_models(40, 50))
-        said.append([{**event, "timestamp": ""} for event in killed.events("setting_changed")])
+        stated.append([{**event, "timestamp": ""} for event in killed.events("setting_changed")])
         killed.close()
-    assert said[0] == said[1] != []
+    assert stated[0] == stated[1] != []
     back = Life(DOCUMENT, directory)
     assert back.events("setting_changed") == []
     assert back.value("outcomes_total", "m") == 19
@@ -151,7 +151,7 @@ def test_another_utility_begins_an_epoch_of_the_models_it_concerns_and_leaves_th
     life.close()
 
 
-def test_an_estimator_that_began_anew_tells_since_when(directory: Path) -> None:
+def test_an_estimator_that_began_anew_shows_since_when(directory: Path) -> None:
     document = with_value(DOCUMENT, "monitors.detectors", [{"page_hinkley": {"threshold": 77.0}}, "adwin"])
     life = Life(document, directory)
     assert life.state.resumed.restarted == ("page_hinkley",)
@@ -168,8 +168,8 @@ def test_more_classes_may_be_allowed_and_a_model_that_had_too_many_begins_anew(t
             name = names[n % len(names)]
             made = {"id": f"{n}", "model": model, "prediction": name}
             rows.append(Row("predictions", 0, n, at_ms, json.dumps(made).encode()))
-            told = {"id": f"{n}", "label": name}
-            rows.append(Row("labels", 0, n, at_ms + 1_000, json.dumps(told).encode()))
+            reported = {"id": f"{n}", "label": name}
+            rows.append(Row("labels", 0, n, at_ms + 1_000, json.dumps(reported).encode()))
         return rows
 
     document = with_value(DOCUMENT, "monitors.max_classes", 4)
@@ -214,12 +214,12 @@ def test_an_earlier_start_is_refused_and_a_later_one_is_not(tmp_path: Path) -> N
         Life(DOCUMENT, tmp_path / "state")
 
 
-def test_state_in_memory_leaves_a_state_on_disk_only_if_told_so(directory: Path) -> None:
+def test_state_in_memory_leaves_a_state_on_disk_only_if_allowed_to(directory: Path) -> None:
     document = {**DOCUMENT, "state": {"kind": "memory"}}
     with pytest.raises(StateRefused, match="run --discard"):
         Life(document, directory)
-    told = {"kind": "memory", "directory": str(directory)}
-    (result,) = check_changes(Settings(**{**DOCUMENT, "state": told}))
+    reported = {"kind": "memory", "directory": str(directory)}
+    (result,) = check_changes(Settings(**{**DOCUMENT, "state": reported}))
     assert "run --discard" in result.what
     life = Life(document, directory, discard=True)
     assert not life.state.store.durable
@@ -321,7 +321,7 @@ def test_a_reset_of_what_is_not_there_is_refused_with_what_there_is(directory: P
             Reset(**wrong)
 
 
-def test_a_reset_waits_for_no_daemon_and_changes_nothing_unless_told(directory: Path) -> None:
+def test_a_reset_waits_for_no_daemon_and_changes_nothing_unless_confirmed(directory: Path) -> None:
     running = Life(DOCUMENT, directory)
     with pytest.raises(StateRefused) as refused:
         perform(directory, Reset(model="m"))
@@ -351,8 +351,8 @@ def test_the_verdict_on_a_model_is_withheld_while_its_classes_have_nothing_in_co
             at_ms = START_MS + 20 * n
             made = {"id": f"{n}", "model": "m", "prediction": names[n % 2]}
             found.append(Row("predictions", 0, n, at_ms, json.dumps(made).encode()))
-            told = {"id": f"{n}", "label": "ab"[n % 2]}
-            found.append(Row("labels", 0, n, at_ms + 10, json.dumps(told).encode()))
+            reported = {"id": f"{n}", "label": "ab"[n % 2]}
+            found.append(Row("labels", 0, n, at_ms + 10, json.dumps(reported).encode()))
         return found
 
     life = Life(

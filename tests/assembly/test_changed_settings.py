@@ -1,4 +1,4 @@
-"""For every setting: begin with defaults, run, change it, start again: it works, or is refused as told.
+"""For every setting: begin with defaults, run, change it, start again: it works, or is refused as reported.
 
 The list is that of the model of the settings, and values are derived from it: a setting that is new is
 covered, or the test of values says that it needs one.
@@ -148,7 +148,7 @@ def other(key: str) -> dict[str, Any]:
 
 
 def _needed(key: str) -> dict[str, Any]:
-    """What else has to be said for a key to be allowed another value."""
+    """What else has to be set for a key to be allowed another value."""
     document: dict[str, Any] = DOCUMENT
     if key.endswith(".namespace"):
         for side in SIDES:
@@ -167,8 +167,8 @@ def _needed(key: str) -> dict[str, Any]:
 
 def base_of(key: str) -> Mapping[str, Any]:
     """Settings at the first start: defaults, with what has to be there for a key to be."""
-    told = key.startswith("monitors.early_hints.") or key.endswith((".mapping.kind", *SAMPLING))
-    return _needed(key) if told else DOCUMENT
+    reported = key.startswith("monitors.early_hints.") or key.endswith((".mapping.kind", *SAMPLING))
+    return _needed(key) if reported else DOCUMENT
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +229,7 @@ def test_settings_that_a_state_remembers_are_read_back_as_they_were() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", [key for key in CHOSEN if key != "source"])
-def test_a_state_begun_with_defaults_does_as_told_when_a_setting_changes_and_changes_back(
+def test_a_state_begun_with_defaults_does_as_reported_when_a_setting_changes_and_changes_back(
     key: str, begun: Path, tmp_path: Path
 ) -> None:
     directory = tmp_path / "state"
@@ -261,7 +261,7 @@ def _started(document: Mapping[str, Any], directory: Path, key: str) -> Life:
     assert lines, (key, result.details)
     if result.good:
         life = Life(document, directory)
-        _says_what_was_told(life, key, result.details)
+        _matches_what_was_reported(life, key, result.details)
         return life
     assert "refused" in lines[0]
     command = next(case.command for case in RULES[key] if case.command)
@@ -273,13 +273,13 @@ def _started(document: Mapping[str, Any], directory: Path, key: str) -> Life:
     return Life(document, directory)
 
 
-def _says_what_was_told(life: Life, key: str, told: Sequence[str]) -> None:
-    """Compare what a daemon logged at its start with what `check` said before."""
+def _matches_what_was_reported(life: Life, key: str, reported: Sequence[str]) -> None:
+    """Compare what a daemon logged at its start with what `check` printed before."""
     events = life.events("setting_changed")
     assert {rule_key(event["setting"]) for event in events} >= {key}
-    said = [f"{event['setting']}: {event['effect']}" for event in events]
-    assert [line for line in told if line in said] == said
-    anew = [line for line in told if line.startswith("begin anew, with no outcomes")]
+    shown = [f"{event['setting']}: {event['effect']}" for event in events]
+    assert [line for line in reported if line in shown] == shown
+    anew = [line for line in reported if line.startswith("begin anew, with no outcomes")]
     restarted = life.state.resumed.restarted
     assert anew == ([f"begin anew, with no outcomes: {', '.join(restarted)}"] if restarted else [])
 

@@ -14,7 +14,7 @@ RECEIVER = {"name": "team", "type": "slack", "url": "http://127.0.0.1:9/"}
 
 
 @pytest.mark.parametrize(
-    ("alerts", "said"),
+    ("alerts", "shown"),
     [
         ({"rules": [{"detector": "nonsense"}]}, "alerts.rules[0].detector: expected a pattern of"),
         (
@@ -27,7 +27,7 @@ RECEIVER = {"name": "team", "type": "slack", "url": "http://127.0.0.1:9/"}
         ),
     ],
 )
-async def test_what_run_refuses_of_alerts_is_a_fault(alerts: dict[str, Any], said: str) -> None:
+async def test_what_run_refuses_of_alerts_is_a_fault(alerts: dict[str, Any], shown: str) -> None:
     (found,) = await check_all(Settings.model_validate({**DOCUMENT, "alerts": alerts}))
     assert not found.good
-    assert said in found.what
+    assert shown in found.what

@@ -56,27 +56,27 @@ def test_a_sound_state_is_opened(directory: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_section_that_cannot_be_read_is_named(directory: Path, section: str) -> None:
-    said = f"the section '{section}' cannot be read"
+    shown = f"the section '{section}' cannot be read"
     with altering(directory) as database:
         put(database, "meta", SECTION_PREFIX + section.encode(), NO_MSGPACK)
-    with pytest.raises(StateDamaged, match=f"{directory} is damaged: .*{said}"):
+    with pytest.raises(StateDamaged, match=f"{directory} is damaged: .*{shown}"):
         opening(directory)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("family", "said"),
+    ("family", "shown"),
     [
         ("models", "what is kept of model '[a-z]+' cannot be read"),
         ("outbox", "the notification '.*' of the outbox cannot be read"),
         ("journal", r"entry \d+ of the journal cannot be read"),
     ],
 )
-def test_an_entry_that_cannot_be_read_is_named(directory: Path, family: str, said: str) -> None:
+def test_an_entry_that_cannot_be_read_is_named(directory: Path, family: str, shown: str) -> None:
     with altering(directory) as database:
         key = [key for key, _ in database.items(family)][-1]
         put(database, family, key, NO_MSGPACK)
-    with pytest.raises(StateDamaged, match=f"{directory} is damaged: {said}"):
+    with pytest.raises(StateDamaged, match=f"{directory} is damaged: {shown}"):
         opening(directory)
 
 

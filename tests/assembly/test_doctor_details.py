@@ -18,7 +18,7 @@ DELAYS = {"label_delays": {"labelled": [0.0] * 22 + [0.5]}}
 
 
 @pytest.mark.parametrize("name", ["m", "..", "a/b ü?#", "%2E"])
-async def test_what_is_said_of_one_model_alone_is_fetched_whatever_its_name(name: str) -> None:
+async def test_what_is_stated_of_one_model_alone_is_fetched_whatever_its_name(name: str) -> None:
     families = [
         family("early_hint", [((name,), 1.0), (("calm",), 0.0)]),
         family("predictions_labelled_ratio", [((name,), 0.5)]),
@@ -38,7 +38,7 @@ def test_models_with_a_hint_come_first_and_a_hundred_are_asked_for_at_most() -> 
     assert chosen == ["m149", *(f"m{number:03}" for number in range(99))]
 
 
-async def test_a_document_that_is_not_there_is_told_from_a_daemon_that_does_not_answer() -> None:
+async def test_a_document_that_is_not_there_is_distinguished_from_a_daemon_that_does_not_answer() -> None:
     async with serving(FakeHealth()) as server:
         with pytest.raises(NotThere, match="answered 404"):
             await asyncio.to_thread(Address(server.url).get, "/api/v1/models/gone")

@@ -20,7 +20,7 @@ def test_settings_that_the_job_has_give_its_checkpoint():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ("kafka.dead_letter_topic=dead", "kafka.dead_letter_topic: expected none with Spark"),
         ("schema_registry.url=http://127.0.0.1:1", "schema_registry.url: expected none with Spark"),
@@ -33,8 +33,8 @@ def test_settings_that_the_job_has_give_its_checkpoint():
         ),
     ],
 )
-def test_a_setting_that_the_job_does_not_have_is_refused_by_its_key(given, told):
-    with pytest.raises(SettingsError, match=f"^{told}"):
+def test_a_setting_that_the_job_does_not_have_is_refused_by_its_key(given, reported):
+    with pytest.raises(SettingsError, match=f"^{reported}"):
         checkpoint_of(load(None, [*MINIMAL, given], environ={}))
 
 
@@ -45,8 +45,8 @@ def test_a_job_without_a_checkpoint_is_refused():
 
 def test_labels_that_are_sampled_are_refused():
     mapping = "{label_probability: value.pi, min_label_probability: 0.1}"
-    told = r"^topics\.predictions\.mapping\.label_probability: expected none"
-    with pytest.raises(SettingsError, match=told):
+    reported = r"^topics\.predictions\.mapping\.label_probability: expected none"
+    with pytest.raises(SettingsError, match=reported):
         checkpoint_of(
             load(None, [*MINIMAL, f"topics.predictions=[{{name: p, mapping: {mapping}}}]"], environ={})
         )

@@ -49,7 +49,7 @@ def test_the_ids_of_two_use_cases_that_number_alike_have_different_keys(kind: st
     assert ids["fraud-predictions"] == ids["fraud-labels"] != ids["churn-predictions"] == ids["churn-labels"]
 
 
-def test_a_model_named_in_two_namespaces_is_told_to_be_one() -> None:
+def test_a_model_named_in_two_namespaces_is_reported_to_be_one() -> None:
     assert topic_properties.shared_models(settings(two_use_cases("=m")).topics) == {"m": ["churn", "fraud"]}
     assert topic_properties.shared_models(settings(two_use_cases()).topics) == {}
 

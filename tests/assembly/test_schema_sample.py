@@ -1,4 +1,4 @@
-"""Samples with schemas as JSON text: formats told by the registry, and what cannot be read is said."""
+"""Samples with schemas as JSON text: formats given by the registry, and what cannot be read is reported."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def settings(folder: Path, **sections: dict[str, Any]) -> Settings:
 
 
 @pytest.mark.parametrize(
-    ("sections", "told"),
+    ("sections", "reported"),
     [
         ({"state": {"kind": "memory"}}, "standby.enabled: expected state.kind: rocksdb, got memory"),
         ({"kafka": {"start_from": "latest"}}, "kafka.start_from: expected earliest or a point in time"),
@@ -39,9 +39,9 @@ def settings(folder: Path, **sections: dict[str, Any]) -> Settings:
     ],
 )
 def test_what_replicas_cannot_be_used_with_is_refused_by_name(
-    tmp_path: Path, sections: dict[str, dict[str, Any]], told: str
+    tmp_path: Path, sections: dict[str, dict[str, Any]], reported: str
 ) -> None:
-    with pytest.raises(SettingsError, match=told):
+    with pytest.raises(SettingsError, match=reported):
         build_daemon(settings(tmp_path, **sections), Telemetry(level="error"))
 
 
@@ -67,8 +67,8 @@ def test_the_session_decides_when_a_holder_is_silent_and_how_often_it_renews(tmp
 
 async def test_check_says_what_replicas_need(tmp_path: Path) -> None:
     found = await check_all(settings(tmp_path, kafka={"dead_letter_topic": "rejected"}))
-    [told] = [each for each in found if each.what.startswith("standby:")]
-    said = " ".join(told.details)
+    [reported] = [each for each in found if each.what.startswith("standby:")]
+    shown = " ".join(reported.details)
     for needed in (
         "fraud-standby",
         "fraud-ledger",
@@ -76,6 +76,6 @@ async def test_check_says_what_replicas_need(tmp_path: Path) -> None:
         "state.directory",
         "twice",
     ):
-        assert needed in said
+        assert needed in shown
     alone = await check_all(settings(tmp_path, standby={"enabled": False}))
     assert not [each for each in alone if each.what.startswith("standby:")]

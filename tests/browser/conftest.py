@@ -57,7 +57,7 @@ async def opened(browser: Browser, complaints: list[str]) -> AsyncIterator[Opene
 
     contexts: list[BrowserContext] = []
 
-    def told(message: ConsoleMessage) -> None:
+    def reported(message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
             complaints.append(message.text)
 
@@ -70,7 +70,7 @@ async def opened(browser: Browser, complaints: list[str]) -> AsyncIterator[Opene
             await opening.add_init_script(DETAILED)
         page = await opening.new_page()
         page.set_default_timeout(PATIENCE_MS)
-        page.on("console", told)
+        page.on("console", reported)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         await page.goto(url)
         return page

@@ -52,7 +52,7 @@ def demo() -> Iterator[str]:
 
 
 async def until_caught(url: str) -> None:
-    """Until the model that drifts is said to be worse than no change."""
+    """Until the model that drifts is shown to be worse than no change."""
     async with asyncio.timeout(DEADLINE_SECONDS), aiohttp.ClientSession(url) as session:
         while True:
             try:

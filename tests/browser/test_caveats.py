@@ -30,12 +30,12 @@ async def test_caveats_stand_beside_the_verdict_and_go_when_they_are_over(
     await page.goto(f"{server.url}/#/model/young")
     await expect(page.locator("#model .badge")).to_have_text("Worse than no change")
     await expect(page.locator("#model .since")).to_contain_text("Since ")
-    said = page.locator("#model .caveat")
-    await expect(said).to_contain_text("Only quick labels are in so far: many predictions")
-    await expect(said).to_contain_text("count as “<b>legit</b>”")
+    shown = page.locator("#model .caveat")
+    await expect(shown).to_contain_text("Only quick labels are in so far: many predictions")
+    await expect(shown).to_contain_text("count as “<b>legit</b>”")
 
     server.publish(replace(report_of({"young": worse(Model()), "settled": Model()}, 1), details={}))
-    await expect(said).to_be_hidden()
+    await expect(shown).to_be_hidden()
 
 
 async def test_an_early_verdict_says_that_the_delays_it_counts_on_have_moved(
@@ -73,7 +73,7 @@ async def test_a_model_whose_classes_count_alike_says_that_its_verdict_is_in_the
     badge = page.locator("#model .badge")
     await expect(badge).to_have_text("Worse than no change")
     await expect(page.locator("#model .caveat")).to_be_hidden()
-    said = re.compile("^Shown to cost more with its mistakes, currently")
+    shown = re.compile("^Shown to cost more with its mistakes, currently")
     await page.goto(f"{server.url}/#/")
     row = page.locator("#rows tr", has_text="costs").locator(".c-verdict .badge").first
-    await expect(row).to_have_attribute("title", said)
+    await expect(row).to_have_attribute("title", shown)

@@ -30,7 +30,7 @@ def pair(challenger: str, *, right: bool, champion_right: bool) -> Outcome:
 
 
 def grown(comparisons: ComparisonSet, pairs: int) -> None:
-    """Of ten ids the champion misses three and one challenger one; the other misses three in other places."""
+    """Of ten ids the champion misses three and one challenger one; the other misses three others."""
     comparisons.fold(pair(BEST, right=at % 10 > 0, champion_right=at % 10 > 2) for at in range(pairs))
     comparisons.fold(pair(EQUAL, right=at % 10 < 7, champion_right=at % 10 > 2) for at in range(pairs))
 
@@ -86,8 +86,8 @@ async def test_the_page_has_champion_challengers_by_lead_discordance_and_q_over_
     assert await rows.locator(".badge").all_inner_texts() == ["Better", "Open"]
     asked = f"{server.url}/api/v1/comparisons"
     async with aiohttp.ClientSession() as session, session.get(asked) as answer:
-        told = (await answer.json())["comparisons"]
-    for row, document in zip(await rows.all(), told, strict=True):
+        reported = (await answer.json())["comparisons"]
+    for row, document in zip(await rows.all(), reported, strict=True):
         cells = [text.replace("\u202f", "") for text in await row.locator("td").all_inner_texts()]
         found = document["measures"]["fading:0.999"]
         assert f"{found['challenger_error_ratio'] * 100:.1f}%" in cells

@@ -43,7 +43,7 @@ def changed() -> EarlyHints:
     return watch
 
 
-async def test_a_hint_is_said_to_be_one_and_stands_beside_what_labels_said(
+async def test_a_hint_is_reported_to_be_one_and_stands_beside_what_labels_show(
     server: HttpServer, opened: Opened
 ) -> None:
     watch = changed()

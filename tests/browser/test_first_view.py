@@ -38,7 +38,13 @@ def headline(verdict: str, status: str, opponent: str | None = None) -> dict[str
 
 
 STATES: dict[str, tuple[Model, dict[str, Any], str, str, str]] = {
-    "better": (Model(), {}, "Better than no change", r"^since ", "Nothing. You are told here"),
+    "better": (
+        Model(),
+        {},
+        "Better than no change",
+        r"^since ",
+        "Nothing. This page shows when that changes",
+    ),
     "worse": (worse(Model()), {}, "Worse than no change", r"^since ", "roll back, retrain"),
     "open": (Model(accuracy=0.81), {}, "No clear difference", r"^$", "Nothing yet"),
     "provisional": (
@@ -46,7 +52,7 @@ STATES: dict[str, tuple[Model, dict[str, Any], str, str, str]] = {
         {"headline": {"basis": "labels"}},
         "Better than no change",
         r"^since ",
-        "Nothing. You are told here",
+        "Nothing. This page shows when that changes",
     ),
     "early": (
         Model(),
@@ -60,7 +66,7 @@ STATES: dict[str, tuple[Model, dict[str, Any], str, str, str]] = {
         headline("better", "confirmed"),
         "Better than no change and the majority",
         r", confirmed$",
-        "Nothing. You are told here",
+        "Nothing. This page shows when that changes",
     ),
     "withheld": (Model(), DISJOINT, "Cannot be judged", r"^$", "with aliases in the mapping"),
 }
@@ -176,7 +182,7 @@ async def test_accuracy_over_the_last_hours_is_a_line_above_both_baselines(
     assert heights["accuracy"][-1] == heights["majority"][-1]
 
 
-async def test_ages_of_the_last_prediction_and_the_last_label_are_told(
+async def test_ages_of_the_last_prediction_and_the_last_label_are_reported(
     server: HttpServer, opened: Opened
 ) -> None:
     now = 1_760_007_200.0
@@ -248,24 +254,24 @@ async def test_every_red_banner_names_its_remedy_and_links_to_it(
     server.publish(replace(made, details={"a": DISJOINT, "b": silent, "c": scores}))
     health.facts |= {"kafka_up": 0.0}
     page = await opened(server.url)
-    links, said = await remedies(page, "#warnings")
+    links, stated = await remedies(page, "#warnings")
     assert links == ["ClassesDisjoint.md", "NothingJoins.md", "ScoresAsClasses.md"]
-    assert said.count(f"streamwatch doctor --url {server.url}") == 1
-    assert "streamwatch inspect shows those that match nothing" in said
-    links, said = await remedies(page, "#wrong")
+    assert stated.count(f"streamwatch doctor --url {server.url}") == 1
+    assert "streamwatch inspect shows those that match nothing" in stated
+    links, stated = await remedies(page, "#wrong")
     assert links == ["KafkaUnreachable.md"]
-    assert "Restore the connection to Kafka" in said
-    assert f"streamwatch doctor --url {server.url}" in said
+    assert "Restore the connection to Kafka" in stated
+    assert f"streamwatch doctor --url {server.url}" in stated
     for name, page_of_docs in (("a", "ClassesDisjoint.md"), ("b", "NothingJoins.md")):
         await page.goto(f"{server.url}/#/model/{name}")
         await expect(page.locator("#model .warnings")).to_be_visible()
-        links, said = await remedies(page, "#model .todo")
+        links, stated = await remedies(page, "#model .todo")
         assert page_of_docs in links
-        assert f"streamwatch doctor --url {server.url}" in said
+        assert f"streamwatch doctor --url {server.url}" in stated
 
 
 @pytest.mark.parametrize(
-    ("role", "said"),
+    ("role", "stated"),
     [
         ("holder", "publishes and notifies"),
         ("standby", "standby: another replica publishes and notifies"),
@@ -273,12 +279,12 @@ async def test_every_red_banner_names_its_remedy_and_links_to_it(
     ],
 )
 async def test_a_replica_says_which_part_it_has(
-    server: HttpServer, health: FakeHealth, opened: Opened, role: str, said: str
+    server: HttpServer, health: FakeHealth, opened: Opened, role: str, stated: str
 ) -> None:
     health.role = role
     server.publish(report_of({"a": Model()}))
     page = await opened(server.url)
-    await expect(page.locator("#chips li", has_text=said)).to_have_count(1)
+    await expect(page.locator("#chips li", has_text=stated)).to_have_count(1)
     await expect(page.locator("#wrong .remedy a")).to_have_count(int(role == "diverged"))
 
 
@@ -289,9 +295,9 @@ async def test_a_lost_connection_says_what_to_look_at(
     page = await opened(server.url)
     await expect(page.locator("#rows tr")).to_have_count(1)
     await server.stop()
-    links, said = await remedies(page, "#banner")
+    links, stated = await remedies(page, "#banner")
     assert links == ["Down.md"]
-    assert "Is the daemon running?" in said
+    assert "Is the daemon running?" in stated
     await page.close()
     assert all("ERR_" in complaint for complaint in complaints)
     complaints.clear()

@@ -69,7 +69,7 @@ async def test_a_fleet_without_worse_models_says_of_how_many_pairs_none_is_liste
     await expect(page.locator("#fleet-worse")).to_be_hidden()
 
 
-async def test_nothing_is_said_of_a_fleet_where_no_model_is_judged_by_cohorts(
+async def test_nothing_is_shown_of_a_fleet_where_no_model_is_judged_by_cohorts(
     server: HttpServer, opened: Opened
 ) -> None:
     server.publish(report_of({"m": Model()}))

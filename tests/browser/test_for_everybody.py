@@ -146,8 +146,8 @@ async def test_times_say_their_zone(server: HttpServer, opened: Opened) -> None:
     await expect(page.locator("#alarms-meaning")).to_contain_text("in GMT+5:30")
     await expect(page.locator("footer")).to_contain_text("Times in GMT+5:30, UTC beside them")
     utc = re.compile(r"14:23:2[01] GMT\+5:30 \(08:53:2[01] UTC\)$")
-    for place in ("#alarms time", "#connection", "#rows .c-last-alarm[title]"):
-        await expect(page.locator(place).first).to_have_attribute("title", utc)
+    for selector in ("#alarms time", "#connection", "#rows .c-last-alarm[title]"):
+        await expect(page.locator(selector).first).to_have_attribute("title", utc)
     await expect(page.locator("#health dd[title]").last).to_have_attribute("title", utc)
     await expect(page.locator("#rows .minor[title]").first).to_have_attribute("title", utc)
     await page.locator("#rows").get_by_role("link", name="better").click()
@@ -160,7 +160,7 @@ async def test_times_say_their_zone(server: HttpServer, opened: Opened) -> None:
     await expect(page.locator("#model .sentence.detail")).to_contain_text("holds since outcome 17")
 
 
-async def test_another_day_in_utc_is_said_and_utc_itself_is_not_said_twice(
+async def test_another_day_in_utc_is_stated_and_utc_itself_is_not_stated_twice(
     server: HttpServer, opened: Opened
 ) -> None:
     late = alarm("better", event_ms=1_760_050_800_000)  # 23:00 UTC, the next day in Kolkata
@@ -191,7 +191,7 @@ async def test_charts_and_tables_tell_the_same_where_the_past_leaves_the_latest_
     await expect(chart.get_by_role("listitem").filter(has_text="accuracy")).to_contain_text("70.0")
 
 
-async def test_a_model_nobody_has_seen_is_said_to_be_unknown(
+async def test_a_model_nobody_has_seen_is_reported_to_be_unknown(
     server: HttpServer, opened: Opened, complaints: list[str]
 ) -> None:
     server.publish(report_of(MODELS))
@@ -230,7 +230,7 @@ async def test_a_topic_whose_records_join_nothing_is_seen(server: HttpServer, op
     }
 
 
-async def test_many_predictions_of_ids_that_were_predicted_before_are_told(
+async def test_many_predictions_of_ids_that_were_predicted_before_are_reported(
     server: HttpServer, opened: Opened
 ) -> None:
     report = report_of({"m": Model()})
@@ -238,8 +238,8 @@ async def test_many_predictions_of_ids_that_were_predicted_before_are_told(
     repeated = [single(f"predictions_{name}_total", count) for name, count in counts.items()]
     server.publish(replace(report, families=[*report.families, *repeated]))
     page = await opened(server.url)
-    told = re.compile(r"\d\s?% of predictions repeat an id: two models with one name\?")
-    await expect(page.locator("#chips")).to_contain_text(told)
+    reported = re.compile(r"\d\s?% of predictions repeat an id: two models with one name\?")
+    await expect(page.locator("#chips")).to_contain_text(reported)
     counts |= {"duplicate": 4.0, "conflict": 3.0}
     seldom = [single(f"predictions_{name}_total", count) for name, count in counts.items()]
     server.publish(replace(report, families=[*report.families, *seldom]))

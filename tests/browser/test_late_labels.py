@@ -88,8 +88,8 @@ async def test_late_labels_are_a_panel_and_quick_ones_a_caveat(server: HttpServe
     await expect(panel).to_contain_text("90.0\u202f% (88.0\u202f% – 92.0\u202f%)")
 
     await page.goto(f"{server.url}/#/model/young")
-    said = page.locator("#model .caveat")
-    await expect(said).to_contain_text(
+    shown = page.locator("#model .caveat")
+    await expect(shown).to_contain_text(
         "Only quick labels are in so far (424 of 1,829, all “<b>fraud</b>”): many predictions"
     )
     await expect(panel).to_contain_text("Undefined until 30 predictions are settled")

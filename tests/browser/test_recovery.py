@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="sess
     ("outcomes", "end"),
     [(1_060, "back after 1,060 outcomes"), (0, "within its bound"), (None, "not back")],
 )
-async def test_a_drift_under_way_and_the_end_of_the_last_are_told(
+async def test_a_drift_under_way_and_the_end_of_the_last_are_reported(
     server: HttpServer, opened: Opened, outcomes: int | None, end: str
 ) -> None:
     now = {

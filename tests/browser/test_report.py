@@ -43,8 +43,8 @@ async def looked_at(browser: Browser, file: Path) -> None:
         shown = await opening.new_page()
         complaints: list[str] = []
         asked: list[str] = []
-        shown.on("console", lambda message, said=complaints: said.append(message.text))
-        shown.on("request", lambda request, said=asked: said.append(request.url[:60]))
+        shown.on("console", lambda message, stated=complaints: stated.append(message.text))
+        shown.on("request", lambda request, stated=asked: stated.append(request.url[:60]))
         await shown.goto(file.as_uri())
         await expect(shown.locator("h1")).to_be_visible()
         loaded = await shown.evaluate("[...document.images].map(i => i.naturalWidth > 100)")

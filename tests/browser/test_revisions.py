@@ -18,7 +18,7 @@ from tests.layouts import TINY
 pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="session")]
 
 
-async def test_what_revising_gained_is_told_in_all_and_by_waiting_time(
+async def test_what_revising_gained_is_reported_in_all_and_by_waiting_time(
     server: HttpServer, opened: Opened
 ) -> None:
     watched = EstimatorSet(replace(TINY, registers=(RevisionsSpec(240_000, 1.0),)))

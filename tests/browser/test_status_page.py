@@ -71,13 +71,13 @@ async def test_the_numbers_are_those_of_the_api(server: HttpServer, opened: Open
         assert row["c-outcomes"] == f"{metrics['outcomes_total']:,}"
         alarms = sum(metrics["alarms_total"].values())
         assert row["c-last-alarm"].endswith(f"{alarms} in all" if alarms else "none")
-    said = [row["c-verdict"].split("\n") for row in shown.values()]
-    assert [words[0] for words in said] == [
+    stated = [row["c-verdict"].split("\n") for row in shown.values()]
+    assert [words[0] for words in stated] == [
         "Worse than no change",
         "No clear difference",
         "Better than no change",
     ]
-    assert [words[1][:6] if words[1:] else "" for words in said] == ["since ", "", "since "]
+    assert [words[1][:6] if words[1:] else "" for words in stated] == ["since ", "", "since "]
     assert shown["better"]["c-delay"] == "3.0s\n90 %: 5.0s"
 
 
@@ -177,7 +177,7 @@ async def test_models_are_sorted_and_filtered_from_the_keyboard(server: HttpServ
     await expect(page.get_by_text("No model's name contains")).to_be_visible()
 
 
-async def test_a_focused_row_keeps_the_focus_while_rows_change_places(
+async def test_a_focused_row_keeps_the_focus_while_rows_change_positions(
     server: HttpServer, opened: Opened
 ) -> None:
     server.publish(report_of({"a": Model(outcomes=1), "b": Model(outcomes=2), "c": Model(outcomes=3)}))
@@ -207,7 +207,7 @@ async def test_before_the_first_labels_the_page_says_what_it_waits_for(
     await expect(page.locator("#rows tr")).to_have_count(1)
 
 
-async def test_a_lost_connection_is_told_not_shown_as_ready_and_comes_back_by_itself(
+async def test_a_lost_connection_is_reported_not_shown_as_ready_and_comes_back_by_itself(
     opened: Opened, complaints: list[str]
 ) -> None:
     async with serving(listen=f"127.0.0.1:{free_port()}") as first:

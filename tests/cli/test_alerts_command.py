@@ -57,7 +57,7 @@ def receivers(folder: Path, *lines: str) -> None:
     (folder / "streamwatch.yaml").write_text(f"alerts:\n  receivers:\n{body}")
 
 
-def test_each_receiver_is_told_and_says_how_that_went(folder: Path) -> None:
+def test_each_receiver_is_notified_and_says_how_that_went(folder: Path) -> None:
     with listening() as good, listening(404) as bad:
         receivers(
             folder,
@@ -66,20 +66,20 @@ def test_each_receiver_is_told_and_says_how_that_went(folder: Path) -> None:
             f"name: chat, type: slack, url: '{bad.url}/SECRET'",
         )
         result = CliRunner().invoke(app, ["test"])
-        told = [post.json for post in good.posts]
+        reported = [post.json for post in good.posts]
     lines = result.output.splitlines()
     assert result.exit_code == 2, "one of them did not take it"
     assert lines[0].startswith("✓ oncall at 127.0.0.1: delivered in ")
     assert lines[1].startswith("✓ am at 127.0.0.1: delivered in ")
     assert lines[2] == "✗ chat at 127.0.0.1: not delivered: answered 404"
     assert "SECRET" not in result.output
-    assert [t["type"] for t in told[:2]] == ["drift.firing", "drift.resolved"]
-    assert told[0]["data"]["test"] is True
-    early, retracted = (post["data"]["alarms"][0] for post in told[2:4])
+    assert [t["type"] for t in reported[:2]] == ["drift.firing", "drift.resolved"]
+    assert reported[0]["data"]["test"] is True
+    early, retracted = (post["data"]["alarms"][0] for post in reported[2:4])
     assert (early["newest"]["judgement"]["status"], early["delays_moved"]) == ("early", ["hits"])
     assert (retracted["newest"]["judgement"]["status"], retracted["reason"]) == ("retracted", "retracted")
-    assert "How late labels of hits are has changed lately" in str(told[2])
-    assert len(told) == 6, "an Alertmanager ends both by itself"
+    assert "How late labels of hits are has changed lately" in str(reported[2])
+    assert len(reported) == 6, "an Alertmanager ends both by itself"
 
 
 def test_a_hint_is_sent_as_a_hint_and_is_over_at_once(folder: Path) -> None:
@@ -92,15 +92,15 @@ def test_a_hint_is_sent_as_a_hint_and_is_over_at_once(folder: Path) -> None:
             f"name: page, type: pagerduty, url: '{good.url}', routing_key: r",
         )
         result = CliRunner().invoke(app, ["test", "--hint"])
-        told = [post.json for post in good.posts]
+        reported = [post.json for post in good.posts]
     assert result.exit_code == 0, result.output
-    assert [t["type"] for t in told[:2]] == ["hint.firing", "hint.resolved"]
-    assert [t["data"]["test"] for t in told[:2]] == [True, True]
-    assert [t["data"]["hint"]["reason"] for t in told[:2]] == [None, "stands_no_longer"]
-    assert told[0]["data"]["incident"] == told[1]["data"]["incident"]
-    assert "Test: Early hint, labels not yet in: streamwatch-test" in str(told[2])
-    assert [alert["labels"]["alertname"] for alert in told[4]] == ["StreamwatchEarlyHint"]
-    assert [t["event_action"] for t in told[5:]] == ["trigger", "resolve"]
+    assert [t["type"] for t in reported[:2]] == ["hint.firing", "hint.resolved"]
+    assert [t["data"]["test"] for t in reported[:2]] == [True, True]
+    assert [t["data"]["hint"]["reason"] for t in reported[:2]] == [None, "stands_no_longer"]
+    assert reported[0]["data"]["incident"] == reported[1]["data"]["incident"]
+    assert "Test: Early hint, labels not yet in: streamwatch-test" in str(reported[2])
+    assert [alert["labels"]["alertname"] for alert in reported[4]] == ["StreamwatchEarlyHint"]
+    assert [t["event_action"] for t in reported[5:]] == ["trigger", "resolve"]
 
 
 def test_receivers_of_digests_are_sent_one_and_nothing_else_if_that_is_all_they_take(folder: Path) -> None:
@@ -113,21 +113,21 @@ def test_receivers_of_digests_are_sent_one_and_nothing_else_if_that_is_all_they_
             f"name: plain, type: webhook, url: '{good.url}', secrets: [{KEY}]",
         )
         result = CliRunner().invoke(app, ["test"])
-        told = [post.json for post in good.posts]
+        reported = [post.json for post in good.posts]
     assert result.exit_code == 0, result.output
     assert len(result.output.splitlines()) == 4
-    assert [each.get("type") for each in told] == [
+    assert [each.get("type") for each in reported] == [
         *SAMPLES,
         "fleet.digest",
         "fleet.digest",
         None,
         *SAMPLES,
     ]
-    digest = told[5]["data"]
+    digest = reported[5]["data"]
     assert digest["test"] is True
     assert [pair["model"] for pair in digest["digest"]["listed"]] == ["streamwatch-test"]
-    assert "Test: Worse by the fleet's rule: 1 model (1 added)" in str(told[6])
-    assert "worse than the majority" in str(told[6])
+    assert "Test: Worse by the fleet's rule: 1 model (1 added)" in str(reported[6])
+    assert "worse than the majority" in str(reported[6])
 
 
 def test_one_receiver_can_be_chosen_and_success_is_zero(folder: Path) -> None:

@@ -121,7 +121,7 @@ def test_the_schema_is_json(streamwatch: CliRunner) -> None:
     assert set(schema["required"]) == {"kafka", "topics"}
 
 
-def test_check_tells_what_is_good_and_what_is_not_and_fails(streamwatch: CliRunner) -> None:
+def test_check_shows_what_is_good_and_what_is_not_and_fails(streamwatch: CliRunner) -> None:
     result = streamwatch.invoke(app, ["check", *NOWHERE])
     assert result.exit_code == 2
     lines = result.output.splitlines()
@@ -194,41 +194,41 @@ def test_a_fault_of_the_folder_s_settings_that_does_not_concern_a_replay_is_a_wa
     )
     result = streamwatch.invoke(app, ["replay", "rows.csv", "--topic", "p", "--json"])
     assert result.exit_code == 0, result.output
-    said = result.stderr.splitlines()
-    place = "kafka.security.password_file in streamwatch.yaml: cannot read /gone"
-    assert any(line.startswith(f"ignored, as this command does not use it: {place}") for line in said)
+    shown = result.stderr.splitlines()
+    ignored = "kafka.security.password_file in streamwatch.yaml: cannot read /gone"
+    assert any(line.startswith(f"ignored, as this command does not use it: {ignored}") for line in shown)
     assert any(
         line.startswith("ignored, as this command does not use it: alerts.cooldown in streamwatch.yaml")
-        for line in said
+        for line in shown
     )
     assert json.loads(result.stdout)["pending"] == 2  # the mapping was used: a prediction for each line
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "shown"),
     [
         ("join: {horizon: soon}", "join.horizon in streamwatch.yaml: "),
         ("monitor: {max_models: 3}", "monitor in streamwatch.yaml: unknown key; did you mean 'monitors'?"),
     ],
 )
-def test_a_fault_that_may_concern_a_replay_ends_it_and_others_are_not_told_with_it(
-    streamwatch: CliRunner, tmp_path: Path, text: str, said: str
+def test_a_fault_that_may_concern_a_replay_ends_it_and_others_are_not_reported_with_it(
+    streamwatch: CliRunner, tmp_path: Path, text: str, shown: str
 ) -> None:
     (tmp_path / "streamwatch.yaml").write_text(f"{text}\nhttp: {{port: -1}}\n")
     result = streamwatch.invoke(app, ["replay", "rows.csv"])
     assert result.exit_code == 2
-    assert result.output.startswith(said)
+    assert result.output.startswith(shown)
     assert "http" not in result.output
 
 
-def test_replay_of_an_absent_file_is_told(streamwatch: CliRunner) -> None:
+def test_replay_of_an_absent_file_is_reported(streamwatch: CliRunner) -> None:
     result = streamwatch.invoke(app, ["replay", "absent.jsonl"])
     assert result.exit_code == 2
     assert "absent.jsonl" in result.output
     assert "Traceback" not in result.output
 
 
-def test_simulate_without_a_broker_is_told(streamwatch: CliRunner) -> None:
+def test_simulate_without_a_broker_is_reported(streamwatch: CliRunner) -> None:
     result = streamwatch.invoke(app, ["simulate", "-b", "127.0.0.1:1", "-n", "10", "--flat-out"])
     assert result.exit_code == 2
     assert "127.0.0.1:1" in result.output

@@ -28,24 +28,24 @@ class Target:
         return Codegen()
 
 
-def test_the_first_function_that_no_cache_has_is_said_at_once_and_the_end_with_its_time(tmp_path) -> None:
-    told: list[str] = []
+def test_the_first_function_that_no_cache_has_is_stated_at_once_and_the_end_with_its_time(tmp_path) -> None:
+    reported: list[str] = []
     cache = KernelCache(fold, str(tmp_path))
-    with reporting_compilation(told.append):
+    with reporting_compilation(reported.append):
         assert cache.load_overload((), Target()) is None
-        assert told[0].startswith("compiling the estimators for these settings, once on this machine")
+        assert reported[0].startswith("compiling the estimators for these settings, once on this machine")
         for observer in observers:
             observer("fold", True)
-    assert told[1:] == ["compiled 1 function in 0 s"]
+    assert reported[1:] == ["compiled 1 function in 0 s"]
     assert observers == []
 
 
-def test_while_a_function_is_being_compiled_its_name_and_the_seconds_are_told_again() -> None:
-    told: list[str] = []
+def test_while_a_function_is_being_compiled_its_name_and_the_seconds_are_reported_again() -> None:
+    reported: list[str] = []
     again = threading.Event()
 
     def tell(line: str) -> None:
-        told.append(line)
+        reported.append(line)
         if line.startswith("compiling fold: "):
             again.set()
 
@@ -55,11 +55,11 @@ def test_while_a_function_is_being_compiled_its_name_and_the_seconds_are_told_ag
         assert again.wait(60)
 
 
-def test_where_nothing_is_compiled_nothing_is_said() -> None:
-    told: list[str] = []
-    with reporting_compilation(told.append):
+def test_where_nothing_is_compiled_nothing_is_shown() -> None:
+    reported: list[str] = []
+    with reporting_compilation(reported.append):
         pass
-    assert told == []
+    assert reported == []
 
 
 def test_an_error_ends_the_telling() -> None:

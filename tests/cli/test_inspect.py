@@ -52,7 +52,7 @@ def test_a_file_is_written_once_and_replaced_only_by_force(streamwatch: CliRunne
     assert streamwatch.invoke(app, [*asked, "--force"]).exit_code == 0
 
 
-def test_what_cannot_be_guessed_is_said_with_exit_code_1_and_no_settings(streamwatch: CliRunner) -> None:
+def test_what_cannot_be_guessed_is_stated_with_exit_code_1_and_no_settings(streamwatch: CliRunner) -> None:
     result = streamwatch.invoke(app, ["inspect", *files(upper_case_ids)])
     assert result.exit_code == 1
     assert result.stdout == ""

@@ -11,12 +11,12 @@ from streamwatch.edge.stores.rocksdb.opening import FORMAT
 from tests.edge.stores.rocksdb.written_state import Life, contents
 
 
-def test_show_tells_whose_state_it_is_how_far_it_has_read_and_what_waits(streamwatch, directory):
+def test_show_lists_whose_state_it_is_how_far_it_has_read_and_what_waits(streamwatch, directory):
     before = contents(directory)
     code, out, _ = streamwatch("show", "--directory", directory)
     assert code == 0, out
     identity = json.loads((directory / FORMAT).read_text())["identity"]
-    for said in (
+    for shown in (
         f"{identity} in {directory}",
         f"schema {SCHEMA}, 11 commits",
         "predictions[0] at 413",
@@ -26,7 +26,7 @@ def test_show_tells_whose_state_it_is_how_far_it_has_read_and_what_waits(streamw
         "1 to chat, 1 to oncall",
         "landmark",
     ):
-        assert said in out
+        assert shown in out
     assert contents(directory) == before
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from streamwatch.cli import app
 
 
-def test_spark_that_is_not_installed_is_told_of_before_settings_are_read(
+def test_spark_that_is_not_installed_is_reported_before_settings_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)  # importing it fails

@@ -25,7 +25,7 @@ def recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "shown"),
     [
         (["--detectors", "page_hinkly"], "--detectors: expected some of page_hinkley, adwin, ddm"),
         (["--since", "yesterday"], "--since: expected a time such as 2026-03-01"),
@@ -34,10 +34,10 @@ def recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (["-o", "nowhere/a.yaml"], "--output: nowhere/a.yaml cannot be written: there is no folder nowhere"),
     ],
 )
-def test_an_option_that_cannot_be_read_is_named(recording: str, options: list[str], said: str) -> None:
+def test_an_option_that_cannot_be_read_is_named(recording: str, options: list[str], shown: str) -> None:
     result = CliRunner().invoke(app, ["tune", recording, *options])
     assert result.exit_code == 2
-    assert said in result.output
+    assert shown in result.output
 
 
 @pytest.mark.slow
@@ -66,9 +66,9 @@ def test_exactly_one_source_is_asked_for(recording: str, sources: list[str]) -> 
 def test_a_directory_that_is_no_state_and_a_url_that_is_none_are_refused(recording: str) -> None:
     del recording
     assert "nowhere" in CliRunner().invoke(app, ["tune", "--state", "nowhere"]).output
-    told = CliRunner().invoke(app, ["tune", "--url", "ftp://a"])
-    assert told.exit_code == 2
-    assert "expected a URL such as http://127.0.0.1:9877" in told.output
+    reported = CliRunner().invoke(app, ["tune", "--url", "ftp://a"])
+    assert reported.exit_code == 2
+    assert "expected a URL such as http://127.0.0.1:9877" in reported.output
 
 
 @pytest.mark.slow

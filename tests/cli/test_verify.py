@@ -24,11 +24,11 @@ def test_a_sound_state_passes_every_check_and_is_not_changed(streamwatch, direct
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert all(line.startswith("✓ ") for line in lines)
-    for said in (
+    for shown in (
         "✓ positions: 2 partitions",
         "✓ alarms: 1 open, 1 notifications in the outbox",
     ):
-        assert said in lines
+        assert shown in lines
     assert any(re.fullmatch(r"✓ models: [1-9] snapshots restored, 0 retired", line) for line in lines)
     assert any(re.fullmatch(r"✓ journal: [1-9]\d* outcomes of [1-9]\d* commits", line) for line in lines)
     entries = "✓ entries: 99 predictions and 3 labels wait, 151 dedup entries, "
@@ -82,7 +82,7 @@ def altered_snapshot(database):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "check", "said"),
+    ("change", "check", "shown"),
     [
         (drop("columns"), "entries", "expected"),
         (drop("columns", -1), "entries", "expected"),
@@ -117,12 +117,12 @@ def altered_snapshot(database):
         ),
     ],
 )
-def test_every_single_alteration_is_found_by_its_check(streamwatch, directory, change, check, said):
+def test_every_single_alteration_is_found_by_its_check(streamwatch, directory, change, check, shown):
     with altering(directory) as database:
         change(database)
     code, out, err = streamwatch("verify", "-d", directory)
     assert code == 2
-    assert re.search(rf"^✗ {check}: .*\n(  .*\n)*  .*{said}", out, re.MULTILINE), out
+    assert re.search(rf"^✗ {check}: .*\n(  .*\n)*  .*{shown}", out, re.MULTILINE), out
     assert "restore a backup" in err
 
 
@@ -137,7 +137,7 @@ def test_flipped_bits_of_a_file_are_found_and_the_file_is_named(streamwatch, dir
     assert largest.name in out
 
 
-def test_what_a_log_no_longer_holds_is_said_with_the_commit_it_goes_back_to(streamwatch, tmp_path):
+def test_what_a_log_no_longer_holds_is_stated_with_the_commit_it_goes_back_to(streamwatch, tmp_path):
     life = Life(tmp_path / "open")
     for n in range(5):
         life.feed(*digested([predict(str(n), at=n)]))

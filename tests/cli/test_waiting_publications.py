@@ -30,7 +30,7 @@ def test_what_waits_is_counted(streamwatch, directory):
     assert (code, "✓ publications: 5 outcomes and 0 events for topics" in out) == (0, True)
 
 
-def test_without_any_nothing_is_said_of_it(streamwatch, directory):
+def test_without_any_nothing_is_shown(streamwatch, directory):
     _, out, _ = streamwatch("show", "-d", directory, "--quick")
     assert "to be published" not in out
 

@@ -24,7 +24,7 @@ from streamwatch.core.specs import MonitorsSpec
 from streamwatch.settings.monitors import DETECTOR_KINDS, FORGETTING_KINDS
 from tests.core.estimators.measures import plain_measures, plain_uncertainty
 
-SAID = ("help", "formula", "source", "cost")
+SHOWN = ("help", "formula", "source", "cost")
 SPEC = MonitorsSpec(max_models=2, max_classes=4)
 NOTHING = Totals(*np.zeros((5, 3)), *np.zeros((3, 3, 2)), *np.zeros((11, 3)))
 
@@ -32,7 +32,7 @@ NOTHING = Totals(*np.zeros((5, 3)), *np.zeros((3, 3, 2)), *np.zeros((11, 3)))
 def faults() -> list[str]:
     """`table name: what is missing`, for every line of every table."""
     return [
-        *_unsaid(),
+        *_missing_from(),
         *_unbounded(),
         *_without_value(),
         *_without_twin(),
@@ -56,13 +56,13 @@ def tables() -> dict[str, tuple[Entry | Measure | Bound, ...]]:
     }
 
 
-def _unsaid() -> Iterator[str]:
+def _missing_from() -> Iterator[str]:
     for table, lines in tables().items():
         names = [line.name for line in lines]
         for line in lines:
             if not re.fullmatch("[a-z][a-z0-9_]*", line.name) or names.count(line.name) > 1:
                 yield f"{table} {line.name}: the name is not a label value of its own"
-            for what in SAID:
+            for what in SHOWN:
                 if not getattr(line, what).strip():
                     yield f"{table} {line.name}: no {what}"
 
@@ -75,7 +75,7 @@ def _unbounded() -> Iterator[str]:
             yield f"{entry.name}: {key} is a parameter or a key of its settings only, not both"
         for parameter in entry.parameters:
             if not parameter.help.strip():
-                yield f"{entry.name}: what {parameter.name} does is not said"
+                yield f"{entry.name}: what {parameter.name} does is not stated"
             problem = parameter.problem(entry.defaults().get(parameter.name, "nothing"))
             if problem:
                 yield f"{entry.name}: by default, {problem}"

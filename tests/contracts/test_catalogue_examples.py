@@ -31,9 +31,9 @@ def test_the_page_runs_from_its_beginning_to_its_end() -> None:
     blocks = re.findall(r"^```pycon\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) == 1 + sum(map(len, EXAMPLES.values()))
     session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "catalogue.md", str(PAGE), 0)
-    said: list[str] = []
-    result = doctest.DocTestRunner().run(session, out=said.append)
-    assert result.failed == 0, "".join(said)
+    stated: list[str] = []
+    result = doctest.DocTestRunner().run(session, out=stated.append)
+    assert result.failed == 0, "".join(stated)
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)

@@ -118,14 +118,14 @@ def test_the_settings_of_a_detector_follow_from_its_line() -> None:
 
 @pytest.mark.parametrize("entry", list(catalogue.entries()), ids=lambda e: e.spec.__name__)
 def test_the_kernel_takes_every_value_that_the_catalogue_allows(entry: Entry) -> None:
-    places = {"forgetting": catalogue.MECHANISMS, "detectors": catalogue.DETECTORS}
-    place = next((name for name, lines in places.items() if entry in lines), "drift_weighted")
+    sections = {"forgetting": catalogue.MECHANISMS, "detectors": catalogue.DETECTORS}
+    section = next((name for name, lines in sections.items() if entry in lines), "drift_weighted")
     for parameter in entry.parameters:
         ends = [e for k, e in parameter.bounds.items() if not k.startswith("exclusive")]
         for value in parameter.choices or (int(e) if parameter.whole else e for e in ends):
             spec = entry.spec(**{parameter.name: value})
             assert catalogue.problems(spec) == []
-            layout_of(replace(SPEC, **{place: (spec,)}))
+            layout_of(replace(SPEC, **{section: (spec,)}))
 
 
 def test_a_default_out_of_range_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,8 +154,8 @@ def test_the_command_prints_every_line_with_all_it_says_also_when_piped(kind: st
     assert "\x1b" not in printed.output
     for line in tables()[kind]:
         assert f"\n  {line.name}\n" in printed.output
-        for said in (line.help, line.formula, line.source, line.cost):
-            assert said in printed.output, f"{line.name} is printed on one line, not wrapped"
+        for stated in (line.help, line.formula, line.source, line.cost):
+            assert stated in printed.output, f"{line.name} is printed on one line, not wrapped"
 
 
 def test_the_command_prints_ranges_and_defaults_as_json_too() -> None:

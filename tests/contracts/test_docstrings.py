@@ -34,5 +34,5 @@ def test_public_docstrings_begin_with_a_verb_or_a_noun() -> None:
 
 
 def test_a_docstring_that_begins_with_a_question_is_found() -> None:
-    assert questions('def told():\n    """What it says."""\n') == ["told"]
+    assert questions('def shown():\n    """What it says."""\n') == ["shown"]
     assert questions('class Told:\n    """Message."""\n    def _hidden(self):\n        """How so."""\n') == []

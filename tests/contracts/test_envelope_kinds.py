@@ -46,11 +46,11 @@ def test_an_envelope_refuses_what_it_is_not_with_a_known_reason(kind: EnvelopeKi
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-def test_the_places_of_an_envelope_are_those_of_a_mapping_that_says_nothing(kind: EnvelopeKind) -> None:
+def test_the_paths_of_an_envelope_are_those_of_a_mapping_that_says_nothing(kind: EnvelopeKind) -> None:
     topics = {"predictions": {"name": "p", "envelope": kind.name}, "labels": "l"}
     [sided] = mappings_of(Settings(**ARGUMENTS | {"topics": topics}).topics)["p"]
-    said = {name: getattr(sided.mapping, name) for name in kind.defaults}
-    assert said == dict(kind.defaults)
+    shown = {name: getattr(sided.mapping, name) for name in kind.defaults}
+    assert shown == dict(kind.defaults)
     assert set(kind.defaults) <= set(TopicMapping.__dataclass_fields__)
     own: dict[str, Any] = {"id": "key", "prediction": "=a"}
     topics["predictions"] = {"name": "p", "envelope": kind.name, "mapping": own}

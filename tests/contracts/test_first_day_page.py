@@ -50,7 +50,7 @@ def rule(name: str) -> Callable[[], str]:
 
 
 def doctor(facts: Facts) -> str:
-    return "\n".join(f"{found.said} {found.cause} {found.change}" for found in examine(facts))
+    return "\n".join(f"{found.observation} {found.cause} {found.change}" for found in examine(facts))
 
 
 def disjoint(predicted: str, true: str) -> Callable[[], str]:
@@ -58,7 +58,7 @@ def disjoint(predicted: str, true: str) -> Callable[[], str]:
     return lambda: doctor(Facts(reading(""), details={"m": {"classes_disjoint": classes}}))
 
 
-SAID: Mapping[tuple[str, str], Callable[[], str]] = {
+SHOWN: Mapping[tuple[str, str], Callable[[], str]] = {
     ("a setting is misspelt", "every command"): command("check", *NOWHERE, "-s", "join.horizn=3d"),
     ("a setting has the name of an older version", "every command"): check("join.tombstone_horizon=3d"),
     ("a duration has no unit", "every command"): check("join.horizon=3"),
@@ -127,20 +127,20 @@ def rows() -> dict[tuple[str, str], str]:
     cells = [line.strip("|").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
     shown = re.compile(r"`(.*)`|<code>(.*)</code>")
     return {
-        (mistake.strip(), said_by.strip()): html.unescape(next(filter(None, found.groups())))
-        for mistake, said_by, message in cells
+        (mistake.strip(), reported_by.strip()): html.unescape(next(filter(None, found.groups())))
+        for mistake, reported_by, message in cells
         if (found := shown.fullmatch(message.strip()))
     }
 
 
 def test_every_row_of_the_page_is_tried_here() -> None:
-    assert rows().keys() == SAID.keys()
+    assert rows().keys() == SHOWN.keys()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mistake", SAID, ids=lambda mistake: f"{mistake[0]} ({mistake[1]})")
+@pytest.mark.parametrize("mistake", SHOWN, ids=lambda mistake: f"{mistake[0]} ({mistake[1]})")
 def test_a_mistake_is_answered_with_what_the_page_says(
     mistake: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert rows()[mistake] in SAID[mistake]()
+    assert rows()[mistake] in SHOWN[mistake]()

@@ -1,4 +1,4 @@
-"""No name in a state may be empty: every type that is decoded from one refuses it, or it is said why not."""
+"""No name in a state may be empty: every type decoded from one refuses it, or a reason is stated."""
 
 from __future__ import annotations
 

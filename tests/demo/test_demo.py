@@ -129,7 +129,7 @@ def test_the_demo_catches_a_drift_within_a_minute_and_leaves_when_asked():
 
 
 class StandIn:
-    """In the daemon's place: says it serves, and runs until stopped or until what it is told to raise."""
+    """Instead of the daemon: says it serves, and runs until stopped or until what it is given to raise."""
 
     url = "http://127.0.0.1:0"
 
@@ -175,9 +175,9 @@ async def test_the_demo_ends_by_itself_and_has_written_its_stream_to_the_topics_
             break
     assert written["predictions"] >= 3 * 200
     assert 0 < written["labels"] <= written["predictions"] / 3
-    said = out.getvalue()
-    assert "in 2 s the world changes under drifting-v2" in said
-    assert [line in said for line in things_to_try(StandIn.url, compare=False)] == [True] * 4
+    shown = out.getvalue()
+    assert "in 2 s the world changes under drifting-v2" in shown
+    assert [line in shown for line in things_to_try(StandIn.url, compare=False)] == [True] * 4
 
 
 async def test_what_the_daemon_raises_ends_the_demo_at_once():

@@ -87,7 +87,7 @@ def test_outside_its_block_it_says_so():
         _ = broker.bootstrap_servers
 
 
-def test_without_the_extra_the_error_tells_what_to_install(monkeypatch):
+def test_without_the_extra_the_error_names_what_to_install(monkeypatch):
     real_import = importlib.import_module
 
     def absent(name, package=None):

@@ -1,4 +1,4 @@
-"""What a person is told during a demo."""
+"""What a person is shown during a demo."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Clock:
 
 
 @pytest.fixture
-def told():
-    """A narrator, its clock, and a function that gives what it has said."""
+def reported():
+    """A narrator, its clock, and a function that gives what it has printed."""
     out, clock = io.StringIO(), Clock()
     narrator = Narrator(Console(file=out, width=200), clock)
     return narrator, clock, out.getvalue
@@ -62,49 +62,49 @@ def report(accuracy, persistent, verdict=0.0):
     )
 
 
-def test_an_alarm_is_told_with_model_detector_outcome_and_the_error_before_and_after(told):
-    narrator, clock, said = told
+def test_an_alarm_is_reported_with_model_detector_outcome_and_the_error_before_and_after(reported):
+    narrator, clock, shown = reported
     clock.now += 22.5
     narrator.hear(AlarmRaised("drifting-v2", "adwin", 1, 1_532, 5, before=0.11, after=0.31))
-    assert "ALARM drifting-v2: adwin at outcome 1,532: error 11 % → 31 %" in said()
+    assert "ALARM drifting-v2: adwin at outcome 1,532: error 11 % → 31 %" in shown()
     assert (narrator.alarms, narrator.first_alarm_seconds) == (1, 22.5)
     clock.now += 5
     narrator.hear(AlarmRaised("drifting-v2", "adwin", 2, 1_600, 5, before=0.3, after=0.5))
     assert (narrator.alarms, narrator.first_alarm_seconds) == (2, 22.5)
 
 
-def test_a_verdict_is_told_when_the_daemon_says_it_and_since_when(told):
-    narrator, _, said = told
+def test_a_verdict_is_reported_when_the_daemon_says_it_and_since_when(reported):
+    narrator, _, shown = reported
     narrator.hear(VerdictChanged("m", "persistent", "worse", 1_204, 7, 1_530, 9))
     narrator.hear(VerdictChanged("m", "persistent", "better", 4_010, 8, 4_600, 9))
     narrator.hear(VerdictChanged("m", "persistent", "open", 9_000, 8, 9_000, 9))
     assert "m is now worse than no change, the previous label: since outcome 1,204, decided at 1,530" in (
-        said()
+        shown()
     )
-    assert "m is now better than no change, the previous label: since outcome 4,010" in said()
-    assert "m is no longer shown to be better or worse than no change: since outcome 9,000" in said()
+    assert "m is now better than no change, the previous label: since outcome 4,010" in shown()
+    assert "m is no longer shown to be better or worse than no change: since outcome 9,000" in shown()
     assert narrator.alarms == 0
 
 
-def test_numbers_that_cross_are_no_story(told):
-    narrator, _, said = told
+def test_numbers_that_cross_are_no_story(reported):
+    narrator, _, shown = reported
     for accuracy in (0.9, 0.6, 0.9):
         narrator.publish(report(accuracy, 0.76))
-    assert "worse" not in said()
+    assert "worse" not in shown()
 
 
-def test_without_a_terminal_a_line_of_accuracies_comes_every_ten_seconds(told):
-    narrator, clock, said = told
+def test_without_a_terminal_a_line_of_accuracies_comes_every_ten_seconds(reported):
+    narrator, clock, shown = reported
     for _ in range(25):
         narrator.publish(report(0.9, 0.76))
         clock.now += 1.0
-    assert said().count("m 90 % · no change 76 %") == 3
+    assert shown().count("m 90 % · no change 76 %") == 3
 
 
-def test_undefined_numbers_are_dashes(told):
-    narrator, _, said = told
+def test_undefined_numbers_are_dashes(reported):
+    narrator, _, shown = reported
     narrator.publish(report(float("nan"), float("nan")))
-    assert "m –" in said()
+    assert "m –" in shown()
 
 
 def test_summaries_take_the_adwin_window_and_say_a_verdict():
@@ -116,16 +116,16 @@ def test_summaries_take_the_adwin_window_and_say_a_verdict():
     assert summaries(report(0.9, 0.76))[0].verdict == "open: not shown to be better or worse than no change"
 
 
-def test_telemetry_is_counted_and_told_in_words(told, capsys):
-    narrator, _, said = told
+def test_telemetry_is_counted_and_reported_in_words(reported, capsys):
+    narrator, _, shown = reported
     telemetry = NarratedTelemetry(narrator)
     telemetry.emit(StartedServing("http://127.0.0.1:9877"))
     telemetry.emit(TopicsAssigned(("predictions", "labels"), 4))
     telemetry.emit(KafkaLost("gone"))
     telemetry.emit(RecordRejected("t", 0, 0, "invalid_json"))
-    assert "look at http://127.0.0.1:9877/ · metrics at http://127.0.0.1:9877/metrics" in said()
-    assert "Kafka is gone (gone)" in said()
-    assert "invalid_json" not in said()
+    assert "look at http://127.0.0.1:9877/ · metrics at http://127.0.0.1:9877/metrics" in shown()
+    assert "Kafka is gone (gone)" in shown()
+    assert "invalid_json" not in shown()
     assert narrator.serving.is_set()
     assert telemetry.count(RecordRejected) == 1
     assert capsys.readouterr().err == ""

@@ -52,13 +52,13 @@ def spec_for(broker, **changed):
 
 async def everything(broker, topic, partitions):
     """All records of a topic."""
-    places = [TopicPartition(topic, p) for p in range(partitions)]
+    partitions_of_topic = [TopicPartition(topic, p) for p in range(partitions)]
     async with AIOKafkaConsumer(
         bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="none"
     ) as consumer:
-        consumer.assign(places)
+        consumer.assign(partitions_of_topic)
         await consumer.seek_to_beginning()
-        ends = await consumer.end_offsets(places)
+        ends = await consumer.end_offsets(partitions_of_topic)
         records = []
         async with asyncio.timeout(300):
             while len(records) < sum(ends.values()):
@@ -96,7 +96,7 @@ async def test_record_time_is_the_event_time_and_an_id_stays_in_its_partition(br
         assert home.setdefault(event["id"], record.partition) == record.partition
 
 
-async def test_two_runs_never_share_ids_unless_told_to(broker):
+async def test_two_runs_never_share_ids_unless_given_one_seed(broker):
     for _ in range(2):
         await run_simulation(spec_for(broker, outcomes=10, flat_out=True, run=None))
     ids = {r.key for r in await everything(broker, broker.predictions, 3)}
@@ -132,7 +132,7 @@ async def test_stopping_flushes_what_was_sent_and_says_so(broker):
     assert "were not sent" in "\n".join(summary.lines())
 
 
-async def test_the_summary_tells_what_was_sent_and_where_the_drifts_are(broker):
+async def test_the_summary_shows_what_was_sent_and_where_the_drifts_are(broker):
     lines = "\n".join((await run_simulation(spec_for(broker, outcomes=400, flat_out=True))).lines())
     assert (
         "sent 1,200 predictions of 3 models (stable-v1, drifting-v2, adaptive-v3) on 400 instances" in lines
@@ -158,13 +158,13 @@ async def test_no_broker_is_an_error_that_names_the_address():
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "shown"),
     [
         ({"rate": 0.0}, "rate must be above 0"),
         ({"time_scale": 0.0}, "time scale must be above 0"),
         ({"flat_out": True}, "needs a number of outcomes"),
     ],
 )
-def test_a_run_that_cannot_be_is_refused(changed, said):
-    with pytest.raises(ValueError, match=said):
+def test_a_run_that_cannot_be_is_refused(changed, shown):
+    with pytest.raises(ValueError, match=shown):
         SimulationSpec("localhost:9092", **changed)

@@ -133,15 +133,15 @@ def test_no_delay_is_longer_than_the_longest():
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "shown"),
     [
         ({"models": 0}, "at least one model"),
         ({"persistence": 1.0}, "persistence must be in"),
         ({"priors": (0.5, 0.2, 0.2)}, "sum to 1"),
     ],
 )
-def test_a_stream_that_cannot_be_is_refused(changed, said):
-    with pytest.raises(ValueError, match=said):
+def test_a_stream_that_cannot_be_is_refused(changed, shown):
+    with pytest.raises(ValueError, match=shown):
         StreamSpec(**changed)
 
 

@@ -12,5 +12,5 @@ from tests.integration.prometheus_server import Prometheus, prometheus
 def prometheus_with_rules(
     program: str, target: str, directory: Path, alertmanager: str | None = None
 ) -> AbstractAsyncContextManager[Prometheus]:
-    """Start it on a free port, wait until it answers, end it; `alertmanager` is who it tells."""
+    """Start it on a free port, wait until it answers, end it; `alertmanager` is whom it notifies."""
     return prometheus(program, target, directory, RULE_FILES, alertmanager)

@@ -143,7 +143,7 @@ def test_stopped_labels_inhibit_the_quality_alerts_of_their_model() -> None:
     assert all(set(rule["equal"]) == {"job", "instance", "model"} for rule in following)
 
 
-def test_what_the_daemon_tells_itself_inhibits_the_drifts_of_that_model_and_severity_only() -> None:
+def test_what_the_daemon_reports_itself_inhibits_the_drifts_of_that_model_and_severity_only() -> None:
     assert inhibited_by("StreamwatchDrift") == {"DriftAlarm"}
     (rule,) = (
         rule for rule in inhibit_rules() if any("StreamwatchDrift" in m for m in rule["source_matchers"])

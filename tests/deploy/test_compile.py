@@ -102,9 +102,9 @@ def test_what_was_compiled_ahead_is_used_where_nothing_can_be_written(kernel: Pa
     done = compiled(kernel, *SMALL)
 
     assert done.returncode == 0, done.stderr
-    said, _, rest = done.stdout.partition(" functions ")
+    shown, _, rest = done.stdout.partition(" functions ")
     there = len(list(kernel.rglob("*.nbc")))
-    loaded = int(said.removeprefix("nothing to compile: "))
+    loaded = int(shown.removeprefix("nothing to compile: "))
     assert there - 3 <= loaded <= there  # one or two are entries that only compiled functions call so
     assert str(kernel) in rest
     assert contents(kernel) == before
@@ -118,7 +118,7 @@ def test_a_start_compiles_nothing(kernel: Path) -> None:
     assert not missed
 
 
-def test_other_estimators_are_compiled_for_this_start_alone_and_that_is_said(kernel: Path) -> None:
+def test_other_estimators_are_compiled_for_this_start_alone_and_that_is_stated(kernel: Path) -> None:
     before = contents(kernel)
 
     done = compiled(kernel, *OTHER)
@@ -129,7 +129,7 @@ def test_other_estimators_are_compiled_for_this_start_alone_and_that_is_said(ker
     assert contents(kernel) == before
 
 
-def test_no_place_at_all_is_said() -> None:
+def test_no_directory_at_all_is_stated() -> None:
     nowhere = WarmUpResult(compiled=6, loaded=0, cache_directory=None)
     assert not kept(nowhere)
     assert "every start compiles them: set NUMBA_CACHE_DIR" in described(nowhere, 24.0)

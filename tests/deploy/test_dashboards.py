@@ -101,9 +101,9 @@ def test_ids_are_unique_and_panels_do_not_overlap(file) -> None:
     assert len(ids) == len(set(ids))
     cells = [
         (x, y)
-        for place in (panel["gridPos"] for panel in every)
-        for x in range(place["x"], place["x"] + place["w"])
-        for y in range(place["y"], place["y"] + place["h"])
+        for area in (panel["gridPos"] for panel in every)
+        for x in range(area["x"], area["x"] + area["w"])
+        for y in range(area["y"], area["y"] + area["h"])
     ]
     assert len(cells) == len(set(cells))
     assert max(x for x, _ in cells) < 24
@@ -190,7 +190,7 @@ def shown(panel: Panel) -> Iterator[str]:
             yield query.legend.replace("{{detector}}", "adwin")
 
 
-def test_grafana_is_told_where_prometheus_and_the_dashboards_are() -> None:
+def test_grafana_is_configured_with_prometheus_and_the_dashboards() -> None:
     sources = yaml.safe_load((PROVISIONING / "datasources" / "prometheus.yml").read_text(encoding="utf-8"))
     (source,) = sources["datasources"]
     scraped = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"))

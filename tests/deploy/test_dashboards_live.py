@@ -132,9 +132,9 @@ async def test_every_panel_has_data_and_every_rule_is_evaluated(
                 await real.get("query", query=rule["expr"])  # raises if it is refused
             assert await evaluated(real) == {}
             pending = 'ALERTS{alertname="DriftAlarm",model="drifting-v2"}'
-            assert await unanswered(real, {"the drift is told": pending}) == []
+            assert await unanswered(real, {"the drift is reported": pending}) == []
             assert (await real.get("query", query="streamwatch_nonsense"))["result"] == []
-            assert await unanswered(real, {"it is told": 'ALERTS{alertname="StateNotDurable"}'}) == []
+            assert await unanswered(real, {"it is reported": 'ALERTS{alertname="StateNotDurable"}'}) == []
             assert await unanswered(real, {"it is not": 'absent(ALERTS{alertname="Down"})'}) == []
 
 

@@ -81,9 +81,9 @@ def test_the_environment_is_the_lock_files_with_the_uv_of_the_makefile() -> None
 
 
 def test_nothing_that_builds_is_in_the_image() -> None:
-    said = " ".join(FINAL.all("RUN"))
-    assert not [tool for tool in BUILD_TOOLS if tool in f" {said} "]
-    assert "pip uninstall" in said
+    shown = " ".join(FINAL.all("RUN"))
+    assert not [tool for tool in BUILD_TOOLS if tool in f" {shown} "]
+    assert "pip uninstall" in shown
     froms = {copy.split()[0] for copy in FINAL.all("COPY")}
     assert froms == {f"--from={DEPENDENCIES.name}", f"--from={BUILD.name}"}
 
@@ -150,13 +150,13 @@ def test_health_is_asked_with_what_python_brings() -> None:
 
 
 def test_labels_say_what_it_is() -> None:
-    said = dict(pair.split("=", 1) for pair in shlex.split(FINAL.last("LABEL")))
+    shown = dict(pair.split("=", 1) for pair in shlex.split(FINAL.last("LABEL")))
     assert {
         f"org.opencontainers.image.{key}"
         for key in ("title", "description", "licenses", "version", "revision")
-    } <= set(said)
+    } <= set(shown)
     assert f"VERSION={version()}" in FINAL.all("ARG")
-    assert said["org.opencontainers.image.base.name"].endswith(FINAL.image)
+    assert shown["org.opencontainers.image.base.name"].endswith(FINAL.image)
 
 
 @pytest.mark.parametrize(

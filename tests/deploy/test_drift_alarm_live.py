@@ -1,4 +1,4 @@
-"""DriftAlarm of a real Prometheus beside what the daemon tells, in a real Alertmanager with our policy."""
+"""DriftAlarm of a real Prometheus beside what the daemon reports, in a real Alertmanager with our policy."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def drifts(found: Sequence[Any]) -> dict[tuple[str, str], bool]:
 
 
 @pytest.mark.real("prometheus", "prometheus-alertmanager")
-async def test_a_drift_is_on_while_its_alarm_is_open_and_silent_where_the_daemon_tells_it(
+async def test_a_drift_is_on_while_its_alarm_is_open_and_silent_where_the_daemon_reports_it(
     real_component: Callable[[str], str], tmp_path: Path
 ) -> None:
     daemon = Daemon()
@@ -88,15 +88,15 @@ async def test_a_drift_is_on_while_its_alarm_is_open_and_silent_where_the_daemon
         await prometheus.answer("streamwatch_alarms_total == 0")
         daemon.alarms = 1
         critical = part(alarm("loan"), severity="critical")
-        told = firing(model="loan", severity="critical", parts=(critical,))
-        await tell(server, told)
+        reported = firing(model="loan", severity="critical", parts=(critical,))
+        await tell(server, reported)
         daemon.opened = {("loan", "critical"): 1, ("loan", "info"): 1, ("churn", "error"): 1}
-        told_by_prometheus_alone = {("loan", "info"): False, ("churn", "error"): False}
+        reported_by_prometheus_alone = {("loan", "info"): False, ("churn", "error"): False}
         await server.once(
-            lambda found: drifts(found) == {("loan", "critical"): True, **told_by_prometheus_alone}
+            lambda found: drifts(found) == {("loan", "critical"): True, **reported_by_prometheus_alone}
         )
 
-        await tell(server, resolved(told, ended_at_ms=time.time_ns() // 1_000_000))
+        await tell(server, resolved(reported, ended_at_ms=time.time_ns() // 1_000_000))
         del daemon.opened["loan", "critical"]
-        await server.once(lambda found: drifts(found) == told_by_prometheus_alone)
+        await server.once(lambda found: drifts(found) == reported_by_prometheus_alone)
         await prometheus.answer("increase(streamwatch_alarms_total[15m]) > 0")

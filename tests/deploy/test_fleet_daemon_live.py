@@ -4,8 +4,8 @@
 
 Everything is real but the models: Apache Kafka, `streamwatch run` with its state on disk, Prometheus with the
 shipped rules, and Alertmanager with the shipped routes and inhibitions. The waits of the rules, and the
-silences that they call too long, pass thirty times as fast. A table is printed of what people should be told,
-of what they were told, and after how long; `STREAMWATCH_TABLE` names a file that it is written to as well.
+silences that they call too long, pass thirty times as fast. A table shows what people should be
+notified of, what they were notified of, and after how long; `STREAMWATCH_TABLE` names a file for it as well.
 """
 
 from __future__ import annotations
@@ -122,22 +122,22 @@ class People:
     notified: list[Notified] = field(default_factory=list[Notified])
 
     async def listen(self, request: web.Request) -> web.Response:
-        told: dict[str, set[Alert]] = {"firing": set(), "resolved": set()}
+        reported: dict[str, set[Alert]] = {"firing": set(), "resolved": set()}
         for alert in (await request.json())["alerts"]:
             labels = alert["labels"]
             about = labels.get("model") or labels.get("label_topic") or labels.get("topic") or ""
-            told[alert["status"]].add((labels["alertname"], about))
+            reported[alert["status"]].add((labels["alertname"], about))
         receiver = request.match_info["receiver"]
-        self.notified.append(Notified(time.monotonic(), receiver, told["firing"], told["resolved"]))
+        self.notified.append(Notified(time.monotonic(), receiver, reported["firing"], reported["resolved"]))
         return web.Response(text="ok")
 
-    async def once(self, alerts: Collection[Alert], told: str, since: float) -> float | None:
-        """Wait until they have been told of all of these; seconds until then, None where that never was."""
+    async def once(self, alerts: Collection[Alert], reported: str, since: float) -> float | None:
+        """Wait until they were notified of all of these; seconds until then, None where that never was."""
         while alerts and time.monotonic() < since + DEADLINE_SECONDS:
             known: set[Alert] = set()
             for each in self.notified:
                 if each.seconds >= since:
-                    known |= getattr(each, told)
+                    known |= getattr(each, reported)
                     if known >= set(alerts):
                         return each.seconds - since
             await asyncio.sleep(0.2)
@@ -152,14 +152,14 @@ class Story:
     expected: set[Alert]
     fired: float | None = None
     resolved: float | None = None
-    told: set[Alert] = field(default_factory=set[Alert])
+    reported: set[Alert] = field(default_factory=set[Alert])
     notifications: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
     def others(self) -> set[Alert]:
         """Alerts beside those expected; a model's own, of a model that is expected, are not counted."""
         models = {about for _, about in self.expected if about.startswith("fraud-")}
-        return {each for each in self.told - self.expected if each[1] not in models}
+        return {each for each in self.reported - self.expected if each[1] not in models}
 
     def row(self) -> str:
         def seconds(value: float | None) -> str:
@@ -167,7 +167,7 @@ class Story:
 
         times = ["–", "–"] if not self.expected else [seconds(self.fired), seconds(self.resolved)]
         receivers = ", ".join(f"{count} {name}" for name, count in sorted(self.notifications.items()))
-        cells = [self.name, _named(self.expected), _named(self.told), receivers or "none", *times]
+        cells = [self.name, _named(self.expected), _named(self.reported), receivers or "none", *times]
         return f"| {' | '.join(cells)} |"
 
 
@@ -178,7 +178,7 @@ def _named(alerts: set[Alert]) -> str:
 
 
 HEAD = """\
-| what happens | expected | told | notifications, by receiver | told after | over after |
+| what happens | expected | reported | notifications, by receiver | reported after | over after |
 |---|---|---|---|---|---|"""
 
 
@@ -224,10 +224,10 @@ class Daemon:
 
 @dataclass
 class Stories:
-    """What happens, one after the other, and what people are told of it."""
+    """What happens, one after the other, and what people are notified of."""
 
     people: People
-    told: list[Story] = field(default_factory=list[Story])
+    reported: list[Story] = field(default_factory=list[Story])
 
     async def calm(self, name: str, seconds: float) -> None:
         """Let nothing happen for so long."""
@@ -242,7 +242,7 @@ class Stories:
         stays: float,
     ) -> None:
         """Let something begin, wait until people know, and as long as it `stays`; then let it end."""
-        self.told.append(story := Story(name, expected))
+        self.reported.append(story := Story(name, expected))
         first = len(self.people.notified)
         began = time.monotonic()
         await asyncio.to_thread(begin)
@@ -253,13 +253,13 @@ class Stories:
         story.resolved = await self.people.once(expected, "resolved", ended)
         await asyncio.sleep(QUIET_SECONDS)
         for each in self.people.notified[first:]:
-            story.told |= each.firing
+            story.reported |= each.firing
             story.notifications[each.receiver] = story.notifications.get(each.receiver, 0) + 1
         print(story.row(), flush=True)  # noqa: T201
 
     def table(self) -> str:
         """In Markdown."""
-        return "\n".join([HEAD, *(story.row() for story in self.told), ""])
+        return "\n".join([HEAD, *(story.row() for story in self.reported), ""])
 
 
 async def everything_that_happens(
@@ -304,14 +304,14 @@ async def everything_that_happens(
 
 
 def check(stories: Stories, scraped: bytes, promtool: str) -> None:
-    """Write the table down, and require that people were told of what happened and of nothing else."""
+    """Write the table down, and require that people were notified of what happened and of nothing else."""
     table = stories.table()
     print(table)  # noqa: T201
     if (path := os.environ.get("STREAMWATCH_TABLE")) is not None:
         Path(path).write_text(table, encoding="utf-8")
     checked = subprocess.run([promtool, "check", "metrics"], input=scraped, capture_output=True, check=False)
     assert checked.returncode == 0, checked.stderr[:2_000]
-    for story in stories.told:
+    for story in stories.reported:
         assert story.fired is not None, story
         assert story.resolved is not None, story
         assert not story.others, story
@@ -319,7 +319,7 @@ def check(stories: Stories, scraped: bytes, promtool: str) -> None:
 
 @pytest.mark.timeout(3_600)
 @pytest.mark.real("prometheus", "prometheus-alertmanager", "promtool")
-async def test_people_are_told_of_drifts_silence_a_lost_broker_and_a_stopped_daemon_and_of_nothing_else(
+async def test_people_are_notified_of_drifts_silence_a_lost_broker_and_a_stopped_daemon_and_of_nothing_else(
     killable_kafka: KafkaBroker, real_component: Callable[[str], str], tmp_path: Path
 ) -> None:
     kafka, people = killable_kafka, People()
@@ -332,9 +332,9 @@ async def test_people_are_told_of_drifts_silence_a_lost_broker_and_a_stopped_dae
     program = real_component("prometheus-alertmanager")
     async with (
         served(people.listen) as address,
-        alertmanager(program, address, tmp_path, policy, group_wait="5s", group_interval="5s") as told_at,
+        alertmanager(program, address, tmp_path, policy, group_wait="5s", group_interval="5s") as reported_at,
     ):
-        daemon = Daemon(tmp_path, *settings(kafka, topics, told_at.url, tmp_path))
+        daemon = Daemon(tmp_path, *settings(kafka, topics, reported_at.url, tmp_path))
         daemon.start()
         writing = asyncio.create_task(fleet.write())
         try:
@@ -343,7 +343,7 @@ async def test_people_are_told_of_drifts_silence_a_lost_broker_and_a_stopped_dae
                 daemon.address,
                 tmp_path,
                 faster_rules(tmp_path),
-                told_at.url.removeprefix("http://"),
+                reported_at.url.removeprefix("http://"),
                 SCRAPE_SECONDS,
                 SCRAPE_SECONDS,
             ) as asked:
@@ -358,9 +358,9 @@ async def test_people_are_told_of_drifts_silence_a_lost_broker_and_a_stopped_dae
     await asyncio.to_thread(check, stories, scraped, real_component("promtool"))
 
 
-def settings(kafka: KafkaBroker, topics: dict[str, str], told_at: str, folder: Path) -> list[str]:
+def settings(kafka: KafkaBroker, topics: dict[str, str], reported_at: str, folder: Path) -> list[str]:
     """Overrides of the daemon's settings."""
-    receiver = {"name": "alertmanager", "type": "alertmanager", "url": told_at}
+    receiver = {"name": "alertmanager", "type": "alertmanager", "url": reported_at}
     return [
         f"kafka.bootstrap_servers={kafka.bootstrap_servers}",
         f"topics.predictions={json.dumps([topics['predictions-steady'], topics['predictions-silent']])}",

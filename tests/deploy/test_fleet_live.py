@@ -77,20 +77,20 @@ class Fleet:
 
 @dataclass
 class People:
-    """What the receivers of Alertmanager are told, as the template writes it."""
+    """What the receivers of Alertmanager are sent, as the template writes it."""
 
-    told: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    reported: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     """Receiver, title and text of each message."""
 
     async def listen(self, request: web.Request) -> web.Response:
         message = (await request.json())["attachments"][0]
-        self.told.append((request.match_info["receiver"], message["title"], message.get("text", "")))
+        self.reported.append((request.match_info["receiver"], message["title"], message.get("text", "")))
         return web.Response(text="ok")
 
     async def once(self, wanted: Callable[[tuple[str, str, str]], bool]) -> None:
         deadline = time.monotonic() + DEADLINE_SECONDS
-        while not any(map(wanted, self.told)):
-            assert time.monotonic() < deadline, self.told
+        while not any(map(wanted, self.reported)):
+            assert time.monotonic() < deadline, self.reported
             await asyncio.sleep(0.1)
 
 
@@ -126,7 +126,7 @@ def shortened_rules(directory: Path) -> list[Path]:
 
 @asynccontextmanager
 async def alertmanager(program: str, people: str, directory: Path) -> AsyncIterator[str]:
-    """Alertmanager with the shipped configuration, but for its waits and for whom it tells."""
+    """Alertmanager with the shipped configuration, but for its waits and for whom it notifies."""
     shipped = DEPLOY / "alertmanager"
     document: dict[str, Any] = yaml.safe_load((shipped / "alertmanager.yml").read_text(encoding="utf-8"))
     for route in (document["route"], *document["route"]["routes"]):
@@ -183,29 +183,29 @@ async def test_an_outage_of_500_models_is_one_notification_and_ten_drifts_are_te
     table: list[tuple[str, list[tuple[str, str, str]], float]] = []
 
     async def story(name: str, begins: dict[str, Any], ends: dict[str, Any]) -> list[tuple[str, str, str]]:
-        """What is told while something is the case; then it ends, until that is told, too."""
-        people.told.clear()
+        """What is notified while something is the case; then it ends, until that is notified, too."""
+        people.reported.clear()
         began = time.monotonic()
         for key, value in begins.items():
             setattr(fleet, key, value)
-        await people.once(lambda told: "firing" in told[1])
+        await people.once(lambda reported: "firing" in reported[1])
         seconds = time.monotonic() - began
         await asyncio.sleep(WAIT_SECONDS["quiet"])
-        told = list(people.told)
-        table.append((name, told, seconds))
-        people.told.clear()
+        reported = list(people.reported)
+        table.append((name, reported, seconds))
+        people.reported.clear()
         for key, value in ends.items():
             setattr(fleet, key, value)
-        await people.once(lambda told: "resolved" in told[1])
+        await people.once(lambda reported: "resolved" in reported[1])
         await asyncio.sleep(WAIT_SECONDS["quiet"])
-        table.append((f"{name}, over", list(people.told), 0.0))
-        return told
+        table.append((f"{name}, over", list(people.reported), 0.0))
+        return reported
 
     async with (
         serving(fleet, people) as served,
-        alertmanager(real_component("prometheus-alertmanager"), served, tmp_path) as told_at,
+        alertmanager(real_component("prometheus-alertmanager"), served, tmp_path) as reported_at,
         prometheus(
-            real_component("prometheus"), served, tmp_path, shortened_rules(tmp_path), told_at
+            real_component("prometheus"), served, tmp_path, shortened_rules(tmp_path), reported_at
         ) as asked,
     ):
         await asked.answer(f"count(streamwatch_model_info) == {MODELS}")
@@ -214,17 +214,17 @@ async def test_an_outage_of_500_models_is_one_notification_and_ten_drifts_are_te
         unlabelled = await story("no labels", {"labels_silent": True}, {"labels_silent": False})
         drifts = await story("ten drifts", {"drifting": DRIFTING}, {"drifting": 0})
         down = await story("broker down", {"kafka_up": False}, {"kafka_up": True})
-    for name, told, seconds in table:
-        print(f"{name:24} {len(told)} notification(s), first after {seconds:4.1f} s: {told}")  # noqa: T201
+    for name, reported, seconds in table:
+        print(f"{name:24} {len(reported)} notification(s), first after {seconds:4.1f} s: {reported}")  # noqa: T201
 
-    assert [told[0] for told in outage] == ["critical"], outage
+    assert [reported[0] for reported in outage] == ["critical"], outage
     assert outage[0][2].startswith("No predictions come in on predictions")
-    assert [told[0] for told in unlabelled] == ["critical"], unlabelled
+    assert [reported[0] for reported in unlabelled] == ["critical"], unlabelled
     assert unlabelled[0][2].startswith("No labels come in on labels")
-    assert [told[0] for told in drifts] == ["warning"], drifts
+    assert [reported[0] for reported in drifts] == ["warning"], drifts
     lines = drifts[0][2].splitlines()
     assert len(lines) == DRIFTING
     assert all(f"fraud-{n:03d}" in " ".join(lines) for n in range(DRIFTING))
     assert "risk" in drifts[0][1]
-    assert [told[0] for told in down] == ["critical"], down
-    assert all(len(told) == 1 for name, told, _ in table if name.endswith("over")), table
+    assert [reported[0] for reported in down] == ["critical"], down
+    assert all(len(reported) == 1 for name, reported, _ in table if name.endswith("over")), table

@@ -161,5 +161,5 @@ def test_without_a_standby_there_is_one_pod_and_nothing_that_keeps_its_node(helm
     ],
 )
 def test_values_that_would_break_it_are_refused_by_name(helm: str, value: str, named: str) -> None:
-    told = run(helm, "template", "x", CHART, "--kube-version", "1.31.0", "--set", value, succeeds=False)
-    assert named in told
+    reported = run(helm, "template", "x", CHART, "--kube-version", "1.31.0", "--set", value, succeeds=False)
+    assert named in reported

@@ -76,7 +76,7 @@ def generator() -> ModuleType:
     return module
 
 
-def test_kustomize_is_told_of_every_manifest() -> None:
+def test_kustomize_lists_every_manifest() -> None:
     assert sorted(KUSTOMIZATION["resources"]) == sorted(
         file.name for file in FOLDER.glob("*.yaml") if file.name != "kustomization.yaml"
     )

@@ -36,15 +36,15 @@ of_each_alert = pytest.mark.parametrize("name", sorted(alerts()))
 
 def run(*command: object) -> str:
     ran = subprocess.run([str(part) for part in command], capture_output=True, timeout=600, check=False)
-    said = (ran.stdout + ran.stderr).decode()
-    assert ran.returncode == 0, said
-    return said
+    shown = (ran.stdout + ran.stderr).decode()
+    assert ran.returncode == 0, shown
+    return shown
 
 
 @pytest.mark.real("promtool")
 def test_promtool_accepts_the_rules_and_finds_nothing_to_lint(real_component: Callable[[str], str]) -> None:
-    said = run(real_component("promtool"), "check", "rules", "--lint=all", "--lint-fatal", *RULE_FILES)
-    assert said.count("SUCCESS") == len(RULE_FILES) == 2
+    shown = run(real_component("promtool"), "check", "rules", "--lint=all", "--lint-fatal", *RULE_FILES)
+    assert shown.count("SUCCESS") == len(RULE_FILES) == 2
 
 
 @pytest.mark.real("promtool")
@@ -116,7 +116,7 @@ def test_each_dashboard_address_stands_in_the_rules_once() -> None:
     assert text.count("/d/streamwatch-model?") == text.count("/d/streamwatch-models") == 1
 
 
-def test_a_drift_is_as_bad_as_the_daemon_is_told_to_call_it() -> None:
+def test_a_drift_has_the_severity_that_the_daemon_is_configured_with() -> None:
     (opened,) = names_in(alerts()["DriftAlarm"]["expr"]) - {
         "streamwatch_model_info",
         "streamwatch_standby_role",

@@ -89,7 +89,7 @@ def test_what_is_beside_it_is_valid_by_kubernetes_schemas(manifest: dict[str, An
     kubernetes_validate.validate(manifest, LATEST, strict=True)
 
 
-def test_kustomize_is_told_of_every_manifest() -> None:
+def test_kustomize_lists_every_manifest() -> None:
     patches = [patch["path"] for patch in KUSTOMIZATION["patches"]]
     files = [name for name in KUSTOMIZATION["resources"] if name.endswith(".yaml")]
     assert sorted([*patches, *files, "kustomization.yaml"]) == sorted(f.name for f in FOLDER.glob("*.yaml"))
@@ -124,14 +124,14 @@ def test_versions_are_those_of_the_project_and_of_its_lock_file() -> None:
 
 def test_the_image_is_made_like_the_daemons() -> None:
     daemon = (DEPLOY / "docker" / "Dockerfile").read_text("utf-8")
-    for said in (
+    for shown in (
         r"^FROM (python:\S+)",
         r"^ARG (UV_VERSION=.*)$",
         r"^USER (.*)$",
         r"(UV_PROJECT_ENVIRONMENT=\S+)",
     ):
-        (one,) = set(re.findall(said, daemon, re.MULTILINE))
-        assert set(re.findall(said, DOCKERFILE, re.MULTILINE)) == {one}
+        (one,) = set(re.findall(shown, daemon, re.MULTILINE))
+        assert set(re.findall(shown, DOCKERFILE, re.MULTILINE)) == {one}
     assert DOCKERFILE.count("uv sync --frozen --no-cache --no-default-groups --extra spark") == 2
 
 
@@ -164,9 +164,9 @@ def test_the_command_understands_its_arguments_and_finds_its_file() -> None:
 
 
 def test_the_checkpoint_is_on_a_volume_that_all_pods_write_to(settings: Settings) -> None:
-    place = Path(checkpoint_of(settings).removeprefix("file://"))
+    checkpoints = Path(checkpoint_of(settings).removeprefix("file://"))
     for pod in (DRIVER, EXECUTOR):
-        (volume,) = [v for path, v in mounted(pod).items() if Path(path) in place.parents]
+        (volume,) = [v for path, v in mounted(pod).items() if Path(path) in checkpoints.parents]
         assert volume["persistentVolumeClaim"]["claimName"] == CLAIM["metadata"]["name"]
         (mount,) = [m for m in pod["volumeMounts"] if m["name"] == volume["name"]]
         assert not mount.get("readOnly")

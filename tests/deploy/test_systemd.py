@@ -60,7 +60,7 @@ def test_little_of_the_machine_is_in_reach(real_component: Callable[[str], str],
     assert float(exposure[1]) <= MOST_EXPOSED
 
 
-def test_the_daemon_tells_systemd_how_it_is_and_is_watched() -> None:
+def test_the_daemon_notifies_systemd_of_its_status_and_is_watched() -> None:
     assert SERVICE["Type"] == "notify"
     assert SERVICE["NotifyAccess"] == "main"
     assert int(SERVICE["WatchdogSec"]) >= 30
@@ -106,11 +106,11 @@ def test_system_calls_are_those_of_services() -> None:
 
 
 def test_the_way_to_install_it_is_that_of_this_repository_and_of_the_unit() -> None:
-    said = FILE.read_text("utf-8")
-    assert f"install -m 0644 {FILE.relative_to(ROOT)} /etc/systemd/system/" in said
+    shown = FILE.read_text("utf-8")
+    assert f"install -m 0644 {FILE.relative_to(ROOT)} /etc/systemd/system/" in shown
     program, *_, config = SERVICE["ExecStart"].split()
-    assert f"-m venv {Path(program).parents[1]} && {Path(program).parent}/pip install ." in said
-    assert f"streamwatch.yaml {config} " in said
+    assert f"-m venv {Path(program).parents[1]} && {Path(program).parent}/pip install ." in shown
+    assert f"streamwatch.yaml {config} " in shown
 
 
 def test_a_stop_has_longer_than_the_daemon_takes() -> None:

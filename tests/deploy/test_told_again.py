@@ -1,4 +1,4 @@
-"""What is over is told once more with what fires next in its group, and no oftener.
+"""What is over is reported once more with what fires next in its group, and no oftener.
 
 Prometheus sends an alert that is over again each minute, for a quarter of an hour. Here it comes each second.
 """
@@ -25,15 +25,15 @@ POLICY = DEPLOY / "alertmanager" / "alertmanager.yml"
 DEADLINE_SECONDS = 90
 ROUNDS = 5
 FAR = timedelta(minutes=10)
-Told = tuple[frozenset[str], frozenset[str]]
+Reported = tuple[frozenset[str], frozenset[str]]
 """Names of the alerts in a notification that fire, and of those that are over."""
 
 
 @dataclass
 class People:
-    """What the receivers are told."""
+    """What the receivers are sent."""
 
-    told: list[Told] = field(default_factory=list[Told])
+    reported: list[Reported] = field(default_factory=list[Reported])
     heard: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def listen(self, request: web.Request) -> web.Response:
@@ -42,13 +42,13 @@ class People:
             frozenset(each["labels"]["alertname"] for each in found if each["status"] == status)
             for status in ("firing", "resolved")
         )
-        self.told.append((firing, over))
+        self.reported.append((firing, over))
         self.heard.set()
         return web.Response()
 
-    async def once(self, told: Told) -> None:
+    async def once(self, reported: Reported) -> None:
         async with asyncio.timeout(DEADLINE_SECONDS):
-            while told not in self.told:
+            while reported not in self.reported:
                 self.heard.clear()
                 await self.heard.wait()
 
@@ -90,5 +90,5 @@ async def test_an_alert_that_is_over_comes_once_more_with_the_next_of_its_group(
         await people.once((down, unreachable))
         await post(server.url, "Down", stopped, datetime.now(UTC))
         await people.once((nothing, down))
-    of_down = people.told[2:]
+    of_down = people.reported[2:]
     assert of_down == [(down, nothing), (down, unreachable), (nothing, down)]

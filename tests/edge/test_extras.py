@@ -1,4 +1,4 @@
-"""What is said to install where a package is missing, by what made the environment."""
+"""What the error names to install where a package is missing, by what made the environment."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from streamwatch.edge.extras import command_for
 
 
 @pytest.mark.parametrize(
-    ("file", "said"),
+    ("file", "shown"),
     [
         ("pyvenv.cfg", "pip install 'streamwatchd[demo]'"),
         ("pipx_metadata.json", "pipx install --force 'streamwatchd[demo]'"),
         ("uv-receipt.toml", "uv tool install 'streamwatchd[demo]'"),
     ],
 )
-def test_an_extra_is_asked_of_what_made_the_environment(file: str, said: str, tmp_path: Path) -> None:
+def test_an_extra_is_asked_of_what_made_the_environment(file: str, shown: str, tmp_path: Path) -> None:
     (tmp_path / file).touch()
-    assert command_for("demo", tmp_path) == said
+    assert command_for("demo", tmp_path) == shown
 
 
 def test_an_environment_that_uvx_keeps_for_nobody_is_made_anew_with_the_extra(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
     server.may_answer.set()
 
 
-async def told(url: str, times: int = 1) -> list[DeliveryResult]:
+async def reported(url: str, times: int = 1) -> list[DeliveryResult]:
     receiver = HttpReceiver(EndpointSpec("o", url, timeout_seconds=0.05), Slack())
     await receiver.open()
     try:
@@ -54,7 +54,7 @@ async def told(url: str, times: int = 1) -> list[DeliveryResult]:
 
 
 async def test_names_that_hang_leave_the_pool_of_the_loop_to_others(name_server: NameServer) -> None:
-    slow = [told(f"http://slow-{number}.example/", times=3) for number in range(40)]
+    slow = [reported(f"http://slow-{number}.example/", times=3) for number in range(40)]
     answers = await asyncio.gather(*slow)
     assert {answer for each in answers for answer in each} == {Failed("timeout")}
     await until(lambda: len(name_server.asked) >= 40)
@@ -66,7 +66,7 @@ async def test_names_that_hang_leave_the_pool_of_the_loop_to_others(name_server:
 def test_the_end_waits_for_no_name(name_server: NameServer) -> None:
     del name_server
     began = time.monotonic()
-    assert asyncio.run(told("http://slow.example/")) == [Failed("timeout")]
+    assert asyncio.run(reported("http://slow.example/")) == [Failed("timeout")]
     assert time.monotonic() - began < 100.0
 
 

@@ -65,7 +65,7 @@ class Names(AbstractResolver):
         pass
 
 
-async def told(url: str, resolver: AbstractResolver | None = None) -> object:
+async def reported(url: str, resolver: AbstractResolver | None = None) -> object:
     receiver = HttpReceiver(EndpointSpec("chat", url, timeout_seconds=300), Slack(), resolver=resolver)
     await receiver.open()
     try:
@@ -104,25 +104,25 @@ def test_private_and_public_addresses_and_names_are_not(address: str) -> None:
     "host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "[fd00:ec2::254]"]
 )
 async def test_a_url_that_names_one_is_not_posted_to(host: str) -> None:
-    assert await told(f"http://{host}:9/latest") == Failed("address_refused")
+    assert await reported(f"http://{host}:9/latest") == Failed("address_refused")
 
 
 @pytest.mark.parametrize("address", METADATA[:-1])
 async def test_a_name_that_resolves_to_one_is_not_posted_to(address: str) -> None:
-    assert await told("http://innocent.example:9/", Names(address)) == Failed("address_refused")
+    assert await reported("http://innocent.example:9/", Names(address)) == Failed("address_refused")
 
 
 async def test_one_refused_address_among_good_ones_is_enough() -> None:
     async with endpoint() as receiver:
         url = receiver.url.replace("127.0.0.1", "innocent.example")
-        assert await told(url, Names("127.0.0.1", "169.254.169.254")) == Failed("address_refused")
+        assert await reported(url, Names("127.0.0.1", "169.254.169.254")) == Failed("address_refused")
         assert receiver.posts == []
-        assert await told(url, Names("127.0.0.1")) == Delivered(), "the same name with a private address"
+        assert await reported(url, Names("127.0.0.1")) == Delivered(), "the same name with a private address"
 
 
 @pytest.mark.parametrize("host", ["2852039166", "0xa9fea9fe", "169.254.43518", "0251.0376.0251.0376"])
 async def test_other_spellings_of_the_metadata_address_reach_nothing(host: str) -> None:
-    assert await told(f"http://{host}:9/") != Delivered()
-    answer = await told(f"http://{host}:9/")
+    assert await reported(f"http://{host}:9/") != Delivered()
+    answer = await reported(f"http://{host}:9/")
     assert isinstance(answer, Failed)
     assert answer.reason in {"address_refused", "invalid_url", "dns"}

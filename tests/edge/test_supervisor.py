@@ -33,11 +33,11 @@ def test_each_message_is_one_datagram_of_the_protocol(manager: socket.socket) ->
     supervisor.ready()
     supervisor.stopping()
 
-    told = [manager.recv(4096) for _ in range(3)]
-    assert told == [b"STATUS=the estimators are being compiled", b"READY=1", b"STOPPING=1"]
+    reported = [manager.recv(4096) for _ in range(3)]
+    assert reported == [b"STATUS=the estimators are being compiled", b"READY=1", b"STOPPING=1"]
 
 
-def test_a_status_is_said_once_and_cannot_smuggle_in_another_message(manager: socket.socket) -> None:
+def test_a_status_is_sent_once_and_cannot_smuggle_in_another_message(manager: socket.socket) -> None:
     supervisor = supervised(manager)
 
     supervisor.status("Kafka has not answered yet")
@@ -45,8 +45,8 @@ def test_a_status_is_said_once_and_cannot_smuggle_in_another_message(manager: so
     supervisor.status("reading\nREADY=1")
     supervisor.stopping()
 
-    told = [manager.recv(4096) for _ in range(3)]
-    assert told == [b"STATUS=Kafka has not answered yet", b"STATUS=reading READY=1", b"STOPPING=1"]
+    reported = [manager.recv(4096) for _ in range(3)]
+    assert reported == [b"STATUS=Kafka has not answered yet", b"STATUS=reading READY=1", b"STOPPING=1"]
 
 
 def test_an_abstract_socket_is_reached() -> None:
@@ -70,13 +70,13 @@ async def test_the_loop_pings_at_least_twice_in_the_time_it_is_given(manager: so
     for _ in range(4):
         await asyncio.sleep(0.1)  # in this loop, late as the pings are: one at least must have been sent
         assert manager.recv(4096) == b"WATCHDOG=1"
-    told = 4
+    reported = 4
     with suppress(BlockingIOError):
         while manager.recv(4096) == b"WATCHDOG=1":
-            told += 1
+            reported += 1
     pings.cancel()
 
-    assert told <= 1 + (time.monotonic() - began) / 0.06  # a third of 200 ms apart, and no nearer
+    assert reported <= 1 + (time.monotonic() - began) / 0.06  # a third of 200 ms apart, and no nearer
 
 
 async def test_a_loop_that_does_not_turn_does_not_ping(manager: socket.socket) -> None:

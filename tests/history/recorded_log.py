@@ -91,7 +91,7 @@ def fraud_log(seed: int, scored: int = 1_500) -> tuple[Log, int, int]:
     for number in range(scored):
         record_ms = START_MS + number * 90 * DAY // scored
         events.append((record_ms, 0, str(number), chance.random() < 0.2))
-    said = {key: flagged for _, _, key, flagged in events}
+    predicted = {key: flagged for _, _, key, flagged in events}
     charged: dict[str, int] = {}
     for record_ms, _, key, flagged in list(events):
         if chance.random() < (0.7 if flagged else 0.05):
@@ -118,9 +118,9 @@ def fraud_log(seed: int, scored: int = 1_500) -> tuple[Log, int, int]:
             due_ms = -(-(record_ms + 30 * DAY) // 1000) * 1000
             label_ms = charged.get(key)
             if label_ms is not None and label_ms < due_ms and label_ms <= last_ms:
-                evaluated, wrong = evaluated + 1, wrong + (not said[key])
+                evaluated, wrong = evaluated + 1, wrong + (not predicted[key])
             elif due_ms <= last_ms:
-                evaluated, wrong = evaluated + 1, wrong + said[key]
+                evaluated, wrong = evaluated + 1, wrong + predicted[key]
     return log, evaluated, wrong
 
 

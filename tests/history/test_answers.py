@@ -19,12 +19,12 @@ KNOWN = "(lately 60.0 % right, no change 80.0 %; overall 70.4 % and 90.0 %)"
 
 
 def model(judged: float | None = None, since: float | None = None, **headline: Any) -> dict[str, Any]:
-    said = {
+    shown = {
         "verdict": {} if judged is None else {"persistent": judged},
         "verdict_since_outcome": {} if since is None else {"persistent": since},
     }
     return {
-        "metrics": {**RIGHT, "baseline_accuracy_ratio": BASELINES, **said},
+        "metrics": {**RIGHT, "baseline_accuracy_ratio": BASELINES, **shown},
         "details": {"headline": headline} if headline else {},
     }
 
@@ -95,8 +95,8 @@ def test_no_change_is_the_baseline_that_the_verdict_is_about() -> None:
 def test_a_verdict_names_the_time_since_which_it_holds_where_it_is_known() -> None:
     given = model(-1.0, 1234)
     given["metrics"]["verdict_since_timestamp_seconds"] = {"persistent": 1_700_000_000}
-    [said] = answers({"m": given})
-    assert said.startswith("m is worse than no change since outcome 1,234, 2023-11-14 22:13:20 UTC (lately")
+    [shown] = answers({"m": given})
+    assert shown.startswith("m is worse than no change since outcome 1,234, 2023-11-14 22:13:20 UTC (lately")
 
 
 def test_models_that_are_worse_come_first_and_then_those_without_a_verdict() -> None:
@@ -105,7 +105,7 @@ def test_models_that_are_worse_come_first_and_then_those_without_a_verdict() -> 
 
 
 @pytest.mark.parametrize(
-    ("earliest", "latest", "said"),
+    ("earliest", "latest", "shown"),
     [
         (1_700_000_000, 1_700_000_060, "between 2023-11-14 22:13:20 UTC and 2023-11-14 22:14:20 UTC"),
         (None, 1_700_000_060, LATEST),
@@ -113,8 +113,8 @@ def test_models_that_are_worse_come_first_and_then_those_without_a_verdict() -> 
         (0.5, 1.5, ""),
     ],
 )
-def test_the_interval_of_since_is_said_where_there_are_times(
-    earliest: float | None, latest: float | None, said: str
+def test_the_interval_of_since_is_stated_where_there_are_times(
+    earliest: float | None, latest: float | None, shown: str
 ) -> None:
     times = {"earliest_timestamp_seconds": earliest, "latest_timestamp_seconds": latest}
-    assert interval_of({name: at for name, at in times.items() if at is not None}) == said
+    assert interval_of({name: at for name, at in times.items() if at is not None}) == shown

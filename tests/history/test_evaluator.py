@@ -83,7 +83,7 @@ def test_classes_are_named_as_in_json_whatever_numpy_calls_them() -> None:
     assert mixed.value("accuracy_ratio") == 1.0
 
 
-def test_several_models_are_told_apart() -> None:
+def test_several_models_are_distinguished() -> None:
     true, predicted = stream(600)
     models = np.where(np.arange(600) % 2, "a", "b")
     evaluator = Evaluator()
@@ -128,7 +128,7 @@ def test_nothing_is_known_before_anything_came() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "said"),
+    ("arguments", "options", "shown"),
     [
         (([1, 2], [1]), {}, "equally long, got 2 and 1"),
         (([1], [1]), {"model": ["a", "b"]}, r"one per outcome \(1\), got 2"),
@@ -150,13 +150,13 @@ def test_nothing_is_known_before_anything_came() -> None:
         ((np.ones((2, 2)), [1, 2]), {}, r"one dimension, got shape \(2, 2\)"),
     ],
 )
-def test_what_is_no_outcome_is_refused(arguments, options, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_is_no_outcome_is_refused(arguments, options, shown: str) -> None:
+    with pytest.raises(ValueError, match=shown):
         Evaluator().update(*arguments, **options)
 
 
 @pytest.mark.parametrize(
-    ("measure", "forgetting", "said"),
+    ("measure", "forgetting", "shown"),
     [
         ("kapa", "landmark", "measure 'kapa' is not known under a forgetting; near: kappa"),
         ("outcomes_total", "landmark", "measure 'outcomes_total' is not known"),
@@ -164,11 +164,11 @@ def test_what_is_no_outcome_is_refused(arguments, options, said: str) -> None:
     ],
 )
 def test_a_measure_that_is_not_there_is_refused_and_one_that_is_undefined_is_not(
-    measure: str, forgetting: str, said: str
+    measure: str, forgetting: str, shown: str
 ) -> None:
     evaluator = Evaluator()
     evaluator.update([0, 1], [0, 1])
-    with pytest.raises(KeyError, match=said):
+    with pytest.raises(KeyError, match=shown):
         evaluator.value(measure, forgetting)
     assert math.isnan(evaluator.value("log_loss"))
     assert math.isnan(evaluator.value("recall_ratio:2", "fading:0.999"))

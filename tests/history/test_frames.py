@@ -78,8 +78,8 @@ def test_estimates_and_curves_are_frames_of_polars_too() -> None:
 
 def test_what_a_cell_shows_of_a_result_is_a_line() -> None:
     found = streamwatch.replay(columns(), model="who", points=20, progress=False)
-    said = f"<Replayed: <Evaluator: 2 models, 2,000 outcomes>, {len(found.alarms)} alarms>"
-    assert repr(found) == said
+    stated = f"<Replayed: <Evaluator: 2 models, 2,000 outcomes>, {len(found.alarms)} alarms>"
+    assert repr(found) == stated
     one = streamwatch.replay({"label": [1], "prediction": [1]}, progress=False)
     assert repr(one) == "<Replayed: <Evaluator: 1 model, 1 outcome>, 0 alarms>"
 
@@ -90,10 +90,10 @@ def test_verdicts_are_sentences_and_a_notebook_shows_them_with_names_as_text() -
     predicted = np.where(names == "bad", np.where(label == "a", "b", "a"), label)
     given = {"label": label, "prediction": predicted, "who": names}
     found = streamwatch.replay(given, model="who", progress=False)
-    said = found.verdicts()
-    assert list(said) == ["bad", "<b>good</b>"], "those that are worse come first"
-    assert said["bad"].startswith("bad is worse than no change since outcome ")
-    assert said["<b>good</b>"].startswith("<b>good</b> is better than no change since outcome ")
+    stated = found.verdicts()
+    assert list(stated) == ["bad", "<b>good</b>"], "those that are worse come first"
+    assert stated["bad"].startswith("bad is worse than no change since outcome ")
+    assert stated["<b>good</b>"].startswith("<b>good</b> is better than no change since outcome ")
     shown = found._repr_html_()
     assert "<li>bad is worse than no change" in shown
     assert "&lt;b&gt;good" in shown
@@ -130,14 +130,14 @@ def test_a_bar_is_shown_when_asked_for_and_reaches_its_end(capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "error", "said"),
+    ("changed", "error", "stated"),
     [
         ({"y_true": "truth"}, KeyError, "no column 'truth'"),
         ({"points": -1}, ValueError, "points must be at least 0"),
     ],
 )
-def test_what_a_frame_does_not_have_is_said(changed, error, said) -> None:
-    with pytest.raises(error, match=said):
+def test_what_a_frame_does_not_have_is_stated(changed, error, stated) -> None:
+    with pytest.raises(error, match=stated):
         streamwatch.replay(columns(10), progress=False, **changed)
 
 

@@ -68,10 +68,10 @@ def recorded(folder, outcomes=1_500, model="m"):
 
 
 @pytest.mark.slow
-def test_the_page_of_a_replay_tells_what_the_replay_tells(tmp_path):
+def test_the_page_of_a_replay_shows_what_the_replay_shows(tmp_path):
     file = recorded(tmp_path, 3_000)
-    told = CliRunner().invoke(app, ["replay", str(file), "--json"])
-    numbers = json.loads(told.stdout)
+    reported = CliRunner().invoke(app, ["replay", str(file), "--json"])
+    numbers = json.loads(reported.stdout)
     metrics = numbers["models"]["m"]["metrics"]
     written = [str(tmp_path / "report.html"), str(tmp_path / "report.md")]
     made = CliRunner().invoke(app, ["report", str(file), "-o", written[0], "-o", written[1]])
@@ -109,7 +109,7 @@ def test_the_page_of_a_replay_tells_what_the_replay_tells(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "shown"),
     [
         (["absent.csv"], "absent.csv"),
         (["http://127.0.0.1:1"], "http://127.0.0.1:1/api/v1/models does not answer"),
@@ -118,11 +118,11 @@ def test_the_page_of_a_replay_tells_what_the_replay_tells(tmp_path):
         (["a.csv", "-o", "report.pdf"], "expected a file .html or .md"),
     ],
 )
-def test_what_cannot_be_reported_is_refused_with_what_was_expected(arguments, said, tmp_path, monkeypatch):
+def test_what_cannot_be_reported_is_refused_with_what_was_expected(arguments, shown, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused = CliRunner().invoke(app, ["report", *arguments])
     assert refused.exit_code == 2
-    assert said in " ".join(refused.output.split())
+    assert shown in " ".join(refused.output.split())
 
 
 def test_without_matplotlib_a_report_says_so_before_it_reads_anything(monkeypatch):
@@ -170,10 +170,10 @@ def test_file_names_of_models_are_plain_and_differ():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(5, "5 s"), (90, "90 s"), (900, "15 min"), (3_600, "1 h"), (1_209_600, "14 d")]
+    ("seconds", "shown"), [(5, "5 s"), (90, "90 s"), (900, "15 min"), (3_600, "1 h"), (1_209_600, "14 d")]
 )
-def test_lengths_of_time_are_said_in_their_unit(seconds, said):
-    assert span(seconds) == said
+def test_lengths_of_time_are_stated_in_their_unit(seconds, shown):
+    assert span(seconds) == shown
 
 
 def of_two_models(worse: list[dict[str, object]]) -> str:
@@ -188,15 +188,16 @@ def of_two_models(worse: list[dict[str, object]]) -> str:
 
 def test_a_report_on_several_models_lists_those_that_are_worse_with_what_the_list_promises():
     pair = {"model": "c", "opponent": "majority", "e_value": 81_200.0, "verdict": "worse"}
-    said = of_two_models([pair])
-    assert "| c | the majority | 81,200 | worse |" in said
+    shown = of_two_models([pair])
+    assert "| c | the majority | 81,200 | worse |" in shown
     assert (
-        "The share is 5%. 2,000 pairs of a model and an opponent are judged: of the pairs listed, few" in said
+        "The share is 5%. 2,000 pairs of a model and an opponent are judged: of the pairs listed, few"
+        in shown
     )
     assert "No model is listed as worse by cohorts" in of_two_models([])
 
 
-def test_a_verdict_by_cohorts_among_alarms_is_said_with_the_interval_of_since():
+def test_a_verdict_by_cohorts_among_alarms_is_stated_with_the_interval_of_since():
     times = {"since": 1_700_000_000, "earliest": 1_699_999_940, "latest": 1_700_000_060}
     judgement = {
         "basis": "cohorts",
@@ -209,6 +210,6 @@ def test_a_verdict_by_cohorts_among_alarms_is_said_with_the_interval_of_since():
     alarm |= {"timestamp_seconds": 1_700_000_100, "statistic": 2.0, "threshold": 1.0}
     document = {"metrics": {"outcomes_total": 900.0}, "details": {}}
     source = Source("http://d", 0, {}, {"a": document}, {}, [alarm], (), {}, (), (), settings=None)
-    said = markdown(page(source), "pictures")[0]
+    shown = markdown(page(source), "pictures")[0]
     between = "between 2023-11-14 22:12:20 UTC and 2023-11-14 22:14:20 UTC"
-    assert f"worse since 2023-11-14 22:13:20 UTC, {between}, early" in said
+    assert f"worse since 2023-11-14 22:13:20 UTC, {between}, early" in shown

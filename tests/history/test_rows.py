@@ -85,12 +85,12 @@ def row(chance, number, at_ms):
 
 def hostile(chance, cells):
     """Change one cell, or the line, into something that a file may hold."""
-    place = chance.randrange(5)
+    column = chance.randrange(5)
     match chance.randrange(9):
         case 0:
-            cells[place] = ""
+            cells[column] = ""
         case 1:
-            cells[place] = chance.choice(("é", "a b", "x" * 200, "\x7f", "\t", "1e3", "-1", "0", "01"))
+            cells[column] = chance.choice(("é", "a b", "x" * 200, "\x7f", "\t", "1e3", "-1", "0", "01"))
         case 2:
             cells[4] = chance.choice(("2023-11-14T22:13:20Z", "99999999999999999999", "1700000000000.5", "0"))
         case 3:
@@ -98,9 +98,9 @@ def hostile(chance, cells):
         case 4:
             return ""
         case 5:
-            cells[place] = f"name-{chance.randrange(30)}"
+            cells[column] = f"name-{chance.randrange(30)}"
         case 6:
-            del cells[place]
+            del cells[column]
         case 7:
             cells[2] = ""
         case _:

@@ -131,7 +131,7 @@ def test_a_curve_takes_them_too() -> None:
     assert curve["log_loss:landmark"][-1] == updated(given).value("log_loss")
 
 
-def test_without_them_nothing_is_said_of_them() -> None:
+def test_without_them_nothing_is_shown_of_them() -> None:
     evaluator = Evaluator()
     evaluator.update([1, 0], [1, 1])
     assert not any(name.startswith(("segment", "log_loss", "scored")) for name in evaluator.values())
@@ -140,7 +140,7 @@ def test_without_them_nothing_is_said_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "shown"),
     [
         ({"scores": {"a": [0.5]}}, r"scores\['a'\] must have one value per outcome \(2\), got shape \(1,\)"),
         ({"scores": {"a": [0.5, 1.5]}}, r"must be in \[0, 1\] or NaN, got 1\.5 at position 1"),
@@ -151,9 +151,9 @@ def test_without_them_nothing_is_said_of_them() -> None:
         ({"segments": {"": ["de", "fr"]}}, "columns of different names, got ''"),
     ],
 )
-def test_what_is_no_score_or_segment_is_refused_and_nothing_is_counted(options, said: str) -> None:
+def test_what_is_no_score_or_segment_is_refused_and_nothing_is_counted(options, shown: str) -> None:
     evaluator = Evaluator()
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=shown):
         evaluator.update([1, 0], [1, 1], **options)
     assert evaluator.models == []
 

@@ -37,8 +37,8 @@ class Item:
 class Payload:
     """Records by topic, and what is right about them.
 
-    `predictions` and `labels` have for each topic the places that matter; `cannot` the words that must be
-    said where a person could not write a mapping either.
+    `predictions` and `labels` have for each topic the paths that matter; `cannot` the words that must be
+    reported where a person could not write a mapping either.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Whatever records hold, inspecting them ends with settings that load or with problems that are said."""
+"""Whatever records hold, inspecting them ends with settings that load or with problems that are reported."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def locations(others: object) -> list[tuple[str | None, str | None, bool]]:
 
 
 def chosen(part: Any) -> Any:
-    """The place of a choice, the field of a kind, the places of further mappings, anything else as it is."""
+    """The path of a choice, the field of a kind, the paths of further mappings, anything else as it is."""
     if isinstance(part, tuple) and (not part or isinstance(part[0], TopicGuess)):
         return locations(part)
     if isinstance(part, tuple):
@@ -64,8 +64,10 @@ def differences(payload: Payload) -> list[str]:
     """What the guess has otherwise than a person would write it."""
     found = guess(payload.topics)
     if payload.cannot:
-        said = " ".join(found.problems)
-        return [word for word in payload.cannot if word not in said] or ([] if said else ["nothing was said"])
+        shown = " ".join(found.problems)
+        return [word for word in payload.cannot if word not in shown] or (
+            [] if shown else ["no problem was reported"]
+        )
     wrong = list(found.problems)
     for side, right in (("prediction", payload.predictions), ("label", payload.labels)):
         for name, fields in right.items():
@@ -82,13 +84,15 @@ def differences(payload: Payload) -> list[str]:
 
 
 @pytest.mark.parametrize("make", EVERY[:: by_tier(fast=3, default=1, everything=1)], ids=named)
-def test_a_payload_is_mapped_as_a_person_would_or_what_is_missing_is_said(make: Maker) -> None:
+def test_a_payload_is_mapped_as_a_person_would_or_what_is_missing_is_stated(make: Maker) -> None:
     assert differences(make().sort()) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", EVERY, ids=named)
-def test_settings_join_every_prediction_whose_label_the_sample_has_or_problems_are_said(make: Maker) -> None:
+def test_settings_join_every_prediction_whose_label_the_sample_has_or_problems_are_stated(
+    make: Maker,
+) -> None:
     payload = make().sort()
     found = inspect(payload.topics)
     if payload.cannot:

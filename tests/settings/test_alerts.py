@@ -42,7 +42,7 @@ def complaint(alerts: str) -> str:
     return str(caught.value)
 
 
-def test_without_receivers_alarms_live_and_nobody_is_told() -> None:
+def test_without_receivers_alarms_live_and_nobody_is_notified() -> None:
     settings = read("{}")
     assert build_receivers(settings) == []
     assert alarms_spec(settings) == AlarmsSpec(), "the defaults of the file are those of the core"
@@ -67,7 +67,7 @@ def test_rules_inherit_what_they_do_not_say() -> None:
     assert spec.otherwise == AlarmRule("*", "*", "info", 300_000, 7)
 
 
-async def test_each_type_of_receiver_is_told_in_its_own_words() -> None:
+async def test_each_type_of_receiver_is_notified_in_its_own_words() -> None:
     async with endpoint() as server:
         base = server.url.removesuffix("/hook")
         settings = read(
@@ -211,7 +211,7 @@ def test_everything_can_come_from_the_environment() -> None:
         ),
     ],
 )
-def test_a_fault_is_named_with_its_place_and_what_was_expected(alerts: str, line: str) -> None:
+def test_a_fault_is_named_with_its_path_and_what_was_expected(alerts: str, line: str) -> None:
     assert line in complaint(alerts).splitlines()
     assert "SECRET" not in complaint(alerts)
 
@@ -260,21 +260,21 @@ def test_digests_are_made_where_a_receiver_wants_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "said"),
+    ("others", "stated"),
     [
         ("monitors: {cohort_verdicts: false}", r"digest needs monitors\.cohort_verdicts"),
         ("join: {order: prediction_time}", r"digest needs join\.order: resolution"),
     ],
 )
-def test_digests_need_verdicts_by_cohorts(others: str, said: str) -> None:
-    with pytest.raises(SettingsError, match=rf"alerts\.receivers\[0\]\.events: {said}"):
+def test_digests_need_verdicts_by_cohorts(others: str, stated: str) -> None:
+    with pytest.raises(SettingsError, match=rf"alerts\.receivers\[0\]\.events: {stated}"):
         alarms_spec(read(f"{{receivers: [{{{HOOK}, events: digest}}]}}\n{others}"))
 
 
 def test_a_file_of_authorities_that_holds_none_is_a_fault(folder: Path) -> None:
     (folder / "ca.pem").write_text("not PEM")
-    said = complaint("{receivers: [{name: a, type: slack, url: 'https://a', ca_file: ca.pem}]}")
-    assert said == "alerts.receivers[0].ca_file: expected PEM certificates in ca.pem"
+    stated = complaint("{receivers: [{name: a, type: slack, url: 'https://a', ca_file: ca.pem}]}")
+    assert stated == "alerts.receivers[0].ca_file: expected PEM certificates in ca.pem"
 
 
 def test_the_example_explains_and_the_schema_describes_every_key() -> None:

@@ -42,8 +42,8 @@ def complaint(folder: Path, text: str) -> str:
     ],
 )
 def test_a_value_without_sense_is_refused_with_its_range(tmp_path: Path, text: str, line: str) -> None:
-    said = complaint(tmp_path, text)
-    assert said in {line, line.replace("14w2d", "100d")}
+    shown = complaint(tmp_path, text)
+    assert shown in {line, line.replace("14w2d", "100d")}
 
 
 @pytest.mark.parametrize("form", ["PKCS8", "TraditionalOpenSSL"])
@@ -59,9 +59,9 @@ def test_an_encrypted_key_without_its_password_is_explained(tmp_path: Path, form
         )
     )
     files = f"certificate_file: {certificate}, key_file: {key}"
-    said = complaint(tmp_path, f"http: {{tls: {{{files}}}}}")
-    assert said.startswith(f"http.tls in FILE: the private key in {key} is encrypted")
-    assert "openssl pkey" in said
+    shown = complaint(tmp_path, f"http: {{tls: {{{files}}}}}")
+    assert shown.startswith(f"http.tls in FILE: the private key in {key} is encrypted")
+    assert "openssl pkey" in shown
     (tmp_path / "other.yaml").write_text(
         f"kafka: {{bootstrap_servers: 'b:1', security: {{protocol: SSL, {files}}}}}\n"
         f"{MINIMAL.splitlines()[1]}\n"

@@ -50,17 +50,17 @@ def test_anything_else_is_refused_by_its_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ("monitors.early_hints={}", r"^monitors\.early_hints: expected null with join\.conflicts: last"),
         ("monitors.label_delays=true", r"^monitors\.label_delays: expected false with join\.conflicts: last"),
     ],
 )
 def test_what_looks_at_predictions_as_they_arrive_does_not_go_with_the_last_of_them(
-    given: str, told: str
+    given: str, reported: str
 ) -> None:
     assert specs.join_spec(read(given)).prediction_registers
-    with pytest.raises(SettingsError, match=told):
+    with pytest.raises(SettingsError, match=reported):
         specs.join_spec(read(given, "join.conflicts=last"))
 
 
@@ -74,8 +74,8 @@ def test_sampled_labels_are_estimated_where_mapped_and_not_of_the_last_predictio
     for conflicts in ("first", "both"):
         given = read(*SAMPLED, f"join.conflicts={conflicts}", "join.horizon=64s", "monitors.max_models=7")
         assert specs.join_spec(given).prediction_registers == (SampledLabelsSpec(64_000, 0.05, 7),)
-    told = r"^topics\.predictions\.mapping\.label_probability: expected none with join\.conflicts: last"
-    with pytest.raises(SettingsError, match=told):
+    reported = r"^topics\.predictions\.mapping\.label_probability: expected none with join\.conflicts: last"
+    with pytest.raises(SettingsError, match=reported):
         specs.join_spec(read(*SAMPLED, "join.conflicts=last"))
 
 

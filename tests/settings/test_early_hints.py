@@ -48,7 +48,7 @@ def test_they_are_off_unless_asked_for_and_then_have_the_buckets_of_late_labels(
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "shown"),
     [
         ({"reach": 4_095}, r"monitors\.early_hints\.reach"),
         ({"delta": 0}, r"monitors\.early_hints\.delta"),
@@ -56,14 +56,14 @@ def test_they_are_off_unless_asked_for_and_then_have_the_buckets_of_late_labels(
         ({"models": 3}, r"monitors\.early_hints\.models"),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_its_key(tmp_path: Path, wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
+def test_what_makes_no_sense_is_refused_by_its_key(tmp_path: Path, wrong: dict[str, Any], shown: str) -> None:
+    with pytest.raises(SettingsError, match=shown):
         read(tmp_path, {"early_hints": wrong})
 
 
 @pytest.mark.parametrize("notify", [True, False])
 @pytest.mark.parametrize("join", ["resolution", "prediction_time"])
-def test_receivers_are_told_of_hints_only_where_that_is_asked_for(
+def test_receivers_are_notified_of_hints_only_where_that_is_asked_for(
     tmp_path: Path,
     notify: bool,  # noqa: FBT001 - a parameter
     join: str,
@@ -78,14 +78,14 @@ def test_receivers_are_told_of_hints_only_where_that_is_asked_for(
     file.write_text(yaml.safe_dump(chosen))
     state = state_opening(load(file, environ={}), {}, Telemetry(stream=io.StringIO()))()
     assert state.alerting is not None
-    told = state.alerting.decide([], [], in_backlog=False, behind=False).notifications
-    assert [(each.model, each.severity, each.hint and each.hint.as_notified) for each in told] == [
+    reported = state.alerting.decide([], [], in_backlog=False, behind=False).notifications
+    assert [(each.model, each.severity, each.hint and each.hint.as_notified) for each in reported] == [
         ("m", "info", given)
     ] * notify
     state.store.close()
 
 
-def test_a_hint_that_stands_is_told_once_each_time_that_notify_is_switched_on(
+def test_a_hint_that_stands_is_reported_once_each_time_that_notify_is_switched_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = ActiveHint(1, 5, "b", more=True, before=0.1, now=0.4)
@@ -93,8 +93,8 @@ def test_a_hint_that_stands_is_told_once_each_time_that_notify_is_switched_on(
     active = {"m": given}
     monkeypatch.setattr(EarlyHints, "active_hints", lambda _: active)
 
-    def told(*, notify: bool) -> list[tuple[str, str]]:
-        """Kind and incident of what one life tells, which then commits and ends."""
+    def reported(*, notify: bool) -> list[tuple[str, str]]:
+        """Kind and incident of what one life notifies, which then commits and ends."""
         file = tmp_path / "streamwatch.yaml"
         monitors = {"early_hints": {"notify": notify}}
         chosen = HEAD | {"monitors": monitors, "state": {"directory": str(tmp_path / "state")}}
@@ -109,21 +109,21 @@ def test_a_hint_that_stands_is_told_once_each_time_that_notify_is_switched_on(
         state.store.close()
         return [(each.kind, each.incident) for each in decided.notifications]
 
-    ((kind, incident),) = told(notify=True)
+    ((kind, incident),) = reported(notify=True)
     assert kind == "firing"
-    assert told(notify=True) == []
-    assert told(notify=False) == [("resolved", incident)]
-    assert told(notify=False) == []
-    ((kind, anew),) = told(notify=True)
+    assert reported(notify=True) == []
+    assert reported(notify=False) == [("resolved", incident)]
+    assert reported(notify=False) == []
+    ((kind, anew),) = reported(notify=True)
     assert (kind, anew != incident) == ("firing", True)
-    assert told(notify=True) == []
-    assert told(notify=False) == [("resolved", anew)]
+    assert reported(notify=True) == []
+    assert reported(notify=False) == [("resolved", anew)]
     active["m"] = later
-    ((kind, of_later),) = told(notify=True)
+    ((kind, of_later),) = reported(notify=True)
     assert (kind, of_later in {incident, anew}) == ("firing", False)
 
 
-def test_a_rule_for_early_hints_is_refused_where_nobody_is_told_of_them(tmp_path: Path) -> None:
+def test_a_rule_for_early_hints_is_refused_where_nobody_is_notified_of_them(tmp_path: Path) -> None:
     for notify in (True, False):
         file = tmp_path / "streamwatch.yaml"
         chosen = {"monitors": {"early_hints": {"notify": notify}}, "alerts": {"rules": [RULE]}}

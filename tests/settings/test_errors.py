@@ -53,7 +53,7 @@ from streamwatch.settings import SettingsError, load
         ),
     ],
 )
-def test_a_fault_on_the_command_line_is_told_as_such(
+def test_a_fault_on_the_command_line_is_reported_as_such(
     complaint: Callable[..., list[str]], override: str, line: str
 ) -> None:
     assert complaint("", override) == [line]
@@ -71,11 +71,11 @@ def test_a_fault_in_the_environment_names_the_variable(complaint: Callable[..., 
     ]
 
 
-def test_every_fault_is_told_at_once(complaint: Callable[..., list[str]]) -> None:
+def test_every_fault_is_reported_at_once(complaint: Callable[..., list[str]]) -> None:
     assert len(complaint("join: {horizon: x, max_pending: 0}\nhttp: {listen: x}\nfoo: 1")) == 4
 
 
-def test_what_is_missing_is_told_with_where_it_was_looked_for() -> None:
+def test_what_is_missing_is_reported_with_where_it_was_looked_for() -> None:
     with pytest.raises(SettingsError) as caught:
         load(None, ["topics.labels=labels"], {})
     assert str(caught.value).splitlines() == [

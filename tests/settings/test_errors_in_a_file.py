@@ -141,19 +141,19 @@ from streamwatch.settings import SettingsError, load
         ("join: 3", "join in streamwatch.yaml: expected a mapping, got 3"),
     ],
 )
-def test_a_fault_in_the_file_is_told_with_its_path_and_what_was_expected(
+def test_a_fault_in_the_file_is_reported_with_its_path_and_what_was_expected(
     complaint: Callable[..., list[str]], text: str, line: str
 ) -> None:
     assert complaint(text) == [line]
 
 
-def test_an_absent_file_is_told_with_how_to_get_one(tmp_path: Path) -> None:
+def test_an_absent_file_is_reported_with_how_to_get_one(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"absent\.yaml: no such file; `streamwatch config example > "):
         load(tmp_path / "absent.yaml", (), {})
 
 
 @pytest.mark.parametrize("text", ["- a\n- b\n", "just text\n", "3\n"])
-def test_a_file_that_is_no_mapping_is_told_as_such(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_mapping_is_reported_as_such(tmp_path: Path, text: str) -> None:
     file = tmp_path / "streamwatch.yaml"
     file.write_text(text)
     with pytest.raises(SettingsError, match="expected a mapping of sections such as kafka and topics"):
@@ -183,7 +183,7 @@ def test_no_word_of_a_file_that_is_no_configuration_is_shown(tmp_path: Path, tex
         assert word not in str(error.value).replace(str(tmp_path), "")
 
 
-def test_broken_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+def test_broken_yaml_is_reported_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "streamwatch.yaml"
     file.write_text("kafka:\n  bootstrap_servers: [a\n")
     with pytest.raises(SettingsError, match=r"not valid YAML: .* \(line 3, column 1\)"):

@@ -62,7 +62,7 @@ from streamwatch.settings import SettingsError, load
             "{predictions: a, labels: a}",
             (
                 "topics in --set: topic 'a' carries predictions and labels: give it the same mapping under both, "
-                "with `kind` to tell them apart; or, if every record holds both, under each side a mapping of its own"
+                "with `kind` to distinguish them; or, if every record holds both, under each side a mapping of its own"
             ),
         ),
         (
@@ -122,7 +122,7 @@ from streamwatch.settings import SettingsError, load
         ),
     ],
 )
-def test_topics_that_contradict_each_other_are_told(topics: str, message: str) -> None:
+def test_topics_that_contradict_each_other_are_reported(topics: str, message: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load(None, ["kafka.bootstrap_servers=x:1", f"topics={topics}"], {})
     assert str(caught.value) == message
@@ -145,7 +145,7 @@ def test_topics_that_contradict_each_other_are_told(topics: str, message: str) -
         ("{scheme: bootstrap, k: 0}", "folds.k in --set: must be in [1, 1000], got 0"),
     ],
 )
-def test_folds_that_cannot_be_are_told(folds: str, message: str) -> None:
+def test_folds_that_cannot_be_are_reported(folds: str, message: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load(
             None, ["kafka.bootstrap_servers=x:1", "topics={predictions: a, labels: b}", f"folds={folds}"], {}

@@ -39,7 +39,7 @@ def test_rules_give_labels_severity_and_runbook_by_pattern() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "shown"),
     [
         ("{labels: {model: x}}", "label 'model' is reserved"),
         ("{labels: {topic: x}}", "label 'topic' is reserved"),
@@ -54,10 +54,10 @@ def test_rules_give_labels_severity_and_runbook_by_pattern() -> None:
         ("{match: 'fraud-*'}", "unknown key"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_key(rule: str, said: str) -> None:
+def test_what_is_wrong_is_stated_with_its_key(rule: str, shown: str) -> None:
     with pytest.raises(SettingsError, match=r"models\.rules") as complained:
         read(f"models: {{rules: [{rule}]}}")
-    assert said in str(complained.value)
+    assert shown in str(complained.value)
 
 
 def test_receivers_but_alertmanager_are_paced() -> None:
@@ -72,7 +72,7 @@ def test_receivers_but_alertmanager_are_paced() -> None:
 
 
 @pytest.mark.parametrize(
-    ("alerts", "said"),
+    ("alerts", "shown"),
     [
         (
             "receivers: [{name: ci, type: slack, url: 'http://127.0.0.1:9/', events: [retraining]}]",
@@ -102,7 +102,7 @@ def test_receivers_but_alertmanager_are_paced() -> None:
         ("digest: {every: 32d}", "alerts.digest.every in streamwatch.yaml: must be 1h to 31d, got 32d"),
     ],
 )
-def test_events_of_receivers_that_cannot_be_are_refused(alerts: str, said: str) -> None:
+def test_events_of_receivers_that_cannot_be_are_refused(alerts: str, shown: str) -> None:
     with pytest.raises(SettingsError) as complained:
         read(f"alerts: {{{alerts}}}")
-    assert said in str(complained.value)
+    assert shown in str(complained.value)

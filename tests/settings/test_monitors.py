@@ -172,7 +172,7 @@ def test_comparisons_are_a_champion_with_patterns_or_pairs_by_name(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("comparison", "said"),
+    ("comparison", "shown"),
     [
         ({"champion": "a"}, r"comparisons\[0\].*: champion needs challengers and vice versa"),
         ({"challengers": ["a"]}, "champion needs challengers and vice versa"),
@@ -189,9 +189,9 @@ def test_comparisons_are_a_champion_with_patterns_or_pairs_by_name(tmp_path: Pat
     ],
 )
 def test_a_comparison_that_says_nothing_clear_is_refused(
-    tmp_path: Path, comparison: dict[str, Any], said: str
+    tmp_path: Path, comparison: dict[str, Any], shown: str
 ) -> None:
-    with pytest.raises(SettingsError, match=said):
+    with pytest.raises(SettingsError, match=shown):
         read(tmp_path, {"comparisons": [comparison]})
 
 
@@ -207,7 +207,7 @@ def test_detectors_of_some_models_differ_in_the_parameters_that_are_given(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "shown"),
     [
         ({"page_hinkly": {}}, "fraud-*: no detector is named 'page_hinkly'; did you mean 'page_hinkley'?"),
         (
@@ -228,10 +228,10 @@ def test_detectors_of_some_models_differ_in_the_parameters_that_are_given(tmp_pa
         ),
     ],
 )
-def test_a_fault_in_detectors_of_some_models_is_named_with_its_place(
-    tmp_path: Path, given: dict[str, Any], said: str
+def test_a_fault_in_detectors_of_some_models_is_named_with_its_path(
+    tmp_path: Path, given: dict[str, Any], shown: str
 ) -> None:
     with pytest.raises(SettingsError) as caught:
         read(tmp_path, {"detectors_by_model": {"fraud-*": given}})
     assert str(caught.value).startswith("monitors.detectors_by_model in ")
-    assert said in str(caught.value)
+    assert shown in str(caught.value)

@@ -18,7 +18,7 @@ LEAST = "kafka: {bootstrap_servers: localhost:9092}\ntopics: {predictions: p, la
 
 
 def complaint(tmp_path: Path, key: str) -> str:
-    """What is said of a file that has the key; the section of a list is its first entry."""
+    """The error about a file that has the key; the section of a list is its first entry."""
     section, *between, last = key.split(".")
     value = f"{{{last}: 1}}"
     for name in reversed(between):
@@ -36,14 +36,14 @@ def complaint(tmp_path: Path, key: str) -> str:
 
 
 @pytest.mark.parametrize(("old", "new"), RENAMED.items())
-def test_a_renamed_key_is_told_with_its_new_name(tmp_path: Path, old: str, new: str) -> None:
-    said = complaint(tmp_path, old)
+def test_a_renamed_key_is_reported_with_its_new_name(tmp_path: Path, old: str, new: str) -> None:
+    stated = complaint(tmp_path, old)
     shown = old.replace("receivers.", "receivers[0].")
-    assert f"{shown} in {tmp_path / 'streamwatch.yaml'}: renamed: it is now called {new}" in said
+    assert f"{shown} in {tmp_path / 'streamwatch.yaml'}: renamed: it is now called {new}" in stated
 
 
 @pytest.mark.parametrize("old", REMOVED)
-def test_a_removed_key_is_told_with_what_there_is_instead(tmp_path: Path, old: str) -> None:
+def test_a_removed_key_is_reported_with_what_there_is_instead(tmp_path: Path, old: str) -> None:
     assert f"{old} in {tmp_path / 'streamwatch.yaml'}: no longer a setting: {REMOVED[old]}" in complaint(
         tmp_path, old
     )
@@ -55,7 +55,7 @@ def test_the_table_names_keys_that_are_no_more_and_keys_that_there_are(path: str
     assert (last in _keys(Settings, section)) is (path in RENAMED.values())
 
 
-def test_a_renamed_variable_of_the_environment_is_told_too(tmp_path: Path) -> None:
+def test_a_renamed_variable_of_the_environment_is_reported_too(tmp_path: Path) -> None:
     file = tmp_path / "streamwatch.yaml"
     file.write_text(LEAST)
     with pytest.raises(SettingsError, match=r"it is now called join\.dedup_horizon") as error:

@@ -70,9 +70,9 @@ def complaint(folder: Path, text: str, *overrides: str, environ: dict[str, str] 
 )
 def test_a_secret_in_a_broken_file_is_not_repeated(tmp_path: Path, broken: str) -> None:
     head = "" if broken.startswith(("topics", "%", "- ", SECRET)) else MINIMAL
-    said = complaint(tmp_path, head + broken)
-    assert SECRET not in said
-    assert str(tmp_path) in said
+    shown = complaint(tmp_path, head + broken)
+    assert SECRET not in shown
+    assert str(tmp_path) in shown
 
 
 @pytest.mark.parametrize(
@@ -111,18 +111,18 @@ def test_a_password_in_a_broken_section_is_not_repeated(tmp_path: Path, security
     ],
 )
 def test_a_secret_on_the_command_line_is_not_repeated(tmp_path: Path, override: str) -> None:
-    said = complaint(tmp_path, MINIMAL, override)
-    assert SECRET not in said
-    assert "--set" in said
+    shown = complaint(tmp_path, MINIMAL, override)
+    assert SECRET not in shown
+    assert "--set" in shown
 
 
 @pytest.mark.parametrize("variable", ["ALERTS__RECEIVERS", "HTTP__TOKEN__X", "KAFKA__SECURITY", "HTTP"])
 @pytest.mark.parametrize("value", [URL, f"[{URL}", f"{{url: *{SECRET}}}", SECRET])
 def test_a_secret_in_the_environment_is_not_repeated(tmp_path: Path, variable: str, value: str) -> None:
     name = f"STREAMWATCH__{variable}"
-    said = complaint(tmp_path, MINIMAL, environ={name: value})
-    assert SECRET not in said
-    assert name in said
+    shown = complaint(tmp_path, MINIMAL, environ={name: value})
+    assert SECRET not in shown
+    assert name in shown
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_a_path_without_end_is_refused_quickly(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_that_is_no_text_is_told_as_such(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_reported_as_such(tmp_path: Path) -> None:
     file = tmp_path / "streamwatch.yaml"
     file.write_bytes(b"a: \xff\xfe\n")
     with pytest.raises(SettingsError, match="not UTF-8"):

@@ -40,7 +40,7 @@ def events(log: io.StringIO) -> list[dict[str, str]]:
     return [json.loads(line) for line in log.getvalue().splitlines()]
 
 
-async def test_a_task_that_is_destroyed_while_pending_is_told_as_an_event(log: io.StringIO) -> None:
+async def test_a_task_that_is_destroyed_while_pending_is_reported_as_an_event(log: io.StringIO) -> None:
     loop = asyncio.get_running_loop()
 
     async def never() -> None:
@@ -72,7 +72,7 @@ def test_warnings_and_logs_of_libraries_are_events(log: io.StringIO) -> None:
     assert "ResourceWarning: unclosed thing" in second["message"]
 
 
-def test_a_message_that_does_not_fit_its_arguments_is_told_as_it_stands(log: io.StringIO) -> None:
+def test_a_message_that_does_not_fit_its_arguments_is_reported_as_it_stands(log: io.StringIO) -> None:
     record = logging.LogRecord("some.library", logging.WARNING, __file__, 1, "%d of %d", (1,), None)
     for handler in logging.getLogger().handlers:
         if "telemetry" in type(handler).__module__:
@@ -109,12 +109,12 @@ def test_one_library_that_says_much_is_limited_and_long_texts_are_cut(log: io.St
 
 
 def test_nothing_is_left_of_it_once_undone() -> None:
-    told: list[LibraryWarned | LibraryFailed] = []
+    reported: list[LibraryWarned | LibraryFailed] = []
     before = sys.unraisablehook, threading.excepthook, logging.getLogger().level
-    undo = capture_libraries(told.append)  # type: ignore[arg-type]
+    undo = capture_libraries(reported.append)  # type: ignore[arg-type]
     undo()
     logging.getLogger("some.library").error("to whoever listens")
-    assert told == []
+    assert reported == []
     assert (sys.unraisablehook, threading.excepthook, logging.getLogger().level) == before
 
 

@@ -1,4 +1,4 @@
-"""Which models predict on the stream: at most so many at a time; an idle one makes room for another."""
+"""Models that predict on the stream: a bounded number; an idle one is replaced by a new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Details of models with something added, which is done when somebody asks for those of a model."""
+"""Details of models to which more is added when the details of a model are read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Layered(Mapping[str, Document]):
     Parameters
     ----------
     details
-        What is changed.
+        Details before.
     further
-        Models that have details afterwards, be it that they had none.
+        Models that have details afterwards, even if they had none before.
     change
         Returns the details of a model, given its name and what they were; it must not change those.
     """

@@ -36,7 +36,7 @@ class Batches:
     vocabulary
         Numbers of names; a new one if None.
     folds
-        Scheme that tells which fold tests which id; None if no model predicts in folds.
+        Scheme that decides which fold tests which id; None if no model predicts in folds.
     """
 
     def __init__(

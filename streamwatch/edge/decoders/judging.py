@@ -59,7 +59,7 @@ SLOTS: Final[Mapping[Side, Sequence[str]]] = MappingProxyType(
 """Fields by what a topic carries."""
 
 _TRUTH: Final[Mapping[str, bool]] = MappingProxyType({"true": True, "1": True, "false": False, "0": False})
-"""What may tell whether a label was asked for."""
+"""Fields that may show whether a label was asked for."""
 
 
 class _Beside(NamedTuple):
@@ -168,7 +168,7 @@ class Judge:
     def null(
         self, record: Record, record_ms: int, id_: Any, model: Any, *, withdraws: bool
     ) -> NullRecord | Invalid:
-        """A record without a value, with what else tells its id and model; None where nothing does."""
+        """Make the event of a record without a value; id and model come from its key and headers."""
         name: str | None = None
         reason = ""
         if id_ is not None:

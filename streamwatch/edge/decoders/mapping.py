@@ -13,7 +13,7 @@ from streamwatch.core.events import CARRIED, CARRIED_FIELDS, CarriedNumber
 # `topic`, `=text`.
 #
 # A field of a mapping has one path, or several whose texts make one: `[value.model, value.version]`; a text
-# may lose a beginning and an end, and may be the name of a field in place of its content.
+# may lose a beginning and an end, and may be the name of a field instead of its content.
 
 
 class Named(NamedTuple):
@@ -395,7 +395,7 @@ TimestampUnit: TypeAlias = Literal["ms", "s", "us", "ns", "iso8601"]
 
 @dataclass(frozen=True, slots=True)
 class KindRule:
-    """Tells predictions from labels on a topic that carries both: the content of one path."""
+    """Rule that distinguishes predictions from labels on a topic of both, by the content of one path."""
 
     field: str = "value.kind"
     prediction: str = "prediction"
@@ -461,7 +461,7 @@ class TopicMapping:
     min_label_probability: float = 1.0
     """Smallest probability that is valid."""
     segments: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Paths of what tells predictions apart for evaluation, by the segment's name."""
+    """Paths of what divides predictions for evaluation, by the segment's name."""
     classes: Mapping[str, str] = field(default_factory=dict[str, str])
     """Aliases, as they are written in records → the class meant (`{"true": "fraud"}`)."""
     kind: KindRule | None = None
@@ -573,6 +573,6 @@ REASONS: Mapping[str, str] = {
     "record_structure": "its lengths do not fit one another",
     "record_too_large": "has more bytes than kafka.max_record_bytes",
     "too_many_headers": "has more headers than are read",
-    "unknown_kind": "what tells predictions from labels says neither",
+    "unknown_kind": "the field that distinguishes predictions from labels holds neither",
 }
 """Every reason a record can be invalid for, and what it says about the record."""

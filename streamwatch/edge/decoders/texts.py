@@ -90,7 +90,7 @@ class Texts:
         self._rules = [(steps_to(rule.path), rule.written) for rule in rules]
 
     def read(self, tree: Any) -> Any:
-        """Put what texts hold in their place.
+        """Replace texts by what they hold.
 
         Raises
         ------

@@ -114,7 +114,7 @@ def lookup(location: FieldLocation | None, topic: str) -> Lookup:  # noqa: PLR09
 
 
 def _fields(found: Any, location: InFields) -> list[Any] | str | None:
-    """Names or contents of an object's fields; None without any, a text in place of what is no object."""
+    """Names or contents of an object's fields; None without any, a text instead of what is no object."""
     if found is None:
         return None
     if not isinstance(found, dict):

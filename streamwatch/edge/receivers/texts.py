@@ -417,7 +417,7 @@ def look_first(notification: Notification, external_url: str = "") -> str:
     notification
         What it is about.
     external_url
-        Where the page is; without it, only what to look at is said.
+        Where the page is; without it, only what to look at is written.
     """
     if notification.kind == "resolved":
         return ""
@@ -540,7 +540,7 @@ def _sentence(part: IncidentAlarm) -> str:
             standing = f"{f' {status}' if (status := _standing(alarm.judgement)) else ''}{_delays(part)}"
             return (
                 f"{alarm.model} {judged(alarm.judgement)}, by cohorts of {alarm.n_eff:,.0f} predictions; "
-                f"said at {iso(alarm.event_ms)}.{standing}{_of_rare(part)}{retired}"
+                f"as of {iso(alarm.event_ms)}.{standing}{_of_rare(part)}{retired}"
             )
         return (
             f"{alarm.model} {judged(alarm.judgement)}. The verdict was reached at outcome {alarm.outcome}, "
@@ -606,7 +606,7 @@ def _quick(judgement: Judgement) -> str:
 
 
 def _misleads(part: IncidentAlarm) -> bool:
-    """Tell whether it is an open verdict by accuracy on a model that tells its rare classes."""
+    """Tell whether it is an open verdict by accuracy on a model that recognizes its rare classes."""
     return part.is_open and part.accuracy_misleads
 
 

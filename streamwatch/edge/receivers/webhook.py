@@ -2,7 +2,7 @@
 
 `webhook-id` is the notification's id, the same on every attempt. `webhook-timestamp` is the attempt's.
 `webhook-signature` holds one `v1,<base64>` per secret, separated by spaces: HMAC-SHA256 of
-`id.timestamp.body`. With two secrets the receiver can change from one to the other at leisure.
+`id.timestamp.body`. With two secrets the receiver can change from one to the other at any time.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Webhook:
     external_url: str = ""
 
     def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
-        """The notification, signed now."""
+        """Build the request with the notification, signed with the current time."""
         body = body_of(notification, self.external_url)
         seconds = now_ms // 1000
         signed = b".".join((notification.id.encode(), str(seconds).encode(), body))

@@ -21,6 +21,6 @@ the stream's route   server-sent events after each report, rendered once for all
 ===================  ==================================================================================
 
 What clients may take is bounded (`HttpLimits`): connections, time to ask, time to read, bytes under way.
-Health is answered on places of its own. With a token in `Access`, everything but health and the exporters
+Health is answered in slots of its own. With a token in `Access`, everything but health and the exporters
 that call themselves public answers 401 without it.
 """

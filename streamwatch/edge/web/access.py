@@ -122,15 +122,15 @@ class Access:
 
 
 def _digest(text: str) -> bytes:
-    """Of equal length whatever the text, so that a comparison tells nothing of the token's."""
+    """Of equal length whatever the text, so that a comparison reveals nothing of the token's."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
 
 
-# Which requests are answered: one per place, under this server's names, with the token if there is one.
+# Which requests are answered: one per slot, under this server's names, with the token if there is one.
 
 
 HEALTH = frozenset({"/healthz", "/readyz"})
-"""Answered on every place, under every name, to everybody."""
+"""Answered in every slot, under every name, to everybody."""
 
 
 class Admission:
@@ -158,7 +158,7 @@ class Admission:
 
     @web.middleware
     async def take_slot(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer on a place of its own; health also on the reserved ones."""
+        """Answer in a slot of its own; health also in the reserved ones."""
         connection = self._connections.of(request.protocol)
         if connection is None:
             raise ConnectionAbortedError("cut off before it was heard")

@@ -1,8 +1,8 @@
 """Connections: a bounded number, each with a bounded time to ask, some always left for health.
 
 A connection is *waiting* while its request is incomplete, *busy* while it is answered, *idle* between two.
-When there is no place for a new one, the one that has waited longest makes room. Requests other than health
-are answered on all but the reserved places, so a waiting connection always exists or there is room: whoever
+When there is no slot for a new one, the one that has waited longest makes room. Requests other than health
+are answered in all but the reserved slots, so a waiting connection always exists or there is room: whoever
 sends a whole request at once is heard, however many others send half of one.
 """
 
@@ -23,7 +23,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_exceptions import HTTPException
 from aiohttp.web_protocol import RequestPayloadError
 
-# Bounds on what clients may take of the server: places, time, memory.
+# Bounds on what clients may take of the server: slots, time, memory.
 
 
 CHUNK_BYTES = 65_536
@@ -113,7 +113,7 @@ class Connection(asyncio.Protocol):
         self.inner.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Free the place."""
+        """Free the slot."""
         self._owner.forget(self)
         self.inner.connection_lost(exc)
 
@@ -127,7 +127,7 @@ class Connection(asyncio.Protocol):
         self._enter(Phase.IDLE)
 
     def drop(self, reason: str | None = None) -> None:
-        """Cut the client off at once, and free its place; count the reason if there is one."""
+        """Cut the client off at once, and free its slot; count the reason if there is one."""
         if reason is not None:
             self._owner.refused(reason)
         self._owner.forget(self)
@@ -180,11 +180,11 @@ class Connections:
 
     @property
     def full(self) -> bool:
-        """Tell whether only the reserved places are left for further answers."""
+        """Tell whether only the reserved slots are left for further answers."""
         return self.busy >= self.limits.connections - self.limits.reserved
 
     def admit(self, accepted: socket.socket) -> Connection | None:
-        """A place for an accepted socket, or None where every place is busy; the socket is closed then."""
+        """Give an accepted socket a slot; None where every slot is busy, and then the socket is closed."""
         if len(self._open) >= self.limits.connections and not self.make_room():
             self.refused("too_many_connections")
             accepted.close()
@@ -206,7 +206,7 @@ class Connections:
         return self._open.get(inner) if isinstance(inner, asyncio.Protocol) else None
 
     def forget(self, connection: Connection) -> None:
-        """Free the place of a connection that is closed."""
+        """Free the slot of a connection that is closed."""
         self._open.pop(connection.inner, None)
 
     def sweep(self) -> None:
@@ -413,7 +413,7 @@ class ClientLog(logging.Handler):
         self._refused = refused
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell a client's fault from a defect by the exception."""
+        """Count a client's fault, and pass a defect on; the exception distinguishes them."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, ConnectionError):
             return  # it left, or was cut off and counted then

@@ -319,7 +319,7 @@ class LateLabels(TypedDict, total=False):
     naive: Annotated[Share, about("Of the same predictions, as labelled so far")]
     bias: Annotated[Lead, about("naive - delay_corrected")]
     share_labelled: SharesLabelled
-    delays_moved: Annotated[DelaysMoved, about("Absent where they have not, as far as can be told")]
+    delays_moved: Annotated[DelaysMoved, about("Absent where they have not, as far as can be seen")]
     change: Annotated[ErrorChange, about("Latest among predictions; absent without one")]
 
 
@@ -378,7 +378,7 @@ class CohortVerdict(TypedDict, total=False):
 
 
 class Headline(TypedDict, total=False):
-    """The verdict that is said of a model first of all, where verdicts by cohorts are kept."""
+    """The verdict that is shown first of a model, where verdicts by cohorts are kept."""
 
     basis: Required[
         Annotated[
@@ -489,7 +489,7 @@ class SettledSample(TypedDict):
 
     predictions: Count
     age_seconds: Annotated[Amount, about("Age from which predictions have all their labels")]
-    labels_asked: Annotated[Amount, about("As told, or the sum of label_probability")]
+    labels_asked: Annotated[Amount, about("By label_requested, or the sum of label_probability")]
     labels_arrived: Count
     labels_missing: Annotated[Amount, about("labels_asked - labels_arrived, at least 0")]
     asked_is_known: Annotated[bool, about("All predictions state whether their label was asked for")]

@@ -336,7 +336,7 @@ class Listing(Struct, frozen=True, kw_only=True):
     counts: Annotated[Counts, about("Of all models, whatever is asked for")]
     warned: Annotated[list[Warned], about("The first models with a warning, by name")]
     found: Annotated[Count, about("Models that match")]
-    first: Annotated[Count, about("Place of the first row among them")]
+    first: Annotated[Count, about("Index of the first row among them")]
     names: Annotated[list[str], about("Order of the rows")]
     rows: dict[str, Row]
     groups: list[Group] | UnsetType = UNSET

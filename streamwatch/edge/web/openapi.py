@@ -44,11 +44,11 @@ _OPEN: Final[Schema] = {
     "Details": True,
     "SegmentValue": {"type": "number", "description": "A measure under its name"},
 }
-"""What objects may have beside their own properties; the others have no more than these."""
+"""Schema of further properties, for the objects that may have some."""
 
 
 def ref(name: str) -> Schema:
-    """The schema of this name, wherever one is expected."""
+    """Reference to the schema of this name."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -129,7 +129,7 @@ def operation_of(route: Route) -> Schema:
 
 
 def document(routes: Sequence[Route]) -> Schema:
-    """Everything the server answers."""
+    """Build the whole document."""
     return {
         "openapi": "3.1.0",
         "info": {
@@ -191,13 +191,13 @@ class OpenApiExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        """The same document always."""
+        """Render the document, which never changes."""
         del report, live, media_type, asked
         return encode(document(self._described))
 
 
 class ApiIndexExporter:
-    """`/api`: what there is to ask.
+    """`/api`: the list of routes.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class ApiIndexExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        """The same list always."""
+        """Render the list, which never changes."""
         del report, live, media_type, asked
         routes = [RouteDocument(path_of(route), route.about) for route in self._described]
         return encode(Index("streamwatch", __version__, "/api/v1/openapi.json", "/docs", routes))

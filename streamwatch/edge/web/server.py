@@ -1,4 +1,4 @@
-"""Serves the last published report through its exporters, and tells those who listen."""
+"""Serves the last published report through its exporters, and sends it to listeners."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class HttpServer:
     observers
         Shown every report in the rendering thread.
     limits
-        What clients may take of places, time and memory.
+        What clients may take of slots, time and memory.
     refused
         Called with the reason each time a client is refused or cut off.
     """

@@ -43,7 +43,7 @@ class Known(NamedTuple):
 
     tables: Tables
     model: int
-    """Number of the model of all rows; -1 where they tell."""
+    """Number of the model of all rows; -1 where each row names its own."""
 
 
 class Lines(Protocol):

@@ -50,7 +50,7 @@ def plan_of(header: Sequence[str], topics: Mapping[str, RecordedTopic]) -> RowPl
     """Plan of files with this header; None where some row could hold more than columns of numbers.
 
     Each row must be an outcome by the first mapping of predictions and the first of labels: both find id,
-    class and time in cells, of one id and one time, and nothing else that a cell could tell.
+    class and time in cells, of one id and one time, and nothing else that a cell could hold.
     """
     found = _columns(topics)
     if found is None or _ambiguous(header):

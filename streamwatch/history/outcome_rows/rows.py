@@ -75,7 +75,7 @@ class OutcomeNames:
     Parameters
     ----------
     model
-        Of all rows; None where they tell.
+        The model of all rows; None where each row names its own.
     """
 
     def __init__(self, model: str | None) -> None:
@@ -141,7 +141,7 @@ class OutcomeRows:
     lines
         Its lines.
     model
-        Of all rows; None where they tell.
+        The model of all rows; None where each row names its own.
     reader
         Reads the rows that are not ordinary.
     bad

@@ -70,7 +70,7 @@ def scan_rows(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: sca
     tables
         Names met before, as cells have them.
     model_number
-        Of the model of all rows; -1 where a column tells.
+        Of the model of all rows; -1 where a column holds it.
     unit
         Of times.
     rows

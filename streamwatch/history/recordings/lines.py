@@ -303,7 +303,7 @@ class Fitting:
         # Asked for every line, so the mappings are looked at once.
         self._constant_predictions = _constant(self._predictions, "prediction")
         self._constant_labels = _constant(self._labels, "label")
-        # Without asking for a model: tells a label from a prediction that lacks one.
+        # Without asking for a model, to distinguish a label from a prediction that lacks one.
         self._nameless = [
             json.build(
                 replace(topic.spec, mapping=replace(topic.spec.mapping, model="=any")), FormatOptions()

@@ -386,8 +386,8 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
     spec
         What to read, and what estimators to keep.
     console
-        Where progress is told: that estimators are being compiled, and on a terminal a bar by bytes; None for
-        silence.
+        Where progress is shown: that estimators are being compiled, and on a terminal a bar by bytes; None
+        for silence.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The page of a report: the answer first, then the chart, the evidence, and what is raw, folded."""
+"""The page of a report: the answer first, then the chart, the evidence, and raw numbers, folded."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def span(seconds: float) -> str:
     return f"{seconds:,.4g} s"
 
 
-# What a report tells of one model.
+# What a report shows of one model.
 
 
 MOST_NAMED: Final = 10
-"""Models that are worse which the first paragraph names."""
+"""Number of worse models that the first paragraph names."""
 MOST_ALARMS: Final = 50
 """Alarms of a model that are listed."""
 _PROBABILITIES: Final = {
@@ -159,7 +159,7 @@ def _alarms(alarms: list[Document]) -> Iterator[Block]:
 
 
 def _described(alarm: Document) -> tuple[str, str]:
-    """Errors before and after, or what a verdict says."""
+    """Describe an alarm: errors before and after, or the verdict with its interval."""
     judgement = alarm.get("judgement")
     if judgement is None:
         return ratio(alarm.get("before")), ratio(alarm.get("after"))
@@ -230,7 +230,7 @@ _MEANING: Final = {
 
 
 def page(source: Source) -> Page:
-    """The answer, the chart, then the evidence; what is raw comes last and is folded."""
+    """Build the page: the answer, the chart, the evidence, and raw numbers, folded, at the end."""
     names = list(source.models)
     if not names:
         title = "Report: no model has been seen"
@@ -318,7 +318,7 @@ def _raw(source: Source) -> Iterator[Block]:
     yield Fold("Where this comes from", (*origin, *(Text(note) for note in source.notes)))
     yield Fold("Counters of the stream", (_stream(source),))
     if source.settings is None:
-        settings = Text("The API does not tell settings; give the file with --config to have them here.")
+        settings = Text("The API does not return settings; give the file with --config to have them here.")
         yield Fold("Settings", (settings,))
     else:
         yield Fold("Settings", (Listing("Settings", source.settings),))

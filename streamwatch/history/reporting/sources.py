@@ -75,7 +75,7 @@ _MOST_BYTES: Final = 256 * 1024 * 1024
 def from_daemon(
     url: str, versions: dict[str, str], token: str | None = None, settings: str | None = None
 ) -> Source:
-    """Ask a daemon for everything that a report tells.
+    """Ask a daemon for everything that a report shows.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def from_daemon(
     token
         Of `http.token_file`, or None.
     settings
-        YAML to print; the API tells none.
+        YAML to print; the API returns none.
 
     Raises
     ------
@@ -215,7 +215,7 @@ class Curves:
 def from_replay(
     spec: ReplaySpec, versions: Mapping[str, str], settings: str, console: Console | None = None
 ) -> Source:
-    """Replay recordings and tell everything that a report does.
+    """Replay recordings and return everything that a report shows.
 
     Raises
     ------

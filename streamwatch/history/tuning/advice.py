@@ -60,7 +60,7 @@ def _tuned(model: str, history: History, wanted: Wanted) -> TunedModel:
     error = float(history.losses.mean()) if n else float("nan")
     traffic = wanted.outcomes_per_day or history.outcomes_per_day
     if traffic is None:
-        why = "the recording has no times to tell the traffic from; say it with --traffic"
+        why = "the recording has no times to count the traffic by; give it with --traffic"
         return TunedModel(model, n, error, None, (), (why,))
     promise = traffic * wanted.every_ms / DAY_MS
     advices: list[Advice] = []

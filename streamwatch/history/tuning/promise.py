@@ -53,7 +53,7 @@ def rate_intervals(
 
     Counts vary by chance (Poisson) and from history to history; only the second, and the chance in the mean,
     are in the interval: a gamma law with the mean of the counts and the relative variance that is left. Where
-    counts are too small to tell the two apart, the variance of the nearest detector with 5 a history is
+    counts are too small to distinguish the two, the variance of the nearest detector with 5 a history is
     taken. Without an alarm, high is that of Poisson's law.
     """
     means = counts.mean(axis=1)
@@ -206,8 +206,8 @@ HISTORIES: Final = 48
 CANDIDATES: Final = 12
 """Strictnesses tried at once; another number would be another kernel to compile."""
 WIDER: Final = 1.75
-"""Times by which both ends of an interval are moved out where losses go together: what alarms there are rare
-stretches, which the blocks of one recording know less of than their spread tells. Without it one promise in
+"""Times by which both ends of an interval are moved out where losses go together: the few alarms
+fall into rare stretches, which vary more than the blocks of one recording show. Without it one promise in
 eleven was broken (docs/how-to/tune.md)."""
 LOOSE_OUTCOMES: Final = 2_000_000
 """Outcomes of the first look."""

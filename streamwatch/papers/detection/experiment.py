@@ -44,7 +44,7 @@ HEADINGS = (
 
 @dataclass(slots=True)
 class _Scored:
-    """Result of one detector on all streams of a group."""
+    """Scores of one detector on all streams of a group."""
 
     name: str
     runs: int
@@ -52,7 +52,7 @@ class _Scored:
     """By stream, then by run."""
 
     def cells(self) -> tuple[Cell, ...]:
-        """Its row."""
+        """Build its row of the table."""
         flat = [each for stream in self.scores for each in stream]
         rises = sum(each.rises for each in flat)
         missed = sum(each.missed for each in flat)
@@ -77,7 +77,7 @@ class _Scored:
 
 
 def run(effort: Effort) -> Result:
-    """Score detectors as published on every group of streams; then the daemon's by how strict they are."""
+    """Score detectors as published on every group of streams; then the daemon's also by strictness."""
     others = river.river_detectors() + (() if effort.moa is None else moa.moa_detectors(effort.moa))
     tables = tuple(_table(group, others, effort) for group in GROUPS)
     equal, figure = curves(effort, others)

@@ -50,7 +50,7 @@ def decoded_of(batch: RecordBatch) -> list[Decoded]:
     given = spread.batch.events()
     for event in given:
         if isinstance(event, Invalid):
-            event.record_ms = -1  # as long as nobody has placed it
+            event.record_ms = -1  # as long as nobody has set it
     events = iter(given)
     times = batch.rows["record_ms"].tolist()
     found: list[Decoded] = []

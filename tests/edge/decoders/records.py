@@ -22,5 +22,5 @@ class FakeRecord:
     timestamp_type: int = 0
 
 
-def of(content: Any, **places: Any) -> FakeRecord:
-    return FakeRecord(json.dumps(content).encode(), **places)
+def of(content: Any, **fields: Any) -> FakeRecord:
+    return FakeRecord(json.dumps(content).encode(), **fields)

@@ -1,4 +1,4 @@
-"""Of an invalid record it is said which path was looked at and which fields are there, and no content."""
+"""Of an invalid record it is reported which path was looked at and which fields are there, and no content."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ HIDDEN = "4111-1111"
 def explained(
     mapping: TopicMapping, record: FakeRecord, kind: str = "json", **options: Any
 ) -> tuple[str, str]:
-    """The reason of the first invalid event of a record, and what is said of it."""
+    """The reason of the first invalid event of a record, and how it is explained."""
     decoder = KINDS[kind].build(DecoderSpec("predictions", "prediction", mapping), FormatOptions(**options))
     (found,) = decoder.decode_all([record], [AT_MS])
     events = found.events if isinstance(found, EventGroup) else (found,)
     reason = next(event.reason for event in events if isinstance(event, Invalid))
     assert isinstance(decoder, Explains)
-    said = decoder.explain(record, reason)
-    assert HIDDEN not in said
-    return reason, said
+    shown = decoder.explain(record, reason)
+    assert HIDDEN not in shown
+    return reason, shown
 
 
 @pytest.mark.parametrize(
-    ("mapping", "content", "reason", "said"),
+    ("mapping", "content", "reason", "shown"),
     [
         (
             TopicMapping(),
@@ -105,19 +105,19 @@ def explained(
     ],
 )
 def test_the_path_is_named_and_what_is_there(
-    mapping: TopicMapping, content: Any, reason: str, said: str
+    mapping: TopicMapping, content: Any, reason: str, shown: str
 ) -> None:
-    found, told = explained(mapping, of(content))
+    found, reported = explained(mapping, of(content))
     assert found == reason
-    assert said in told
+    assert shown in reported
 
 
 def test_few_names_are_shown_and_none_that_cannot_be_printed() -> None:
     many = {f"field{n}": HIDDEN for n in range(20)} | {"x" * 200: 1}
-    _, said = explained(TopicMapping(), of(many))
-    assert said.endswith("field7 and 13 more")
-    _, said = explained(TopicMapping(), of({"\x1b[31m": 1, "y" * 200: 1}))
-    assert said == "looked at value.id: value has the fields \\x1b[31m, " + "y" * 40 + "…"
+    _, shown = explained(TopicMapping(), of(many))
+    assert shown.endswith("field7 and 13 more")
+    _, shown = explained(TopicMapping(), of({"\x1b[31m": 1, "y" * 200: 1}))
+    assert shown == "looked at value.id: value has the fields \\x1b[31m, " + "y" * 40 + "…"
 
 
 PROTO = """
@@ -129,17 +129,17 @@ message Scored { string id = 1; string model = 2; string prediction = 3; double 
 
 def test_of_protocol_buffers_the_message_is_named_and_the_fields_that_were_decoded() -> None:
     good = b"\x0a\x02a1\x12\x01m"
-    reason, said = explained(TopicMapping(id="value.key"), FakeRecord(good), "protobuf", schema_text=PROTO)
+    reason, shown = explained(TopicMapping(id="value.key"), FakeRecord(good), "protobuf", schema_text=PROTO)
     assert reason == "missing_id"
     expected = "message shop.Scored: looked at value.key: value has the fields id, model, prediction, score"
-    assert said == expected
-    reason, said = explained(TopicMapping(), FakeRecord(good + b"\x1a\xffx"), "protobuf", schema_text=PROTO)
+    assert shown == expected
+    reason, shown = explained(TopicMapping(), FakeRecord(good + b"\x1a\xffx"), "protobuf", schema_text=PROTO)
     assert reason == "invalid_protobuf"
-    assert said == (
+    assert shown == (
         "expected message shop.Scored (id = 1, model = 2, prediction = 3, score = 4); "
         "decoded until it breaks off: id, model"
     )
     other = b"\x4a\x01x\x07"
-    reason, said = explained(TopicMapping(), FakeRecord(other), "protobuf", schema_text=PROTO)
+    reason, shown = explained(TopicMapping(), FakeRecord(other), "protobuf", schema_text=PROTO)
     assert reason == "invalid_protobuf"
-    assert said.endswith("decoded until it breaks off: unknown 9")
+    assert shown.endswith("decoded until it breaks off: unknown 9")

@@ -21,7 +21,7 @@ from tests.edge.decoders.mutations import SCALARS
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 from tests.tiers import by_tier
 
-BY_MODEL = TopicMapping(model=KeyOf("value.said"), prediction="value.said.*")
+BY_MODEL = TopicMapping(model=KeyOf("value.stated"), prediction="value.stated.*")
 
 
 def events(mapping: TopicMapping, content: Any, side: Side = "prediction") -> list[Event]:
@@ -31,7 +31,7 @@ def events(mapping: TopicMapping, content: Any, side: Side = "prediction") -> li
     return list(found.events) if isinstance(found, EventGroup) else [found]
 
 
-def told(mapping: TopicMapping, content: Any, side: Side = "prediction") -> list[tuple[str | None, ...]]:
+def reported(mapping: TopicMapping, content: Any, side: Side = "prediction") -> list[tuple[str | None, ...]]:
     return [
         (event.id, event.model, event.predicted_class)
         if isinstance(event, Prediction)
@@ -45,7 +45,7 @@ def told(mapping: TopicMapping, content: Any, side: Side = "prediction") -> list
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("stated", "expected"),
     [
         ({"a": "x", "b": "y"}, [("1", "a", "x"), ("1", "b", "y")]),
         ({"a": 1, "b": True, "c": 2.0}, [("1", "a", "1"), ("1", "b", "true"), ("1", "c", "2")]),
@@ -60,21 +60,21 @@ def told(mapping: TopicMapping, content: Any, side: Side = "prediction") -> list
     ],
 )
 def test_each_field_is_a_prediction_of_the_model_that_it_names(
-    said: Any, expected: list[tuple[str | None, ...]]
+    stated: Any, expected: list[tuple[str | None, ...]]
 ) -> None:
-    assert told(BY_MODEL, {"id": 1, "said": said}) == expected
+    assert reported(BY_MODEL, {"id": 1, "stated": stated}) == expected
 
 
 def test_with_optional_a_field_without_a_class_is_left_out() -> None:
-    optional = TopicMapping(model=KeyOf("value.said"), prediction="value.said.*", optional=True)
-    assert told(optional, {"id": 1, "said": {"a": "x", "b": None}}) == [("1", "a", "x")]
-    assert told(optional, {"id": 1}) == []
+    optional = TopicMapping(model=KeyOf("value.stated"), prediction="value.stated.*", optional=True)
+    assert reported(optional, {"id": 1, "stated": {"a": "x", "b": None}}) == [("1", "a", "x")]
+    assert reported(optional, {"id": 1}) == []
 
 
 def test_what_names_have_in_common_is_left_out_of_the_model() -> None:
     columns = TopicMapping(model=KeyOf("value.pred_*_v1"), prediction="value.pred_*_v1")
     content = {"id": 1, "pred_a_v1": "x", "pred_b_v1": "y", "pred__v1": "z", "pred_c": "z", "a_v1": "z"}
-    assert told(columns, content) == [("1", "a", "x"), ("1", "b", "y")]
+    assert reported(columns, content) == [("1", "a", "x"), ("1", "b", "y")]
 
 
 def test_scores_thresholds_and_times_may_be_in_each_field_or_beside_the_object() -> None:
@@ -93,9 +93,9 @@ def test_scores_thresholds_and_times_may_be_in_each_field_or_beside_the_object()
 
 def test_labels_may_be_of_a_model_each_and_ids_the_names_of_fields() -> None:
     labels = TopicMapping(model=KeyOf("value.truth"), label="value.truth.*")
-    assert told(labels, {"id": 1, "truth": {"a": "x"}}, "label") == [("1", "a", "x")]
+    assert reported(labels, {"id": 1, "truth": {"a": "x"}}, "label") == [("1", "a", "x")]
     ids = TopicMapping(id=KeyOf("value.truth"), model=None, label="value.truth.*")
-    assert told(ids, {"truth": {"a": "x", "b": "y"}}, "label") == [("a", None, "x"), ("b", None, "y")]
+    assert reported(ids, {"truth": {"a": "x", "b": "y"}}, "label") == [("a", None, "x"), ("b", None, "y")]
 
 
 def test_a_model_may_be_a_field_in_each_of_the_fields() -> None:
@@ -104,11 +104,11 @@ def test_a_model_may_be_a_field_in_each_of_the_fields() -> None:
         "id": 1,
         "models": {"main": {"name": "m7", "class": "x"}, "shadow": {"name": "m8", "class": "y"}},
     }
-    assert told(mapping, content) == [("1", "m7", "x"), ("1", "m8", "y")]
+    assert reported(mapping, content) == [("1", "m7", "x"), ("1", "m8", "y")]
 
 
 @pytest.mark.parametrize(
-    ("mapping", "said"),
+    ("mapping", "stated"),
     [
         (TopicMapping(model=KeyOf("value.a")), "prediction: expected a path in the fields"),
         (TopicMapping(prediction="value.a.*"), "model: expected {key_of: …} where each field"),
@@ -120,9 +120,9 @@ def test_a_model_may_be_a_field_in_each_of_the_fields() -> None:
     ],
 )
 def test_a_mapping_of_which_no_events_can_be_made_says_what_it_should_have(
-    mapping: TopicMapping, said: str
+    mapping: TopicMapping, stated: str
 ) -> None:
-    with pytest.raises(ValueError, match=said.replace("{", "\\{").replace("}", "\\}")):
+    with pytest.raises(ValueError, match=stated.replace("{", "\\{").replace("}", "\\}")):
         build(DecoderSpec("predictions", "prediction", mapping), FormatOptions())
 
 
@@ -136,13 +136,13 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z", "M"])
 
 
 @given(st.dictionaries(NAMES, st.sampled_from(["x", "y", 1, True]), min_size=1, max_size=6), st.integers())
-def test_columns_are_what_objects_are(said: dict[str, Any], number: int) -> None:
-    record = of({"id": number, "said": said})
+def test_columns_are_what_objects_are(stated: dict[str, Any], number: int) -> None:
+    record = of({"id": number, "stated": stated})
     decoder = build(DecoderSpec("predictions", "prediction", BY_MODEL), FormatOptions())
     for _ in range(2):  # the first time names are learnt
         batch = decoder.decode_batch(fetched([record]))
         assert decoded_of(batch) == [decoder.decode_all([record], batch.rows["record_ms"].tolist())[0]]
-    assert [event.model for event in decoder_events(decoder, record)] == list(said)
+    assert [event.model for event in decoder_events(decoder, record)] == list(stated)
 
 
 def decoder_events(decoder: Decoder, record: FakeRecord) -> list[Prediction]:
@@ -152,16 +152,16 @@ def decoder_events(decoder: Decoder, record: FakeRecord) -> list[Prediction]:
 
 
 EACH_SCORED = TopicMapping(
-    model=KeyOf("value.said"),
-    prediction=ClassOfScore("value.said.*.p", "value.said.*.cut", "yes", "no", probability=True),
-    timestamp="value.said.*.at",
+    model=KeyOf("value.stated"),
+    prediction=ClassOfScore("value.stated.*.p", "value.stated.*.cut", "yes", "no", probability=True),
+    timestamp="value.stated.*.at",
     scores=None,
 )
 BESIDE = TopicMapping(
-    model=KeyOf("value.said"), prediction="value.said.*", segments={"s": "value.s"}, scores=None
+    model=KeyOf("value.stated"), prediction="value.stated.*", segments={"s": "value.s"}, scores=None
 )
-NAMED_INSIDE = TopicMapping(model="value.said.*.name", prediction="value.said.*.p", scores=None)
-IDS = TopicMapping(id=KeyOf("value.said"), model=None, label="value.said.*")
+NAMED_INSIDE = TopicMapping(model="value.stated.*.name", prediction="value.stated.*.p", scores=None)
+IDS = TopicMapping(id=KeyOf("value.stated"), model=None, label="value.stated.*")
 MAPPINGS: dict[str, tuple[Side, TopicMapping]] = {
     "scalars": ("prediction", BESIDE),
     "objects": ("prediction", EACH_SCORED),
@@ -183,15 +183,19 @@ def written(chance: random.Random, n: int, *, objects: bool) -> FakeRecord:
             return scalar('"yes"', '"no"', "1")
         inner = {"p": scalar("0.5", "0.25", "1"), "cut": scalar("0.5", "1e-1"), "at": scalar("17"),
                  "name": scalar('"m"', '"n"')}  # fmt: skip
-        return "{" + ", ".join(f'"{name}": {said}' for name, said in inner.items()) + "}"
+        return "{" + ", ".join(f'"{name}": {stated}' for name, stated in inner.items()) + "}"
 
     names = chance.choices(["a", "b", "champion", "é", f"new{n}"], k=chance.choice((1, 2, 2, 2, 3, 70)))
     if chance.random() > oddity:
         names = list(dict.fromkeys(names))
     odd = ('""', '"\\u0061"', "1", '"\x01"')
     shown = [chance.choice(odd) if chance.random() < oddity / 4 else f'"{name}"' for name in names]
-    said = "{" + ", ".join(f"{name}: {content()}" for name in shown) + "}"
-    fields = {"id": scalar(f'"i-{n}"', str(n)), "s": scalar('"x"'), "said": scalar(said) if oddity else said}
+    stated = "{" + ", ".join(f"{name}: {content()}" for name in shown) + "}"
+    fields = {
+        "id": scalar(f'"i-{n}"', str(n)),
+        "s": scalar('"x"'),
+        "stated": scalar(stated) if oddity else stated,
+    }
     order = list(fields) if chance.random() < 0.8 else list(reversed(fields))
     text = "{" + ", ".join(f'"{name}": {fields[name]}' for name in order) + "}"
     return FakeRecord(text.encode("utf-8", "surrogatepass"))

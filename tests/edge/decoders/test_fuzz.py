@@ -128,7 +128,7 @@ def test_records_decoded_together_are_as_decoded_alone(
 
 
 def plain_text(raw: Any) -> str | None:
-    """The rule for names, said as simply as possible."""
+    """The rule for names, written as simply as possible."""
     if isinstance(raw, bool):
         raw = json.dumps(raw)
     elif isinstance(raw, float) and raw == int(raw):

@@ -1,4 +1,4 @@
-"""Fields made of several places: one text, which different contents never share, by every way of reading."""
+"""Fields made of several paths: one text, which different contents never share, by every way of reading."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def test_a_label_without_any_part_is_for_every_model_and_one_with_a_part_is_inva
 
 
 def test_every_reason_that_a_missing_part_gives_is_one_of_the_closed_set() -> None:
-    places = ("value.a", "value.b")
-    mapping = TopicMapping(id=places, model=places, prediction=places, label=places)
+    paths = ("value.a", "value.b")
+    mapping = TopicMapping(id=paths, model=paths, prediction=paths, label=paths)
     some = {"id": 1, "model": "m", "prediction": "x", "label": "y", "a": 1}
     for side, slots in (("prediction", ("id", "model", "prediction")), ("label", ("id", "model", "label"))):
         for slot in slots:
@@ -153,7 +153,7 @@ def test_the_text_of_constants_is_known_before_any_record() -> None:
 
 
 @pytest.mark.parametrize(
-    "places",
+    "paths",
     [
         ("=fraud", "value.version"),
         ("topic", "value.version"),
@@ -162,8 +162,8 @@ def test_the_text_of_constants_is_known_before_any_record() -> None:
         ("header:name", "header:version?"),
     ],
 )
-def test_parts_may_be_constants_headers_keys_and_the_topic(places: tuple[str, ...]) -> None:
-    mapping = TopicMapping(model=places)
+def test_parts_may_be_constants_headers_keys_and_the_topic(paths: tuple[str, ...]) -> None:
+    mapping = TopicMapping(model=paths)
     record = of(
         {"id": 1, "version": 7, "prediction": "x"},
         key=b"predictions",
@@ -236,12 +236,12 @@ def test_elements_may_name_a_part_of_their_id_model_and_class() -> None:
     ]
     found = trees(mapping).decode(of({"id": "r", "model": "fraud", "rows": rows}), AT_MS)
     assert isinstance(found, EventGroup)
-    said = [
+    shown = [
         event.reason if isinstance(event, Invalid) else (event.id, event.model, event.predicted_class)
         for event in found.events
         if isinstance(event, Prediction | Invalid)
     ]
-    assert said == [
+    assert shown == [
         ("r/1", "fraud/7", "red/l"),
         ("r/2", "fraud", "red/s"),
         "missing_prediction_part",

@@ -47,12 +47,12 @@ class AtHand:
         return wanted.compile({1: Schema("AVRO", json.dumps(AVRO)), 2: Schema("PROTOBUF", PROTO)}[wanted.ref])
 
 
-def decoded(content: dict[str, Any], mapping: TopicMapping = MAPPING, **places: Any) -> Event:
+def decoded(content: dict[str, Any], mapping: TopicMapping = MAPPING, **fields: Any) -> Event:
     """The event of a record read alone, which must be that of the same record in columns."""
     assert needs_trees(mapping)
     decoder = build(DecoderSpec("predictions", "prediction", mapping), FormatOptions())
     assert isinstance(decoder, ScannedTrees)
-    record = of({**PREDICTED, **content}, **places)
+    record = of({**PREDICTED, **content}, **fields)
     alone = decoder.decode(record, AT_MS)
     for _ in range(2):  # the first time names are learnt
         (event,) = decoder.decode_batch(fetched([record])).events()
@@ -99,7 +99,7 @@ def test_what_neither_asks_nor_does_not_makes_the_record_invalid(wrong: object) 
     assert event.reason == "invalid_label_requested"
 
 
-def test_the_places_may_be_a_header_and_a_field_within_others() -> None:
+def test_the_paths_may_be_a_header_and_a_field_within_others() -> None:
     mapping = TopicMapping(
         label_probability="header:pi",
         label_requested="value.review.asked",
@@ -125,8 +125,8 @@ def test_avro_and_protobuf_give_the_event_that_json_gives() -> None:
     expected = decoded({"pi": 0.3, "asked": True})
     written = io.BytesIO()
     fastavro.schemaless_writer(written, AVRO, contents)
-    told = b"".join(field(n, 2, contents[name].encode()) for n, name in enumerate(PREDICTED, 1))  # type: ignore[attr-defined]
-    proto = told + field(4, 1, np.float64(0.3).tobytes()) + field(5, 0, b"\x01")
+    reported = b"".join(field(n, 2, contents[name].encode()) for n, name in enumerate(PREDICTED, 1))  # type: ignore[attr-defined]
+    proto = reported + field(4, 1, np.float64(0.3).tobytes()) + field(5, 0, b"\x01")
     for kind, value in (
         ("avro", framed(1, written.getvalue())),
         ("protobuf", framed(2, b"\0" + proto)),
@@ -140,13 +140,13 @@ def test_avro_and_protobuf_give_the_event_that_json_gives() -> None:
         assert decoder.decode_batch(fetched([record])).events() == [expected], kind
 
 
-def test_settings_want_the_least_probability_beside_its_place() -> None:
-    for wrong, said in (
+def test_settings_want_the_least_probability_beside_its_path() -> None:
+    for wrong, shown in (
         ({"label_probability": "value.pi"}, "need each other"),
         ({"min_label_probability": 0.1}, "need each other"),
         ({"label_requested": "value.asked"}, "needs label_probability"),
         ({"label_probability": "value.pi", "min_label_probability": 0}, "0.000001"),
         ({"label_probability": "value.pi", "min_label_probability": 1.5}, "less than or equal to 1"),
     ):
-        with pytest.raises(ValidationError, match=said):
+        with pytest.raises(ValidationError, match=shown):
             MappingSection(**wrong)

@@ -61,7 +61,7 @@ def test_a_path_is_read_and_its_pattern_for_editors_agrees(text: str) -> None:
         ("", "expected value.some.field"),
     ],
 )
-def test_what_is_no_path_is_told_with_what_to_write(text: str, complaint: str) -> None:
+def test_what_is_no_path_is_reported_with_what_to_write(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=re.escape(complaint)):
         parse_field_location(text)
     assert not re.fullmatch(PATH, text)

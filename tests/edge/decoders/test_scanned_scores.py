@@ -106,7 +106,7 @@ def test_mutated_records_mean_the_same_as_columns_and_read_alone(
         batch = decoder.decode_batch(records)
         plain = np.flatnonzero(batch.rows["side"] != OBJECT)
         found = decoded_of(batch)
-        some = [found[place] for place in plain.tolist()]
+        some = [found[index] for index in plain.tolist()]
         with_scores += sum(isinstance(event, Prediction) and event.scores is not None for event in some)
         for record, event in zip(records, found, strict=True):
             expected = decoder.decode(record, record.timestamp)

@@ -91,8 +91,8 @@ def test_an_empty_header_is_no_segment_that_is_absent() -> None:
 
 
 def test_fields_of_the_key_are_no_content_that_the_compiled_loop_finds() -> None:
-    places = {"id": "value.id", "model": "=m", "prediction": "value.p", "segments.country": "key.country"}
-    locations = {slot: parse_field_location(place) for slot, place in places.items()}
+    paths = {"id": "value.id", "model": "=m", "prediction": "value.p", "segments.country": "key.country"}
+    locations = {slot: parse_field_location(path) for slot, path in paths.items()}
     assert plan_of("prediction", locations, {"model": 0}, "ms", None, b"") is None
     mapping = TopicMapping(segments={"country": "key.country"})
     decoder = build(DecoderSpec("predictions", "prediction", mapping), FormatOptions())

@@ -94,8 +94,8 @@ def iso_texts(chance: random.Random) -> Iterator[str]:
         date = f"{year:04}-{month:02}-{day:02}{chance.choice('TTT tx')}"
         text = f"{date}{hour:02}:{minute:02}:{second:02}{fraction}{chance.choice(offsets)}"
         if chance.random() < 0.2:
-            place = chance.randrange(len(text))
-            text = text[:place] + chance.choice("0:-+Z. ,") + text[place + chance.randrange(2) :]
+            path = chance.randrange(len(text))
+            text = text[:path] + chance.choice("0:-+Z. ,") + text[path + chance.randrange(2) :]
         yield text
 
 
@@ -205,25 +205,25 @@ def test_mappings_that_the_scanner_cannot_read_are_read_one_by_one(side: Side, m
         assert event == expected
 
 
-@pytest.mark.parametrize("place", ["value.fold", "value.a.fold", "header:fold", "key"])
+@pytest.mark.parametrize("path", ["value.fold", "value.a.fold", "header:fold", "key"])
 @pytest.mark.parametrize(
     "scheme", [None, Scheme("cross-validation", 3, prequential=False), Scheme("bootstrap", 3)]
 )
 def test_a_record_with_a_fold_is_a_row_where_each_fold_predicts_every_id_and_others_go_to_the_trees(
-    place: str, scheme: Scheme | None
+    path: str, scheme: Scheme | None
 ) -> None:
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping(fold=place), folds=scheme)
+    decoder = JsonDecoder("predictions", "prediction", TopicMapping(fold=path), folds=scheme)
 
     def record(n: int, fold: object) -> FakeRecord:
         content: dict[str, object] = {"id": f"{n}", "model": "m", "prediction": "x"}
         key, headers = None, ()
-        if place == "value.fold":
+        if path == "value.fold":
             content["fold"] = fold
-        elif place == "value.a.fold":
+        elif path == "value.a.fold":
             content = {"a": {"fold": fold}} | content
         elif fold is not None:
             text = str(fold).encode()
-            key, headers = (text, ()) if place == "key" else (None, (("fold", text),))
+            key, headers = (text, ()) if path == "key" else (None, (("fold", text),))
         return FakeRecord(json.dumps(content).encode(), key=key, headers=headers)
 
     folds = [None, 0, "1", 2, None, 3, 1.0, True, "x", None] * 6
@@ -232,7 +232,7 @@ def test_a_record_with_a_fold_is_a_row_where_each_fold_predicts_every_id_and_oth
     batch, alone = together(decoder, records)
     rows: list[object] = [None]
     if scheme is not None and scheme.prequential:
-        rows += [0, "1", 2, *([1.0] if place.startswith("value") else [])]
+        rows += [0, "1", 2, *([1.0] if path.startswith("value") else [])]
     is_row = [any(fold is row for row in rows) for fold in folds]
     assert [side != OBJECT for side in batch.rows["side"].tolist()] == is_row
     kinds: set[type] = set()

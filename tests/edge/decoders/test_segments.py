@@ -14,7 +14,7 @@ from streamwatch.edge.decoders.trees import TreeDecoder, needs_trees, sided
 from streamwatch.settings.topics import Segments
 from tests.edge.decoders.records import AT_MS, of
 
-PLACES = {"country": "value.country", "channel": "value.a.channel"}
+PATHS = {"country": "value.country", "channel": "value.a.channel"}
 WRITTEN = TypeAdapter(Segments)
 
 
@@ -36,14 +36,14 @@ def decoded(mapping: TopicMapping, content: dict[str, Any]) -> Any:
     ],
 )
 def test_a_segment_is_text_and_may_be_absent(content: dict[str, Any], expected: object) -> None:
-    event = decoded(TopicMapping(segments=PLACES), content)
+    event = decoded(TopicMapping(segments=PATHS), content)
     assert isinstance(event, Prediction)
     assert event.segments == expected
 
 
 @pytest.mark.parametrize("content", [{"x": 1}, [1], "", "a\nb", "ä" * 65])
 def test_a_segment_that_cannot_be_a_name_makes_the_record_invalid(content: object) -> None:
-    event = decoded(TopicMapping(segments=PLACES), {"country": content})
+    event = decoded(TopicMapping(segments=PATHS), {"country": content})
     assert isinstance(event, Invalid)
     assert event.reason == "invalid_segment"
 
@@ -59,12 +59,12 @@ def test_each_element_of_an_array_has_its_own() -> None:
 
 def test_a_list_of_fields_names_each_by_its_last_part() -> None:
     written = ["country", "value.a.channel", "header:region"]
-    assert WRITTEN.validate_python(written) == {**PLACES, "region": "header:region"}
-    assert WRITTEN.validate_python(PLACES) == PLACES
+    assert WRITTEN.validate_python(written) == {**PATHS, "region": "header:region"}
+    assert WRITTEN.validate_python(PATHS) == PATHS
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "shown"),
     [
         (["value.a.c", "value.b.c"], "two segments are called c"),
         ([3], "a segment must be a field or a path, got 3"),
@@ -72,6 +72,6 @@ def test_a_list_of_fields_names_each_by_its_last_part() -> None:
         ({"": "value.c"}, "1 to 128 bytes"),
     ],
 )
-def test_what_is_wrong_with_segments_is_said(written: object, said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_what_is_wrong_with_segments_is_stated(written: object, shown: str) -> None:
+    with pytest.raises(ValidationError, match=shown):
         WRITTEN.validate_python(written)

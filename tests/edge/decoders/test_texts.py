@@ -47,7 +47,7 @@ def packed(text: str) -> str:
         ({"a": [{"b": "[1]"}, {}]}, "value.a[].b", ("json",), {"a": [{"b": [1]}, {}]}),
     ],
 )
-def test_what_a_text_says_takes_its_place(
+def test_the_content_of_a_text_replaces_it(
     content: Any, path: str, written: tuple[Written, ...], expected: Any
 ) -> None:
     assert read(content, (path, written)) == expected

@@ -79,10 +79,10 @@ def test_a_threshold_divides_as_comparison_does(score: float | str) -> None:
     assert classes(mapping, score) == ["yes" if float(score) >= 0.5 else "no"]
 
 
-def test_a_score_that_is_no_finite_number_is_told() -> None:
+def test_a_score_that_is_no_finite_number_is_reported() -> None:
     mapping = TopicMapping(prediction=ClassOfScore("value.s", 0.5, "yes", "no"))
-    told = classes(mapping, None, "high", True, [], {}, "nan", 10**400)
-    assert told == ["missing_prediction", *["invalid_score"] * 6]
+    reported = classes(mapping, None, "high", True, [], {}, "nan", 10**400)
+    assert reported == ["missing_prediction", *["invalid_score"] * 6]
 
 
 def test_a_probability_gives_the_scores_of_both_classes_unless_the_record_has_its_own() -> None:
@@ -104,7 +104,7 @@ def test_a_probability_gives_the_scores_of_both_classes_unless_the_record_has_it
         assert found.reason == "invalid_score"
 
 
-def test_a_score_that_is_not_said_to_be_a_probability_gives_no_scores() -> None:
+def test_a_score_that_is_not_declared_to_be_a_probability_gives_no_scores() -> None:
     decoder = trees(TopicMapping(prediction=ClassOfScore("value.s", 0.5, "yes", "no")))
     found = decoder.decode(of({"id": 1, "model": "m", "s": 0.75}), AT_MS)
     assert isinstance(found, Prediction)
@@ -138,7 +138,7 @@ def test_aliases_of_one_class_add_up_before_the_largest_is_taken() -> None:
     assert classes(mapping, {"a": 0.3, "b": 0.3, "c": 0.4}) == ["x"]
 
 
-def test_scores_that_make_no_class_are_told() -> None:
+def test_scores_that_make_no_class_are_reported() -> None:
     bad = "invalid_class_scores"
     odd = [None, {}, [], "a", 1, {"a": None}, {"a": "x"}, {"": 1}, {"a": True}, [0.5, 0.5]]
     assert classes(OBJECT_OF_SCORES, *odd) == ["missing_prediction", *[bad] * 9]
@@ -167,7 +167,7 @@ def test_scores_of_an_array_are_probabilities_by_class() -> None:
         (TopicMapping(when={"value.a[-1]": ("x",)}), "when: expected an index"),
     ],
 )
-def test_a_mapping_that_cannot_be_used_is_told(mapping: TopicMapping, complaint: str) -> None:
+def test_a_mapping_that_cannot_be_used_is_reported(mapping: TopicMapping, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         trees(mapping)
 
@@ -330,7 +330,7 @@ def test_columns_are_named_by_text_and_nothing_else_is_written_out_for_every_row
     assert opened.tree["columns"] is None
 
 
-def test_places_that_hold_deep_arrays_name_no_model() -> None:
+def test_paths_that_hold_deep_arrays_name_no_model() -> None:
     deep = "[" * 900 + "]" * 900
     decoder = trees(
         TopicMapping(model="value.a", kind=KindRule()), TopicMapping(model="value.b", kind=KindRule())

@@ -1,4 +1,4 @@
-"""A receiver of notifications that behaves as it is told: answers, hangs, breaks off."""
+"""A receiver of notifications that behaves as it is set: answers, hangs, breaks off."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ async def endpoint(*script: Any) -> AsyncIterator[Endpoint]:
 async def until(condition: Callable[[], bool]) -> None:
     """Turn the loop until something is true, in bounded time."""
     async with asyncio.timeout(DEADLINE_SECONDS):
-        while not condition():  # noqa: ASYNC110  # what it looks at tells nobody
+        while not condition():  # noqa: ASYNC110  # no event to wait for
             await asyncio.sleep(0.001)

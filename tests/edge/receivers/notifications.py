@@ -99,8 +99,8 @@ def hinted(
     **changes: object,
 ) -> Notification:
     figures = (0.1, 0.3125) if predicted_class is not None else (0.91, 0.62)
-    said = ActiveHint(3, given_ms, predicted_class, predicted_class is not None, *figures)
-    hint = NotifiedHint(model, said)
+    shown = ActiveHint(3, given_ms, predicted_class, predicted_class is not None, *figures)
+    hint = NotifiedHint(model, shown)
     made = Notification("hint_1", "firing", "info", NOW_MS, f"incident_of_{model}", hint=hint)
     return msgspec.structs.replace(made, **changes)
 

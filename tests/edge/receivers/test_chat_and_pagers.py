@@ -24,7 +24,7 @@ def read(request: HttpRequestBody) -> Any:
     return json.loads(request.body)
 
 
-def test_an_alert_is_told_apart_by_labels_that_stay_the_same_for_every_alarm_of_a_detector() -> None:
+def test_an_alert_is_distinguished_by_labels_that_stay_the_same_for_every_alarm_of_a_detector() -> None:
     form = Alertmanager(labels={"team": "risk"})
     first = read(form.request_body(firing(), NOW_MS))
     later = firing(parts=(part(alarm(ordinal=9, event_ms=NOW_MS, outcome=99_999)),))
@@ -78,10 +78,10 @@ def test_a_digest_is_an_alert_without_a_model() -> None:
 
 @pytest.mark.parametrize("notification", [firing(), resolved(firing()), digest()], ids=lambda n: n.kind)
 def test_slack_blocks_are_within_its_limits(notification: Notification) -> None:
-    told = read(Slack("https://watch.example.com").request_body(notification, NOW_MS))
-    assert [block["type"] for block in told["blocks"]][:2] == ["header", "section"]
-    assert told["blocks"][-1]["type"] == "actions"
-    assert title(notification) in told["text"].replace("&gt;", ">")
+    reported = read(Slack("https://watch.example.com").request_body(notification, NOW_MS))
+    assert [block["type"] for block in reported["blocks"]][:2] == ["header", "section"]
+    assert reported["blocks"][-1]["type"] == "actions"
+    assert title(notification) in reported["text"].replace("&gt;", ">")
 
 
 def test_names_cannot_mention_anybody_in_slack_or_plant_a_link() -> None:
@@ -92,8 +92,8 @@ def test_names_cannot_mention_anybody_in_slack_or_plant_a_link() -> None:
 
 
 def test_long_texts_are_cut_for_slack_but_never_inside_an_escape() -> None:
-    told = read(Slack().request_body(firing(model="&" * 128), NOW_MS))
-    header = told["blocks"][0]["text"]["text"]
+    reported = read(Slack().request_body(firing(model="&" * 128), NOW_MS))
+    header = reported["blocks"][0]["text"]["text"]
     assert len(header) <= 150
     assert header.endswith("&amp;…")
 
@@ -111,9 +111,9 @@ def test_pagerduty_gets_a_trigger_and_a_resolve_with_one_key() -> None:
 
 
 def test_a_digest_triggers_an_incident_of_its_own() -> None:
-    told = read(PagerDuty("R0UTING").request_body(digest(), NOW_MS))
-    assert (told["event_action"], told["dedup_key"]) == ("trigger", "digest_1")
-    assert len(told["payload"]["summary"]) <= 1_024
+    reported = read(PagerDuty("R0UTING").request_body(digest(), NOW_MS))
+    assert (reported["event_action"], reported["dedup_key"]) == ("trigger", "digest_1")
+    assert len(reported["payload"]["summary"]) <= 1_024
 
 
 def test_people_read_what_changed_since_when_and_why_it_ended() -> None:
@@ -163,19 +163,19 @@ def test_each_alarm_of_an_incident_is_an_alert_and_they_share_model_and_incident
     assert all({"ordinal", "incident", "outcome"}.isdisjoint(a["labels"]) for a in alerts)
 
 
-def test_an_alarm_that_ended_is_told_to_alertmanager_once() -> None:
+def test_an_alarm_that_ended_is_reported_to_alertmanager_once() -> None:
     """Its detector may have begun again in a later incident, whose alert has the same labels."""
     ended = part(alarm(detector="adwin"), ended_at_ms=NOW_MS, reason="back_to_level")
     news, no_news = (updated(firing(), ended, news=news) for news in (("adwin",), ("page_hinkley",)))
-    told = read(Alertmanager().request_body(news, NOW_MS))
-    assert [(a["labels"]["detector"], a["endsAt"]) for a in told] == [
+    reported = read(Alertmanager().request_body(news, NOW_MS))
+    assert [(a["labels"]["detector"], a["endsAt"]) for a in reported] == [
         ("page_hinkley", iso(NOW_MS + 240_000)),
         ("adwin", iso(NOW_MS)),
     ]
-    (told,) = read(Alertmanager().request_body(no_news, NOW_MS))
-    assert told["labels"]["detector"] == "page_hinkley"
-    (told,) = read(Alertmanager().reminder([news], NOW_MS))
-    assert told["labels"]["detector"] == "page_hinkley"
+    (reported,) = read(Alertmanager().request_body(no_news, NOW_MS))
+    assert reported["labels"]["detector"] == "page_hinkley"
+    (reported,) = read(Alertmanager().reminder([news], NOW_MS))
+    assert reported["labels"]["detector"] == "page_hinkley"
 
 
 def test_alertmanager_gets_alarms_of_the_severities_it_is_for() -> None:
@@ -197,12 +197,12 @@ def test_people_read_of_an_incident_how_the_model_does_now_and_what_is_new() -> 
     since = "since 2023-11-14T22:12:20.000Z, outcome 4,000"
     drift = "errs more: 10.0 % → 40.0 % (page_hinkley, adwin)"
     assert title(JOINED) == f"Update: fraud-v3 is worse than no change {since}; {drift}"
-    said = description(JOINED)
-    assert said.index("adwin found that") < said.index("is worse than no change")
-    said = said.partition(" Look first at ")[0]
-    assert said.endswith("Also open: page_hinkley since 2023-11-14T22:13:15.000Z.")
-    told = read(Slack().request_body(JOINED, NOW_MS))
-    assert told["text"].startswith("🟠 Update: fraud-v3")
+    shown = description(JOINED)
+    assert shown.index("adwin found that") < shown.index("is worse than no change")
+    shown = shown.partition(" Look first at ")[0]
+    assert shown.endswith("Also open: page_hinkley since 2023-11-14T22:13:15.000Z.")
+    reported = read(Slack().request_body(JOINED, NOW_MS))
+    assert reported["text"].startswith("🟠 Update: fraud-v3")
     over = resolved(firing(parts=(part(judged(1)),)), "verdict_changed")
     assert title(over) == f"fraud-v3 is better than no change {since}"
     assert title(resolved(JOINED)) == "Drift of fraud-v3 resolved (page_hinkley, adwin, verdict)"
@@ -212,7 +212,7 @@ SHIFT = ClassShift("classes", 0.135, 0.1312, 0.0038, 0.021, Moved("c1", 0.1, 0.4
 
 
 @pytest.mark.parametrize(
-    ("shift", "said"),
+    ("shift", "shown"),
     [
         (
             SHIFT,
@@ -233,12 +233,12 @@ SHIFT = ClassShift("classes", 0.135, 0.1312, 0.0038, 0.021, Moved("c1", 0.1, 0.4
     ],
     ids=["classes", "model", "unclear", "another past"],
 )
-def test_people_read_whether_it_looks_like_the_classes_or_the_model(shift: ClassShift, said: str) -> None:
+def test_people_read_whether_it_looks_like_the_classes_or_the_model(shift: ClassShift, shown: str) -> None:
     begun = firing(shift=shift)
-    assert said in description(begun)
-    assert said not in description(resolved(begun)), "of what is over it does not matter any more"
-    told = json.loads(Webhook([b"sixteen bytes or more"]).request_body(begun, NOW_MS).body)["data"]
-    assert told["class_shift"]["looks_like"] == shift.looks_like
+    assert shown in description(begun)
+    assert shown not in description(resolved(begun)), "of what is over it does not matter any more"
+    reported = json.loads(Webhook([b"sixteen bytes or more"]).request_body(begun, NOW_MS).body)["data"]
+    assert reported["class_shift"]["looks_like"] == shift.looks_like
     assert (
         json.loads(Webhook([b"sixteen bytes or more"]).request_body(firing(), 0).body)["data"]["class_shift"]
         is None
@@ -247,14 +247,14 @@ def test_people_read_whether_it_looks_like_the_classes_or_the_model(shift: Class
 
 def test_people_read_in_which_segment_the_change_sits() -> None:
     begun = firing(segment=SegmentChange("country", "DE", 0.9, 0.2, 0.1, 0.6))
-    said = (
+    shown = (
         "90.0 % of the extra errors are in country DE, which has 20.0 % of the outcomes: its error went from "
         "10.0 % over its past to 60.0 % recently."
     )
-    assert said in description(begun)
-    assert said not in description(resolved(begun))
-    told = json.loads(Webhook([b"sixteen bytes or more"]).request_body(begun, NOW_MS).body)["data"]
-    assert told["segment"]["value"] == "DE"
+    assert shown in description(begun)
+    assert shown not in description(resolved(begun))
+    reported = json.loads(Webhook([b"sixteen bytes or more"]).request_body(begun, NOW_MS).body)["data"]
+    assert reported["segment"]["value"] == "DE"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What receivers are told of the models that are worse: which, than what, since when, what is promised."""
+"""What receivers are sent about models that are worse: which, than what, since when, what is promised."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAIRS = (
 
 
 def digest(**changes: Any) -> Notification:
-    told = NotifiedFleet(
+    reported = NotifiedFleet(
         at_ms=AT_MS,
         before_ms=BEFORE_MS,
         share=0.05,
@@ -42,8 +42,8 @@ def digest(**changes: Any) -> Notification:
         number_left=2,
         left=(RivalPair("gone", "majority"),),
     )
-    told = msgspec.structs.replace(told, **changes)
-    return Notification("digest_1", "digest", "info", NOW_MS, "digest_1", fleet=told)
+    reported = msgspec.structs.replace(reported, **changes)
+    return Notification("digest_1", "digest", "info", NOW_MS, "digest_1", fleet=reported)
 
 
 EMPTY = {"models": 0, "number": 0, "listed": (), "number_added": 0, "added": ()}
@@ -54,7 +54,7 @@ def read(request: HttpRequestBody) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("notification", "said"),
+    ("notification", "shown"),
     [
         (digest(), "Worse by the fleet's rule: 3 models (1 added, 2 left)"),
         (digest(models=1, number_left=0), "Worse by the fleet's rule: 1 model (1 added)"),
@@ -62,34 +62,34 @@ def read(request: HttpRequestBody) -> Any:
         (digest(before_ms=None, number_left=0), "Worse by the fleet's rule: 3 models"),
     ],
 )
-def test_a_title_counts_models_and_what_changed(notification: Notification, said: str) -> None:
-    assert title(notification) == said
+def test_a_title_counts_models_and_what_changed(notification: Notification, shown: str) -> None:
+    assert title(notification) == shown
 
 
 def test_sentences_say_what_is_promised_and_of_each_pair_than_what_and_since_when() -> None:
-    said = description(digest(), "https://w.example").splitlines()
-    assert said[0].startswith(
+    shown = description(digest(), "https://w.example").splitlines()
+    assert shown[0].startswith(
         "List of 2023-11-14T00:00Z, of 2,000 pairs of a model and an opponent; the share is 5%: "
     )
-    assert RULE in said[0]
-    assert said[0].endswith("A model that has recovered may be listed.")
-    assert said[1:6] == [
+    assert RULE in shown[0]
+    assert shown[0].endswith("A model that has recovered may be listed.")
+    assert shown[1:6] == [
         "Added since the list of 2023-11-13T00:00Z: fraud-2, worse than no change.",
         "Listed at 2023-11-13T00:00Z and no longer: gone, worse than the majority and 1 more.",
         f"• fraud<1>, worse than the majority since {SINCE} (between {EARLIEST} and {LATEST})",
         f"• fraud-2, worse than no change since {SINCE} ({LATEST} at the latest)",
         "• fraud-3, worse than the majority, verdict now: no clear difference",
     ]
-    assert said[6].strip().startswith("Look first at the models that were added")
-    assert said[6].endswith("https://w.example")
+    assert shown[6].strip().startswith("Look first at the models that were added")
+    assert shown[6].endswith("https://w.example")
     assert link("https://w.example", digest()) == "https://w.example"
 
 
 def test_the_first_list_says_nothing_of_one_before_and_a_long_one_how_many_more() -> None:
-    said = description(digest(before_ms=None, number=500, number_left=0, left=()))
-    assert "since the list" not in said
-    assert "and no longer" not in said
-    assert "and 497 more; the page and the API have all." in said
+    shown = description(digest(before_ms=None, number=500, number_left=0, left=()))
+    assert "since the list" not in shown
+    assert "and no longer" not in shown
+    assert "and 497 more; the page and the API have all." in shown
 
 
 def test_a_webhook_has_a_type_of_its_own_and_all_that_is_listed() -> None:
@@ -97,8 +97,8 @@ def test_a_webhook_has_a_type_of_its_own_and_all_that_is_listed() -> None:
     assert sent["type"] == "fleet.digest"
     assert (sent["data"]["severity"], sent["data"]["started_at"]) == ("info", iso(AT_MS))
     assert "model" not in sent["data"]
-    told = sent["data"]["digest"]
-    assert told["listed"][0] == {
+    reported = sent["data"]["digest"]
+    assert reported["listed"][0] == {
         "model": "fraud<1>",
         "opponent": "majority",
         "e_value": 8e4,
@@ -107,12 +107,12 @@ def test_a_webhook_has_a_type_of_its_own_and_all_that_is_listed() -> None:
         "earliest": iso(SINCE_MS - 60_000),
         "latest": iso(SINCE_MS + 60_000),
     }
-    assert (told["listed"][1]["earliest"], told["listed"][2]["since"]) == (None, None)
-    assert told["added"] == [{"model": "fraud-2", "opponent": "persistent_at_prediction"}]
-    assert told["left"] == [{"model": "gone", "opponent": "majority"}]
-    assert (told["number"], told["number_added"], told["number_left"]) == (3, 1, 2)
-    assert (told["at"], told["before"]) == (iso(AT_MS), iso(BEFORE_MS))
-    assert (told["share"], told["pairs"], told["rule"]) == (0.05, 2_000, RULE)
+    assert (reported["listed"][1]["earliest"], reported["listed"][2]["since"]) == (None, None)
+    assert reported["added"] == [{"model": "fraud-2", "opponent": "persistent_at_prediction"}]
+    assert reported["left"] == [{"model": "gone", "opponent": "majority"}]
+    assert (reported["number"], reported["number_added"], reported["number_left"]) == (3, 1, 2)
+    assert (reported["at"], reported["before"]) == (iso(AT_MS), iso(BEFORE_MS))
+    assert (reported["share"], reported["pairs"], reported["rule"]) == (0.05, 2_000, RULE)
 
 
 def test_a_long_list_for_a_webhook_is_halved_until_it_fits_and_its_text_keeps_the_promise() -> None:

@@ -46,9 +46,9 @@ def body(form: Any, notification: Notification) -> Any:
 
 
 def test_ten_drifts_at_once_are_at_most_ten_lines_of_one_message() -> None:
-    told = digest(10)
-    assert title(told) == "10 models: 10 notifications at once (10 began)"
-    lines = [line for line in description(told).splitlines() if line.startswith("• ")]
+    reported = digest(10)
+    assert title(reported) == "10 models: 10 notifications at once (10 began)"
+    lines = [line for line in description(reported).splitlines() if line.startswith("• ")]
     assert len(lines) == 10
     assert lines[3].startswith("• fraud-003 errs more: 10.0 % → 31.2 %")
     assert lines[3].endswith("(team=payments, tier=gold)")
@@ -63,9 +63,14 @@ def test_of_500_models_the_first_are_listed_and_all_are_counted() -> None:
 def test_a_webhook_gets_ids_and_incidents_of_what_a_digest_lists() -> None:
     sent = body(Webhook([KEY]), digest(500))
     assert sent["type"] == "notifications.digest"
-    told = sent["data"]["digest"]
-    assert (told["notifications"], told["models"], told["firing"], told["resolved"]) == (500, 500, 500, 0)
-    first = told["listed"][0]
+    reported = sent["data"]["digest"]
+    assert (reported["notifications"], reported["models"], reported["firing"], reported["resolved"]) == (
+        500,
+        500,
+        500,
+        0,
+    )
+    first = reported["listed"][0]
     assert first["type"] == "drift.firing"
     assert (first["id"], first["incident"], first["model"]) == ("f0", "incident_of_fraud-000", "fraud-000")
     assert first["labels"] == LABELS

@@ -1,4 +1,4 @@
-"""What receivers are told of an early hint: that it is no verdict, what changed, and its end."""
+"""What receivers are sent about an early hint: that it is no verdict, what changed, and its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MORE = f"{HEAD} predicts fraud more often, 10.0 % → 31.2 % of predictions"
 
 
 @pytest.mark.parametrize(
-    ("notification", "said"),
+    ("notification", "stated"),
     [
         (hinted(), MORE),
         (
@@ -39,16 +39,16 @@ MORE = f"{HEAD} predicts fraud more often, 10.0 % → 31.2 % of predictions"
         (msgspec.structs.replace(hinted(), test=True), f"Test: {MORE}"),
     ],
 )
-def test_a_title_says_that_it_is_a_hint_and_what_changed(notification: Notification, said: str) -> None:
-    assert title(notification) == said
+def test_a_title_says_that_it_is_a_hint_and_what_changed(notification: Notification, stated: str) -> None:
+    assert title(notification) == stated
 
 
 def test_sentences_say_since_when_that_it_is_no_verdict_and_what_to_look_at() -> None:
-    said = description(hinted(), "https://w.example")
-    assert "This is an early hint, not a verdict" in said
-    assert "10.0 % → 31.2 % of predictions (given at 2023-11-14T22:13:15.000Z)" in said
-    assert "labels are not in yet" in said
-    assert said.endswith("https://w.example/#/model/fraud-v3")
+    stated = description(hinted(), "https://w.example")
+    assert "This is an early hint, not a verdict" in stated
+    assert "10.0 % → 31.2 % of predictions (given at 2023-11-14T22:13:15.000Z)" in stated
+    assert "labels are not in yet" in stated
+    assert stated.endswith("https://w.example/#/model/fraud-v3")
     assert look_first(hint_over(hinted()), "https://w.example") == ""
     assert "idle for a long time" in description(hint_over(hinted(), "model_retired"))
 
@@ -125,7 +125,7 @@ def test_a_chat_has_the_figures_and_another_sign_than_an_alarm(
     assert read(Slack().request_body(hint_over(hinted()), NOW_MS))["text"].startswith("🟢 ")
 
 
-def test_receivers_of_other_severities_are_not_told() -> None:
+def test_receivers_of_other_severities_are_not_notified() -> None:
     def wants(severity: str, notification: Notification) -> bool:
         spec = EndpointSpec("r", "https://r.example", severities=frozenset({severity}))  # type: ignore[arg-type]
         return HttpReceiver(spec, Slack()).wants(notification)

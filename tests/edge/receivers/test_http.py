@@ -20,7 +20,7 @@ from tests.edge.receivers.endpoint import endpoint
 from tests.edge.receivers.notifications import NOW_MS, alarm, digest, firing, part, resolved, updated
 
 
-async def told(url: str, seconds: float = 300.0, **spec: Any) -> DeliveryResult:
+async def reported(url: str, seconds: float = 300.0, **spec: Any) -> DeliveryResult:
     receiver = HttpReceiver(EndpointSpec("chat", url, timeout_seconds=seconds, **spec), Slack())
     await receiver.open()
     try:
@@ -47,13 +47,13 @@ async def told(url: str, seconds: float = 300.0, **spec: Any) -> DeliveryResult:
 )
 async def test_each_answer_has_its_meaning(script: Any, answer: DeliveryResult) -> None:
     async with endpoint(script) as receiver:
-        assert await told(receiver.url) == answer
+        assert await reported(receiver.url) == answer
         assert len(receiver.posts) == 1
 
 
 async def test_a_redirect_is_a_failure_and_is_not_followed() -> None:
     async with endpoint() as elsewhere, endpoint((302, {"Location": elsewhere.url})) as receiver:
-        assert await told(receiver.url) == Failed("http_302")
+        assert await reported(receiver.url) == Failed("http_302")
         assert elsewhere.posts == []
 
 
@@ -61,15 +61,15 @@ async def test_a_receiver_that_hangs_costs_the_timeout_and_no_more() -> None:
     async with endpoint("hang") as receiver:
         loop = asyncio.get_running_loop()
         began = loop.time()
-        assert await told(receiver.url, seconds=0.2) == Failed("timeout")
+        assert await reported(receiver.url, seconds=0.2) == Failed("timeout")
         assert loop.time() - began < 60
 
 
-async def test_nobody_listening_and_no_such_name_are_told_apart() -> None:
+async def test_nobody_listening_and_no_such_name_are_distinguished() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        assert await told(f"http://127.0.0.1:{closed.getsockname()[1]}/") == Failed("connection")
-    assert await told("http://no-such-host.invalid/") == Failed("dns")
+        assert await reported(f"http://127.0.0.1:{closed.getsockname()[1]}/") == Failed("connection")
+    assert await reported("http://no-such-host.invalid/") == Failed("dns")
 
 
 async def test_what_is_not_http_is_a_failure() -> None:
@@ -79,7 +79,7 @@ async def test_what_is_not_http_is_a_failure() -> None:
 
     server = await asyncio.start_server(greet, "127.0.0.1", 0)
     async with server:
-        answer = await told(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+        answer = await reported(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
     assert isinstance(answer, Failed)
     assert answer.reason in {"protocol", "connection"}
 
@@ -102,8 +102,8 @@ async def test_a_certificate_is_checked_against_the_given_authority(tmp_path: An
     await site.start()
     port = runner.addresses[0][1]
     try:
-        assert await told(f"https://localhost:{port}/") == Failed("tls")
-        assert await told(f"https://localhost:{port}/", ca_file=str(trusted)) == Delivered()
+        assert await reported(f"https://localhost:{port}/") == Failed("tls")
+        assert await reported(f"https://localhost:{port}/", ca_file=str(trusted)) == Delivered()
     finally:
         await runner.cleanup()
 
@@ -112,7 +112,7 @@ async def test_the_environment_names_no_proxy_for_it(monkeypatch: pytest.MonkeyP
     async with endpoint() as proxy, endpoint() as receiver:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         monkeypatch.setenv("http_proxy", proxy.url)
-        assert await told(receiver.url) == Delivered()
+        assert await reported(receiver.url) == Delivered()
         assert proxy.posts == []
 
 
@@ -131,14 +131,16 @@ async def test_only_a_receiver_with_reminders_is_reminded() -> None:
         assert [a["labels"]["model"] for a in server.posts[0].json] == ["fraud-v3", "clicks"]
 
 
-def test_severities_choose_what_a_receiver_is_told() -> None:
+def test_severities_choose_what_a_receiver_is_notified_of() -> None:
     receiver = HttpReceiver(EndpointSpec("chat", "http://a/", severities=frozenset({"critical"})), Slack())
     assert not receiver.wants(firing())
     critical = part(alarm(detector="adwin"), severity="critical")
     assert receiver.wants(updated(firing(), critical))
     assert receiver.wants(resolved(updated(firing(), critical)))
     ordinary = HttpReceiver(EndpointSpec("chat", "http://a/", severities=frozenset({"warning"})), Slack())
-    assert ordinary.wants(updated(firing(), critical)), "who was told of its beginning is told of its end"
+    assert ordinary.wants(updated(firing(), critical)), (
+        "who was notified of its beginning is notified of its end"
+    )
     assert receiver.wants(digest(severity="critical"))
     assert not receiver.wants(digest(severity="warning"))
 

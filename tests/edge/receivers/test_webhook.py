@@ -42,17 +42,17 @@ def test_an_attempt_is_signed_with_its_own_time_and_the_same_id() -> None:
 
 
 def test_the_body_says_what_happened() -> None:
-    told = json.loads(Webhook([key_of(OLD)], "https://watch.example.com").request_body(firing(), 0).body)
-    assert set(told) == {"type", "timestamp", "data"}
-    assert told["timestamp"] == "2023-11-14T22:13:20.000Z"
-    (about,) = told["data"]["alarms"]
+    reported = json.loads(Webhook([key_of(OLD)], "https://watch.example.com").request_body(firing(), 0).body)
+    assert set(reported) == {"type", "timestamp", "data"}
+    assert reported["timestamp"] == "2023-11-14T22:13:20.000Z"
+    (about,) = reported["data"]["alarms"]
     assert (about["detector"], about["newest"]["model"], about["before"]) == ("page_hinkley", "fraud-v3", 0.1)
-    assert (told["data"]["model"], told["data"]["news"]) == ("fraud-v3", ["page_hinkley"])
-    assert told["data"]["started_at"] == "2023-11-14T22:13:15.000Z"
-    assert told["data"]["url"] == "https://watch.example.com/#/model/fraud-v3"
-    assert told["data"]["title"] == "fraud-v3 errs more: 10.0 % → 31.2 % (page_hinkley)"
+    assert (reported["data"]["model"], reported["data"]["news"]) == ("fraud-v3", ["page_hinkley"])
+    assert reported["data"]["started_at"] == "2023-11-14T22:13:15.000Z"
+    assert reported["data"]["url"] == "https://watch.example.com/#/model/fraud-v3"
+    assert reported["data"]["title"] == "fraud-v3 errs more: 10.0 % → 31.2 % (page_hinkley)"
     over = json.loads(Webhook([key_of(OLD)]).request_body(resolved(firing()), 0).body)
-    assert (over["type"], over["data"]["incident"]) == ("drift.resolved", told["data"]["incident"])
+    assert (over["type"], over["data"]["incident"]) == ("drift.resolved", reported["data"]["incident"])
     assert over["data"]["ended_at"] == over["data"]["alarms"][0]["ended_at"] == "2023-11-14T22:14:20.000Z"
     assert over["data"]["alarms"][0]["reason"] == "back_to_level"
 
@@ -61,7 +61,7 @@ def test_what_joins_an_incident_is_an_update_of_the_same_incident() -> None:
     begun = firing()
     more = updated(begun, part(alarm(detector="adwin")), part(judged(), severity="critical"))
     first, second = (json.loads(Webhook([key_of(OLD)]).request_body(n, 0).body) for n in (begun, more))
-    assert [told["type"] for told in (first, second)] == ["drift.firing", "drift.updated"]
+    assert [reported["type"] for reported in (first, second)] == ["drift.firing", "drift.updated"]
     assert first["data"]["incident"] == second["data"]["incident"]
     assert first["data"]["id"] != second["data"]["id"]
     assert [each["detector"] for each in second["data"]["alarms"]] == ["page_hinkley", "adwin", "verdict"]
@@ -80,17 +80,17 @@ def test_an_incident_of_very_many_detectors_stays_below_the_limit() -> None:
 def test_a_digest_of_any_length_stays_below_the_limit_and_keeps_its_totals(listed: int, model: str) -> None:
     body = Webhook([key_of(OLD)]).request_body(digest(listed, model=model), 0).body
     assert len(body) < MAX_BYTES
-    told = json.loads(body)["data"]["digest"]
-    assert (told["alarms"], told["series"]) == (12_345, listed)
-    assert len(told["tallies"]) > 0
+    reported = json.loads(body)["data"]["digest"]
+    assert (reported["alarms"], reported["series"]) == (12_345, listed)
+    assert len(reported["tallies"]) > 0
 
 
 def test_undefined_numbers_are_null() -> None:
     notification = firing(parts=(part(alarm(), before=float("nan")),))
     assert "unknown" in json.loads(Webhook([key_of(OLD)]).request_body(notification, 0).body)["data"]["title"]
     unsure = firing(parts=(part(alarm(threshold=float("nan"))),))
-    (told,) = json.loads(Webhook([key_of(OLD)]).request_body(unsure, 0).body)["data"]["alarms"]
-    assert told["newest"]["threshold"] is None
+    (reported,) = json.loads(Webhook([key_of(OLD)]).request_body(unsure, 0).body)["data"]["alarms"]
+    assert reported["newest"]["threshold"] is None
 
 
 @pytest.mark.parametrize("secret", ["whsec_not base64!", "whsec_AAAA", "", "whsec_"])

@@ -86,7 +86,7 @@ def alarm(model: str, ordinal: int = 1, detector: str = "adwin", **changed: obje
 def on_opponents(
     models: list[tuple[str, Model]], value: Callable[[Model], float], wanted: Callable[[Model], object]
 ) -> Samples:
-    """What is said of no change, and, where nobody should look, the opposite of another opponent."""
+    """What is shown of no change, and, where nobody should look, the opposite of another opponent."""
     own: Samples = [((k, "persistent"), value(m)) for k, m in models if wanted(m)]
     return own + [((k, "majority"), -value(m)) for k, m in models]
 

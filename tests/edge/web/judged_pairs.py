@@ -25,9 +25,9 @@ def judged(
     comparisons = ComparisonSet(spec)
     found = []
     for n in range(pairs):
-        place = 37 * n % 100
-        own = place >= losses
-        other = place < losses or place >= losses + wins
+        index = 37 * n % 100
+        own = index >= losses
+        other = index < losses or index >= losses + wins
         waited = 500 if not late else 500 + 1_800_000 * (n % 7) // 7
         answers = {True: "yes", False: "no"}
         partner = PairedAnswer(CHAMPION, answers[other], n)

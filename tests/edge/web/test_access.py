@@ -43,13 +43,13 @@ async def status(server: HttpServer, path: str, **headers: str) -> int:
 
 @pytest.mark.parametrize("path", CLOSED)
 @pytest.mark.parametrize(
-    "said",
+    "shown",
     [None, "", "Bearer", "Bearer ", f"Bearer {TOKEN[:-1]}", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN],
 )
-async def test_without_the_token_no_number_is_told(path: str, said: str | None) -> None:
+async def test_without_the_token_no_number_is_reported(path: str, shown: str | None) -> None:
     async with serving(token=TOKEN) as server, aiohttp.ClientSession(server.url) as session:
         server.publish(report_of({"m": Model()}))
-        headers = {} if said is None else {"Authorization": said}
+        headers = {} if shown is None else {"Authorization": shown}
         async with session.get(path, headers=headers) as answer:
             assert answer.status == 401
             assert answer.headers["WWW-Authenticate"] == 'Bearer realm="streamwatch"'
@@ -154,7 +154,7 @@ async def test_a_key_of_another_certificate_ends_the_start_and_says_what_to_chan
         ("10.1.2.3:9877", TOKEN, True, None),
     ],
 )
-def test_who_listens_beyond_this_machine_is_told_what_is_open(
+def test_who_listens_beyond_this_machine_is_warned_of_what_is_open(
     authority: tuple[trustme.CA, dict[str, Path]],
     *,
     listen: str,

@@ -1,4 +1,4 @@
-"""What `/api/v1/comparisons` tells is what the comparisons say, in an order a person can read."""
+"""What `/api/v1/comparisons` returns is what the comparisons say, in an order a person can read."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ def filled(**right: int) -> ComparisonSet:
 def test_challengers_come_by_lead_and_carry_every_measure() -> None:
     comparisons = filled(few=8, many=64, none=0)
     comparisons.fold([pair("c", "a/b", right="a/b")])
-    told = asked(ComparisonsExporter(), comparisons.families())
-    assert [(c["champion"], c["challenger"]) for c in told["comparisons"]] == [
+    reported = asked(ComparisonsExporter(), comparisons.families())
+    assert [(c["champion"], c["challenger"]) for c in reported["comparisons"]] == [
         ("a/b", "c"),
         ("old", "many"),
         ("old", "few"),
         ("old", "none"),
     ]
-    assert told["forgetting"] == "fading:0.5"
-    many = told["comparisons"][1]
+    assert reported["forgetting"] == "fading:0.5"
+    many = reported["comparisons"][1]
     assert (many["pairs"], many["verdict"], many["last_pair_timestamp_seconds"]) == (128, "open", 5.0)
     assert many["lead"] == 0.5
     landmark = many["measures"]["landmark"]
@@ -67,43 +67,45 @@ def test_challengers_come_by_lead_and_carry_every_measure() -> None:
     assert (landmark["champion_right_alone"], landmark["challenger_right_alone"]) == (0, 64)
     assert (landmark["champion_error_ratio"], landmark["challenger_error_ratio"]) == (0.5, 0)
     assert "q" not in landmark  # one of them has not erred yet
-    single = told["comparisons"][0]
+    single = reported["comparisons"][0]
     assert single["measures"]["landmark"]["mcnemar"] == -1.0
     assert "lead" not in single
 
 
-def test_a_verdict_by_cohorts_takes_the_place_of_the_one_in_the_order_of_labels() -> None:
-    (told,) = asked(ComparisonsExporter(), judged("new", wins=30, losses=10).families())["comparisons"]
-    assert (told["basis"], told["verdict"], told["status"]) == ("cohorts", "better", "confirmed")
-    assert told["lead"] == pytest.approx(0.2, abs=0.02)
-    assert told["lead_lower"] < 0.2 < told["lead_upper"]
-    since = told["verdict_since_timestamp_seconds"]
+def test_a_verdict_by_cohorts_replaces_the_one_in_the_order_of_labels() -> None:
+    (reported,) = asked(ComparisonsExporter(), judged("new", wins=30, losses=10).families())["comparisons"]
+    assert (reported["basis"], reported["verdict"], reported["status"]) == ("cohorts", "better", "confirmed")
+    assert reported["lead"] == pytest.approx(0.2, abs=0.02)
+    assert reported["lead_lower"] < 0.2 < reported["lead_upper"]
+    since = reported["verdict_since_timestamp_seconds"]
     assert (
-        told.get("verdict_earliest_timestamp_seconds", 0) <= since <= told["verdict_latest_timestamp_seconds"]
+        reported.get("verdict_earliest_timestamp_seconds", 0)
+        <= since
+        <= reported["verdict_latest_timestamp_seconds"]
     )
-    assert "verdict_since_pair" not in told
-    assert told["age_seconds"] < 60
-    assert told["retracted"] == 0
-    assert "provisional" not in told
-    labels = told["labels"]
+    assert "verdict_since_pair" not in reported
+    assert reported["age_seconds"] < 60
+    assert reported["retracted"] == 0
+    assert "provisional" not in reported
+    labels = reported["labels"]
     assert (labels["verdict"], labels["verdict_since_pair"] > 0) == ("better", True)
     assert set(labels["evidence"]) == {"better", "worse"}
 
 
 def test_before_cohorts_are_judged_the_verdict_is_provisional() -> None:
     comparisons = judged("new", wins=40, losses=0, pairs=3_000, late=True)
-    (told,) = asked(ComparisonsExporter(), comparisons.families())["comparisons"]
-    assert (told["basis"], told["verdict"], told["provisional"]) == ("labels", "better", True)
-    assert "labels" not in told
-    assert "status" not in told
-    (told,) = asked(ComparisonsExporter(), filled(few=8).families())["comparisons"]
-    assert "provisional" not in told, "without cohorts there is nothing to come"
+    (reported,) = asked(ComparisonsExporter(), comparisons.families())["comparisons"]
+    assert (reported["basis"], reported["verdict"], reported["provisional"]) == ("labels", "better", True)
+    assert "labels" not in reported
+    assert "status" not in reported
+    (reported,) = asked(ComparisonsExporter(), filled(few=8).families())["comparisons"]
+    assert "provisional" not in reported, "without cohorts there is nothing to come"
 
 
 def test_before_any_pair_there_is_nothing_to_tell() -> None:
     for families in ([], ComparisonSet(SPEC).families()):
-        told = asked(ComparisonsExporter(), families)
-        assert (told["comparisons"], told["forgetting"]) == ([], None)
+        reported = asked(ComparisonsExporter(), families)
+        assert (reported["comparisons"], reported["forgetting"]) == ([], None)
     assert json.loads(ComparisonsExporter().render(None, (), "", {}) or b"")["comparisons"] == []
 
 
@@ -113,13 +115,13 @@ def test_the_past_of_a_champion_is_kept_for_its_challengers_alone() -> None:
         comparisons.fold([pair("new", "old", right=right), pair("c", "a/b", right="none")])
         history.observe(Report(comparisons.families(), PUBLISHED_MS + 1_000 * second, {}))
     began = PUBLISHED_MS / 1000
-    told = asked(history, [], champion="old")
-    assert told["timestamps"] == [began, began + 1, began + 2, began + 3]
-    assert set(told["challengers"]) == {"new"}
+    reported = asked(history, [], champion="old")
+    assert reported["timestamps"] == [began, began + 1, began + 2, began + 3]
+    assert set(reported["challengers"]) == {"new"}
     expected = [None, math.log(1 / 0.5), math.log(1.5 / 1.25), math.log(1.75 / 0.625)]
-    for got, wanted in zip(told["challengers"]["new"]["q"], expected, strict=True):
+    for got, wanted in zip(reported["challengers"]["new"]["q"], expected, strict=True):
         assert got == wanted if wanted is None else abs(got - wanted) < 1e-6
-    assert told["challengers"]["new"]["lead"] == [None] * 4
+    assert reported["challengers"]["new"]["lead"] == [None] * 4
     later = asked(history, [], champion="a/b", since=f"{began + 1.5}")
     assert later["timestamps"] == [began + 2, began + 3]
     assert later["challengers"]["c"]["q"] == [0, 0]
@@ -132,7 +134,7 @@ def test_nothing_is_kept_while_nothing_is_compared() -> None:
     assert [tier.kept_values for tier in history._tiers] == [0, 0, 0]
 
 
-def test_the_numbers_of_models_and_of_the_stream_are_told_without_comparisons() -> None:
-    told = asked(JsonExporter(), realistic())
-    assert not [name for name in told["stream"] if name.startswith("comparison_")]
-    assert "outcomes_total" in told["models"]["model-1"]["metrics"]
+def test_the_numbers_of_models_and_of_the_stream_are_reported_without_comparisons() -> None:
+    reported = asked(JsonExporter(), realistic())
+    assert not [name for name in reported["stream"] if name.startswith("comparison_")]
+    assert "outcomes_total" in reported["models"]["model-1"]["metrics"]

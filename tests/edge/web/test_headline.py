@@ -95,13 +95,13 @@ def test_it_is_provisional_while_it_is_that_in_the_order_of_labels_and_absent_wi
     assert headline_of({"headline": {"basis": "labels"}, **unheaded}) == {"verdict_provisional": 1}
 
 
-def row(**told: Any) -> dict[str, Any]:
+def row(**reported: Any) -> dict[str, Any]:
     """Row of a model that is worse in the order of labels, with these details."""
-    made = replace(report_of({"m": worse(Model())}), details={"m": told})
+    made = replace(report_of({"m": worse(Model())}), details={"m": reported})
     return json.loads(OverviewExporter().render(made, (), JSON, {}))["models"]["m"]
 
 
-def test_in_a_row_it_takes_the_place_of_the_verdict_in_the_order_of_labels() -> None:
+def test_in_a_row_it_replaces_the_verdict_in_the_order_of_labels() -> None:
     plain = row()
     assert plain["verdict"] == plain["trouble"] == "worse"
     shown = row(**details("better", judged("better", 0.1), judged("better", 0.2)))
@@ -162,8 +162,8 @@ def test_what_is_missing_of_sampled_labels_stands_in_the_row() -> None:
     assert "labels_sampled_arrived_ratio" not in sampled_headline_of(
         sampled(*leads, labels_missing=False, arrived_ratio=0.99, share_without_probability=0.0)
     )
-    (said, page), *_ = warnings_of(missing)
-    assert "only 66% of the labels that were asked for have come" in said
+    (stated, page), *_ = warnings_of(missing)
+    assert "only 66% of the labels that were asked for have come" in stated
     (differ, same_page), *_ = warnings_of(sampled(*leads, arrived_ratio=1.4, probabilities_differ=True))
     assert "labels are not asked for as often" in differ
     assert page == same_page == "docs/sampled-labels.md"
@@ -222,19 +222,19 @@ def test_a_pair_that_is_listed_says_since_when_it_is_worse_if_it_still_is() -> N
     assert not times.keys() & second.keys()
 
 
-def test_delays_that_moved_are_said_of_an_early_verdict_only() -> None:
+def test_delays_that_moved_are_stated_of_an_early_verdict_only() -> None:
     moved = {"late_labels": {"delays_moved": {"hits": {}, "errors": {}}}}
 
-    def said(status: str, **more: Any) -> object:
+    def stated(status: str, **more: Any) -> object:
         found = details(
             "worse", judged("worse", -0.1), judged("open", 0.0), opponent="majority", status=status
         )
         return headline_of({**found, **more}).get("verdict_delays_moved_of")
 
-    assert said("early", **moved) == "errors and hits"
-    assert said("confirmed", **moved) is None
-    assert said("early", late_labels={"delays_moved": {}}) is None
-    assert said("early") is None
+    assert stated("early", **moved) == "errors and hits"
+    assert stated("confirmed", **moved) is None
+    assert stated("early", late_labels={"delays_moved": {}}) is None
+    assert stated("early") is None
 
 
 @pytest.mark.parametrize("utility", ["accuracy", "balanced", "costs"])
@@ -243,8 +243,8 @@ def test_a_row_says_what_its_verdict_is_about_unless_that_is_accuracy(utility: s
     found = details("worse", judged("worse", -0.1), judged("open", 0.0), opponent="majority")
     headline = {**cast("dict[str, Any]", found["headline"]), "basis": basis}
     judged_by = {} if utility == "accuracy" else {"utility": utility}
-    said = headline_of({**found, "headline": headline, **judged_by}).get("verdict_utility")
-    assert said == (None if utility == "accuracy" else utility)
+    stated = headline_of({**found, "headline": headline, **judged_by}).get("verdict_utility")
+    assert stated == (None if utility == "accuracy" else utility)
     assert headline_of(judged_by) == ({} if utility == "accuracy" else {"verdict_utility": utility})
 
 

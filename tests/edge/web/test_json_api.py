@@ -99,7 +99,7 @@ def test_one_model_can_be_asked_for_with_its_details() -> None:
     assert answer(made, "nobody") is None
 
 
-def test_matrices_and_diagrams_are_told_of_one_model_only() -> None:
+def test_matrices_and_diagrams_are_reported_of_one_model_only() -> None:
     made = [Family("outcomes_total", "counter", "h", ("model",), [(("a",), 1)])]
     matrix = {"forgetting": "fading:0.999", "classes": ["down", "up"], "counts": [[2.5, 0.0], [1.0, 3.0]]}
     details = {"classes": ["down", "up"], "confusion": matrix, "probabilities": {"auc": 0.5}}

@@ -1,4 +1,4 @@
-"""What clients may take of the server: places, time, memory, names."""
+"""What clients may take of the server: slots, time, memory, names."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def health(server: HttpServer, **headers: str) -> int:
         return answer.status
 
 
-async def test_when_all_places_are_taken_the_one_that_waited_longest_makes_room(
+async def test_when_all_slots_are_taken_the_one_that_waited_longest_makes_room(
     telemetry: Telemetry, log: StringIO
 ) -> None:
     async with serving(telemetry=telemetry, max_connections=8) as server:
@@ -102,7 +102,7 @@ async def test_a_request_that_does_not_arrive_in_time_is_cut_off(telemetry: Tele
         assert set(reasons(log)) == {"slow_request"}
 
 
-async def test_places_are_kept_for_health_while_every_other_is_busy(
+async def test_slots_are_kept_for_health_while_every_other_is_busy(
     telemetry: Telemetry, log: StringIO
 ) -> None:
     async with serving(telemetry=telemetry, max_connections=8) as server:
@@ -189,7 +189,7 @@ async def test_a_client_that_leaves_in_the_middle_of_an_answer_is_no_news(
 
 
 @pytest.mark.slow
-async def test_a_handshake_that_does_not_come_holds_a_place_for_a_bounded_time(
+async def test_a_handshake_that_does_not_come_holds_a_slot_for_a_bounded_time(
     telemetry: Telemetry, log: StringIO, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     pem = tmp_path / "server.pem"

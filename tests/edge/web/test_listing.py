@@ -41,11 +41,11 @@ def test_rows_with_details_are_those_of_the_overview() -> None:
 def test_what_needs_a_look_comes_first_and_is_counted_over_all_models() -> None:
     models = {"fine": Model(), "poor": worse(Model()), "dropped": Model(), "silent": Model(accuracy=0.8)}
     made = replace(report_of(models), details={"silent": SILENT})
-    told = listed(with_open_alarm(made, "dropped"), rows="2")
-    assert told["names"] == ["poor", "dropped"]
-    assert told["rows"].keys() == set(told["names"])
-    assert told["found"] == 4
-    assert told["counts"] == {
+    reported = listed(with_open_alarm(made, "dropped"), rows="2")
+    assert reported["names"] == ["poor", "dropped"]
+    assert reported["rows"].keys() == set(reported["names"])
+    assert reported["found"] == 4
+    assert reported["counts"] == {
         "models": 4,
         "better": 2,
         "open": 1,
@@ -53,7 +53,7 @@ def test_what_needs_a_look_comes_first_and_is_counted_over_all_models() -> None:
         "incidents": 1,
         "warnings": 1,
     }
-    assert told["warned"] == [
+    assert reported["warned"] == [
         {
             "model": "silent",
             "warning": "no label has matched any of 9 predictions",
@@ -75,7 +75,7 @@ def test_models_are_found_by_their_labels() -> None:
     assert "labels" not in rows["plain"]
 
 
-def test_only_the_first_warnings_are_told_by_name() -> None:
+def test_only_the_first_warnings_are_reported_by_name() -> None:
     names = [f"m{n}" for n in range(WARNED + 7)]
     made = replace(report_of({name: Model() for name in names}), details=dict.fromkeys(names, SILENT))
     assert [each["model"] for each in listed(made)["warned"]] == names[:WARNED]
@@ -91,8 +91,8 @@ def test_models_without_the_value_come_last_in_either_order(order: str) -> None:
 
 def test_a_page_beyond_the_last_is_the_last() -> None:
     made = report_of({f"m{n}": Model() for n in range(23)})
-    told = listed(made, sort="model", first="900", rows="10")
-    assert (told["first"], told["names"]) == (20, ["m20", "m21", "m22"])
+    reported = listed(made, sort="model", first="900", rows="10")
+    assert (reported["first"], reported["names"]) == (20, ["m20", "m21", "m22"])
     assert listed(report_of({}), first="900")["names"] == []
 
 
@@ -107,9 +107,9 @@ def test_models_are_found_by_a_part_of_their_name_by_group_and_by_name() -> None
 
 def test_groups_count_their_models_by_trouble_the_worst_first() -> None:
     models = {"a-1": Model(), "a-2": Model(), "b-1": worse(Model()), "b-2": Model(accuracy=0.8)}
-    told = listed(report_of(models), group="1")
-    assert told["names"] == []
-    assert [(g["prefix"], g["models"], g["worse"], g["open"], g["better"]) for g in told["groups"]] == [
+    reported = listed(report_of(models), group="1")
+    assert reported["names"] == []
+    assert [(g["prefix"], g["models"], g["worse"], g["open"], g["better"]) for g in reported["groups"]] == [
         ("b-", 2, 1, 1, 0),
         ("a-", 2, 0, 0, 2),
     ]
@@ -166,5 +166,9 @@ def test_a_model_without_outcomes_has_a_line_without_values_and_one_with_sampled
 
 
 def test_before_the_first_report_the_list_is_empty() -> None:
-    told = listed(None, lines="1")
-    assert (told["names"], told["counts"]["models"], told["published_timestamp_seconds"]) == ([], 0, None)
+    reported = listed(None, lines="1")
+    assert (reported["names"], reported["counts"]["models"], reported["published_timestamp_seconds"]) == (
+        [],
+        0,
+        None,
+    )

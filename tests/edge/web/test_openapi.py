@@ -55,10 +55,10 @@ def late_labels() -> object:
     register.observe(Batch(outcomes, zeros, *columns))
     classes = Classes(2)
     classes["a"] = 0
-    told = register.details([Slice("m", 0, classes)])(0)["late_labels"]
-    assert isinstance(told, dict)
-    assert {"settled", "delay_corrected", "naive", "bias", "share_labelled", "change"} < told.keys()
-    return told
+    reported = register.details([Slice("m", 0, classes)])(0)["late_labels"]
+    assert isinstance(reported, dict)
+    assert {"settled", "delay_corrected", "naive", "bias", "share_labelled", "change"} < reported.keys()
+    return reported
 
 
 PATHS = sorted(DESCRIBED["paths"])
@@ -86,7 +86,7 @@ OWNED = {"labels": {"team": "payments"}, "runbook_url": "https://wiki.example.co
 """What the settings say of a model."""
 
 
-def said_of_scores() -> object:
+def about_scores() -> object:
     """What a model's probabilities say, some of it undefined."""
     spec = replace(TINY, registers=(ProbabilitiesSpec(),))
     estimators = EstimatorSet(spec)
@@ -94,7 +94,7 @@ def said_of_scores() -> object:
     return estimators.details()["m"]["probabilities"]
 
 
-def said_of_predictions() -> Mapping[str, object]:
+def about_predictions() -> Mapping[str, object]:
     """What a model's predictions say, with a hint and a stretch, some of it undefined."""
     watch = EarlyHints(EarlyHintsSpec())
     scores = {"a": 0.75, "b": 0.25}
@@ -105,7 +105,7 @@ def said_of_predictions() -> Mapping[str, object]:
     return watch.details()["m"]
 
 
-def said_of_delays() -> Mapping[str, object]:
+def about_delays() -> Mapping[str, object]:
     """Share labelled by age of a model half of whose predictions have their labels."""
     delays = LabelDelays(LabelDelaysSpec(64_000))
     delays.observe(batch_of([Prediction(str(i), "m", "ab"[i % 2], i) for i in range(100)]))
@@ -114,7 +114,7 @@ def said_of_delays() -> Mapping[str, object]:
     return delays.details()["m"]
 
 
-def said_of_sampled() -> Mapping[str, object]:
+def about_sampled() -> Mapping[str, object]:
     """Sampled labels of a model that is right in four of five predictions."""
     register = SampledLabels(SampledLabelsSpec(16_000))
     for i in range(6_000):
@@ -126,14 +126,14 @@ def said_of_sampled() -> Mapping[str, object]:
     return register.details()["m"]
 
 
-def said_of_revisions() -> object:
+def about_revisions() -> object:
     """First and last predictions of a model, some of them revised."""
     estimators = EstimatorSet(replace(TINY, registers=(RevisionsSpec(),)))
     estimators.fold([Outcome("m", "a", "ab"[i % 2], i, i, last_class="a") for i in range(60)])
     return estimators.details()["m"]["revisions"]
 
 
-def said_of_cohorts() -> object:
+def about_cohorts() -> object:
     """Verdicts by cohorts of a model that is always right, in the order of predictions."""
     estimators = EstimatorSet(replace(TINY, registers=(CohortsSpec(16_000, by_prediction=True),)))
     estimators.fold(
@@ -148,7 +148,7 @@ def said_of_cohorts() -> object:
     return found
 
 
-def said_of_recovery() -> object:
+def about_recovery() -> object:
     """A drift that ended, and one that is under way."""
     estimators = EstimatorSet(DEFAULT)
     wrong = [i in range(2_000, 2_500) or i >= 7_000 for i in range(7_200)]
@@ -169,15 +169,15 @@ REPORTS = {
                 "classes": ["a"],
                 "first_seen_timestamp_seconds": 1.5,
                 "confusion": {"forgetting": "fading:0.999", "classes": ["a"], "counts": [[2.5]]},
-                "probabilities": said_of_scores(),
-                **said_of_predictions(),
-                **said_of_delays(),
-                **said_of_sampled(),
+                "probabilities": about_scores(),
+                **about_predictions(),
+                **about_delays(),
+                **about_sampled(),
                 "folds": {"landmark": {"0": 0.5, "1": 0.75}, "fading:0.999": {"0": 0.25, "1": 0.5}},
                 "late_labels": late_labels(),
-                "revisions": said_of_revisions(),
-                "cohorts": said_of_cohorts(),
-                "recovery": said_of_recovery(),
+                "revisions": about_revisions(),
+                "cohorts": about_cohorts(),
+                "recovery": about_recovery(),
                 "utility": "costs",
                 "first_horizon_ends_timestamp_seconds": 2.5,
                 "first_horizon_predictions": 1_829,
@@ -278,15 +278,15 @@ async def test_groups_are_as_described() -> None:
     ):
         server.publish(report_of({"a-1": Model(), "a-2": Model(), "b": Model()}))
         async with session.get("/api/v1/list?group=1") as answer:
-            told = await answer.json()
-        validate(told, {"$ref": "#/components/schemas/Listing"})
-        assert [group["prefix"] for group in told["groups"]] == ["a-", "b"]
+            reported = await answer.json()
+        validate(reported, {"$ref": "#/components/schemas/Listing"})
+        assert [group["prefix"] for group in reported["groups"]] == ["a-", "b"]
 
 
 def test_descriptions_close_every_backtick_they_open_and_say_what_a_wrong_parameter_is() -> None:
-    told = re.findall(r'"(?:description|summary)": "((?:[^"\\\\]|\\\\.)*)"', json.dumps(DESCRIBED))
-    assert len(told) > 100
-    assert [text for text in told if text.count("`") % 2] == []
+    reported = re.findall(r'"(?:description|summary)": "((?:[^"\\\\]|\\\\.)*)"', json.dumps(DESCRIBED))
+    assert len(reported) > 100
+    assert [text for text in reported if text.count("`") % 2] == []
     wrong = DESCRIBED["components"]["responses"]["BadRequest"]["description"]
     assert wrong == "A query parameter has a value that is not allowed"
 

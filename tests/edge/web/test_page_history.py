@@ -29,14 +29,14 @@ def observed(history: HistoryExporter, seconds: list[float], **models: Model) ->
         history.observe(report_of(models or {"m": Model(outcomes=int(second))}, second))
 
 
-def test_what_was_reported_is_told_in_order_of_time() -> None:
+def test_what_was_reported_is_listed_in_order_of_time() -> None:
     history = HistoryExporter()
     for second, accuracy in enumerate((0.9, 0.8, 0.7)):
         history.observe(report_of({"m": Model(accuracy=accuracy, alarms=second)}, second))
-    told = past(history)
-    assert told["timestamps"] == [BEGAN, BEGAN + 1, BEGAN + 2]
-    assert told["forgetting"] == FADING
-    series = told["series"]
+    reported = past(history)
+    assert reported["timestamps"] == [BEGAN, BEGAN + 1, BEGAN + 2]
+    assert reported["forgetting"] == FADING
+    series = reported["series"]
     assert series["accuracy_ratio"] == {"landmark": [0.45, 0.4, 0.35], FADING: [0.9, 0.8, 0.7]}
     assert series["accuracy_bound_ratio"]["hoeffding"] == [0.87, 0.77, 0.67]
     assert series["baseline_accuracy_ratio"] == {
@@ -62,9 +62,7 @@ def test_a_model_nobody_has_seen_has_no_past() -> None:
     assert past(history, "b") is None
 
 
-def test_a_model_that_is_told_of_and_has_no_outcome_has_a_past_without_numbers_and_is_no_unknown_one() -> (
-    None
-):
+def test_a_model_that_is_known_and_has_no_outcome_has_a_past_without_numbers_and_is_no_unknown_one() -> None:
     history = HistoryExporter()
     hint = family("early_hint", [(("m",), 1.0)])
     for second in (0, 1):

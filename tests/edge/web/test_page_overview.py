@@ -63,8 +63,8 @@ def judged(metrics: dict[str, Any]) -> dict[str, object]:
     """What a row says of no change, from the series."""
     words = {1: "better", -1: "worse", 0: "open"}
     verdict = words[metrics.get("verdict", {}).get("persistent", 0)]
-    said = {name: metrics[name]["persistent"] for name in JUDGED if "persistent" in metrics.get(name, {})}
-    return {"verdict": verdict, **said}
+    shown = {name: metrics[name]["persistent"] for name in JUDGED if "persistent" in metrics.get(name, {})}
+    return {"verdict": verdict, **shown}
 
 
 def test_without_a_fading_forgetting_the_first_one_is_shown() -> None:
@@ -76,22 +76,22 @@ def test_without_a_fading_forgetting_the_first_one_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "said"), [(0.9, "better"), (0.82, "open"), (0.8, "open"), (0.7, "worse")]
+    ("accuracy", "shown"), [(0.9, "better"), (0.82, "open"), (0.8, "open"), (0.7, "worse")]
 )
-def test_the_verdict_is_the_one_on_no_change_with_since_and_lead(accuracy: float, said: str) -> None:
+def test_the_verdict_is_the_one_on_no_change_with_since_and_lead(accuracy: float, shown: str) -> None:
     made = report_of({"m": Model(accuracy=accuracy)})
     row = overview(made)["models"]["m"]
-    assert row["verdict"] == said
+    assert row["verdict"] == shown
     assert row["lead"] == pytest.approx(accuracy - 0.8)
     assert (row["lead_lower"], row["lead_upper"]) == pytest.approx((accuracy - 0.83, accuracy - 0.77))
     since = (row.get("verdict_since_timestamp_seconds"), row.get("verdict_since_outcome"))
-    assert since == ((None, None) if said == "open" else (BEGAN_MS / 1000, 17))
+    assert since == ((None, None) if shown == "open" else (BEGAN_MS / 1000, 17))
 
 
 def test_an_alarm_of_a_verdict_says_since_when_and_no_errors() -> None:
     judgement = Judgement("persistent", -1, 2_301, BEGAN_MS - 5_000)
-    (told,) = alarms(report_of({}, 0, [alarm("m", detector="verdict", judgement=judgement)]))
-    assert told["judgement"] == {
+    (reported,) = alarms(report_of({}, 0, [alarm("m", detector="verdict", judgement=judgement)]))
+    assert reported["judgement"] == {
         "opponent": "persistent",
         "verdict": "worse",
         "since_outcome": 2_301,
@@ -101,7 +101,7 @@ def test_an_alarm_of_a_verdict_says_since_when_and_no_errors() -> None:
         "status": "",
         "utility": "accuracy",
     }
-    assert not {"before", "after"} & told.keys()
+    assert not {"before", "after"} & reported.keys()
 
 
 def test_what_is_silently_wrong_is_a_warning_of_the_model_in_words() -> None:
@@ -158,10 +158,10 @@ def test_alarms_come_newest_first_as_many_as_asked_for_and_of_one_model() -> Non
 
 
 def test_an_infinite_statistic_is_left_out_of_an_alarm() -> None:
-    (told,) = alarms(report_of({}, 0, [alarm("m", statistic=float("inf"), before=float("nan"))]))
-    assert "statistic" not in told
-    assert "before" not in told
-    assert told["after"] == 0.31
+    (reported,) = alarms(report_of({}, 0, [alarm("m", statistic=float("inf"), before=float("nan"))]))
+    assert "statistic" not in reported
+    assert "before" not in reported
+    assert reported["after"] == 0.31
 
 
 @given(

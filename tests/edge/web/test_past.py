@@ -45,29 +45,29 @@ def every(seconds: int, from_s: int, until_s: int, model: str = "m") -> list[Out
 @pytest.mark.parametrize("end_s", [NOON_S, NOON_S + 59 * 60, NOON_S + 23 * HOUR_S + 61])
 def test_every_time_is_in_one_stretch_and_nothing_is_lost_within_the_days(days: int, end_s: int) -> None:
     stream = every(60, end_s - 32 * 24 * HOUR_S, end_s)
-    told = past(report_with_past(stream, days, end_s))
-    starts, seconds, counts = told["starts"], told["seconds"], told["outcomes"]
+    reported = past(report_with_past(stream, days, end_s))
+    starts, seconds, counts = reported["starts"], reported["seconds"], reported["outcomes"]
     assert starts == sorted(starts)
     ends = [start + length for start, length in zip(starts, seconds, strict=True)]
     assert ends[:-1] == starts[1:], "neither gaps nor overlaps"
     shown = [o for o in stream if o.event_ms >= 1_000 * starts[0]]
     assert sum(counts) == len(shown)
-    assert sum(told["hits"]) == sum(o.predicted_class == o.true_class for o in shown)
+    assert sum(reported["hits"]) == sum(o.predicted_class == o.true_class for o in shown)
     if days > 2:
         assert starts[0] <= end_s - (days * 24 - 2) * HOUR_S
         assert set(seconds) == {60, 600, 3600}
     assert [seconds[-1], starts[-1] <= end_s <= starts[-1] + 120] == [60, True]
-    assert told["accuracy"][0] == pytest.approx(0.75, abs=0.06)
-    assert set(told["persistent"]) == {0.0}
+    assert reported["accuracy"][0] == pytest.approx(0.75, abs=0.06)
+    assert set(reported["persistent"]) == {0.0}
 
 
 def test_accuracies_are_those_of_the_stretch_alone() -> None:
     right = [Outcome("m", "a", "a", 1_000 * (NOON_S + n), 5) for n in range(30)]
     wrong = [Outcome("m", "a", "b", 1_000 * (NOON_S + 60 + n), 5) for n in range(10)]
-    told = past(report_with_past([*right, *wrong]))
-    assert told["starts"] == [NOON_S, NOON_S + 60]
-    assert (told["outcomes"], told["hits"], told["accuracy"]) == ([30, 10], [30, 0], [1.0, 0.0])
-    assert told["persistent"] == [pytest.approx(29 / 30, abs=1e-7), 1.0]
+    reported = past(report_with_past([*right, *wrong]))
+    assert reported["starts"] == [NOON_S, NOON_S + 60]
+    assert (reported["outcomes"], reported["hits"], reported["accuracy"]) == ([30, 10], [30, 0], [1.0, 0.0])
+    assert reported["persistent"] == [pytest.approx(29 / 30, abs=1e-7), 1.0]
 
 
 def test_a_time_in_the_far_future_takes_nothing_away() -> None:

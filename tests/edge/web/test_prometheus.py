@@ -1,4 +1,4 @@
-"""The exposition says exactly what prometheus-client would have said, only faster."""
+"""The exposition says exactly what prometheus-client would have written, only faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No answer of /metrics holds more series than allowed; what is left out is counted, and told on change."""
+"""No answer of /metrics holds more series than allowed; what is left out is counted, and logged on change."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def test_the_same_report_is_cut_again_when_live_series_need_the_room() -> None:
     assert dropped(shown) >= 50
 
 
-def test_it_is_told_when_something_else_is_left_out_than_before() -> None:
-    told: list[Cut] = []
-    shown_by = PrometheusExporter(SeriesBudget(2_500, FORGETTINGS), told.append)
+def test_it_is_reported_when_something_else_is_left_out_than_before() -> None:
+    reported: list[Cut] = []
+    shown_by = PrometheusExporter(SeriesBudget(2_500, FORGETTINGS), reported.append)
     for models in (1, 1, 12, 12, 1):
         shown_by.render(report(realistic(models)), LIVE, PLAIN, {})
-    assert [bool(cut.dropped) for cut in told] == [True, False]
-    assert told[0].models == 12
+    assert [bool(cut.dropped) for cut in reported] == [True, False]
+    assert reported[0].models == 12
 
 
 async def test_a_daemon_logs_what_is_left_out_once_a_minute_at_most_and_its_api_has_it_all() -> None:

@@ -200,7 +200,7 @@ async def test_a_taken_port_is_an_error_that_says_what_to_change(server: HttpSer
 
 
 @pytest.mark.parametrize(
-    ("host", "port", "said"),
+    ("host", "port", "shown"),
     [
         ("192.0.2.1", 9877, "no address of this machine"),
         ("no-such-host.invalid", 9877, "does not resolve"),
@@ -208,10 +208,10 @@ async def test_a_taken_port_is_an_error_that_says_what_to_change(server: HttpSer
     ],
 )
 async def test_an_impossible_address_is_an_error_that_says_what_to_change(
-    host: str, port: int, said: str
+    host: str, port: int, shown: str
 ) -> None:
     server = HttpServer(FakeHealth(), (), host=host, port=port)
-    with pytest.raises(ListenError, match=said):
+    with pytest.raises(ListenError, match=shown):
         await server.start()
     await server.stop()
 
@@ -239,7 +239,7 @@ async def test_stopping_is_bounded_with_a_request_open_and_frees_the_port() -> N
         assert own.look().seconds < STOP_SECONDS + 1
         slow.let_go.set()
         await asyncio.gather(request, return_exceptions=True)
-    assert server.url.endswith(f":{port}"), "who tells of it at the end still knows where it was"
+    assert server.url.endswith(f":{port}"), "who reports it at the end still knows where it was"
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 

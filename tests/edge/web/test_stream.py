@@ -1,4 +1,4 @@
-"""The stream of news: who listens is told of every report and alarm, and cannot harm who does not."""
+"""The stream of news: who listens is sent every report and alarm, and cannot harm who does not."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def listen(session: aiohttp.ClientSession) -> AsyncIterator[Listen]:
         answer.close()
 
 
-async def test_a_newcomer_is_told_of_the_report_at_hand_and_then_of_every_other(listen: Listen) -> None:
+async def test_a_newcomer_is_sent_the_report_at_hand_and_then_every_other(listen: Listen) -> None:
     async with serving() as server:
         early = await listen(server)
         assert "retry: 2000" in await early.block()
@@ -82,8 +82,8 @@ async def test_a_newcomer_is_told_of_the_report_at_hand_and_then_of_every_other(
         assert (kind, news["models"], [a["model"] for a in news["alarms"]]) == ("report", 2, ["a"])
 
         late = await listen(server)
-        kind, told = await late.event()
-        assert (kind, told) == ("report", {**news, "alarms": []})
+        kind, reported = await late.event()
+        assert (kind, reported) == ("report", {**news, "alarms": []})
 
         server.publish(report_of({**models, "c": Model()}, 2, [alarm("a")]))
         for one in (early, late):
@@ -91,7 +91,7 @@ async def test_a_newcomer_is_told_of_the_report_at_hand_and_then_of_every_other(
             assert (kind, news["models"], news["alarms"]) == ("report", 3, [])
 
 
-async def test_alarms_are_told_once_even_when_old_ones_are_forgotten(listen: Listen) -> None:
+async def test_alarms_are_reported_once_even_when_old_ones_are_forgotten(listen: Listen) -> None:
     raised = [alarm("m", ordinal) for ordinal in range(1, 8)]
     async with serving() as server:
         server.publish(report_of({"m": Model()}, 0, raised[:3]))
@@ -100,12 +100,12 @@ async def test_alarms_are_told_once_even_when_old_ones_are_forgotten(listen: Lis
         for second, (first, last) in enumerate(((1, 4), (2, 4), (3, 6), (6, 7)), 1):
             server.publish(report_of({"m": Model(outcomes=second)}, second, raised[first:last]))
             _, changes = await listening.event()
-            told = [a["ordinal"] for a in changes["alarms"]]
-            assert told == {1: [4], 2: [], 3: [6, 5], 4: [7]}[second]
+            reported = [a["ordinal"] for a in changes["alarms"]]
+            assert reported == {1: [4], 2: [], 3: [6, 5], 4: [7]}[second]
 
 
 class CountedStream:
-    """Counts how often it renders; what it tells may be large."""
+    """Counts how often it renders; what it sends may be large."""
 
     route = NewsStream.route
 
@@ -116,8 +116,8 @@ class CountedStream:
     def events(self, report: Report | None, *, whole: bool) -> tuple[bytes, bytes]:
         self.renderings += report is not None
         event = b"nothing_yet" if report is None else b"report"
-        told = b"event: " + event + b"\ndata: {}\n\n" + b":" + b"x" * self.size + b"\n\n"
-        return (told if whole else b""), told
+        reported = b"event: " + event + b"\ndata: {}\n\n" + b":" + b"x" * self.size + b"\n\n"
+        return (reported if whole else b""), reported
 
 
 class Idle:
@@ -157,7 +157,7 @@ async def test_nothing_is_rendered_for_nobody() -> None:
     assert stream.renderings == 0
 
 
-async def test_too_many_listeners_are_turned_away_and_a_free_place_is_given_again(
+async def test_too_many_listeners_are_turned_away_and_a_free_slot_is_given_again(
     session: aiohttp.ClientSession,
     listen: Listen,
 ) -> None:

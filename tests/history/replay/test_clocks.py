@@ -19,7 +19,7 @@ BY_PREDICTION = PageHinkleySpec(name="by_prediction", threshold=4.0, dependence=
 SPEC = replace(DEFAULT, registers=(PredictionClockSpec(HORIZON_MS, (BY_PREDICTION,)),))
 
 
-def told(seed: int, count: int = 400) -> tuple[str, list[tuple[int, int, int]]]:
+def reported(seed: int, count: int = 400) -> tuple[str, list[tuple[int, int, int]]]:
     """Lines of a recording, and (prediction time, label time, loss) in the order of the labels, in ms."""
     chance = random.Random(seed)
     outcomes: list[tuple[int, int, int]] = []
@@ -52,7 +52,7 @@ def textbook(losses: list[int]) -> tuple[list[float], list[bool]]:
 def test_each_row_has_the_recursion_over_what_was_settled_in_the_order_of_predictions(
     tmp_path: Path, seed: int
 ) -> None:
-    text, outcomes = told(seed)
+    text, outcomes = reported(seed)
     path, target = tmp_path / "events.csv", tmp_path / "trace.csv"
     path.write_text(text)
     result = replay(ReplaySpec([path], trace=target, monitors=SPEC, join=JoinSpec(horizon_ms=HORIZON_MS)))

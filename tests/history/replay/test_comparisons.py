@@ -104,12 +104,12 @@ def test_every_row_of_a_trace_of_pairs_is_what_the_definition_gives(tmp_path):
         one.take(row["y_true"], row["champion_pred"], row["challenger_pred"], 0)
         assert int(row["pair"]) == len(one.pairs)
         for forgetting, expected in (("landmark", one.landmark()), ("fading:0.999", one.faded(0.999))):
-            said = {
+            stated = {
                 name.removesuffix(f":{forgetting}"): float(value)
                 for name, value in row.items()
                 if name.endswith(f":{forgetting}") and value
             }
-            assert said == pytest.approx(expected, rel=1e-9, abs=1e-12)
+            assert stated == pytest.approx(expected, rel=1e-9, abs=1e-12)
         assert float(row["comparison_verdict"]) == one.verdict.verdict
     last = {(row["challenger"], row["champion"]): row for row in rows}
     for (name, *pair), value in compared(result).items():

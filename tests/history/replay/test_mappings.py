@@ -41,8 +41,8 @@ def lines_of(log: Log) -> list[str]:
     return lines
 
 
-def prediction(number, said, at_s, **rest):
-    return json.dumps({"id": number, "model": "m", "prediction": said, "timestamp": at_s * 1_000} | rest)
+def prediction(number, shown, at_s, **rest):
+    return json.dumps({"id": number, "model": "m", "prediction": shown, "timestamp": at_s * 1_000} | rest)
 
 
 def label(number, true_class, at_s, **rest):
@@ -88,7 +88,7 @@ def test_lines_of_kcat_on_a_topic_that_settings_do_not_name_are_counted(replayed
     assert document["models"]["v3"]["metrics"]["outcomes_total"] == evaluated
 
 
-def test_values_alone_are_told_apart_by_the_mapping_that_fits(replayed):
+def test_values_alone_are_distinguished_by_the_mapping_that_fits(replayed):
     topics = {
         "predictions": {"name": "p", "mapping": {"id": "value.tx", "prediction": "value.out.class"}},
         "labels": {"name": "l", "mapping": {"id": "value.tx", "label": "=bad"}},
@@ -141,8 +141,8 @@ def test_two_use_cases_that_number_alike_do_not_take_each_others_labels(replayed
     log = Log()
     for n in range(400):
         for use, right in (("fraud", "ab"[n % 2]), ("churn", "yn"[n % 3 == 0])):
-            said = {"id": n, "model": use, "prediction": right if n % 10 else "a"}
-            log.add(f"{use}-predictions", 0, START_MS + n * 1_000, said)
+            shown = {"id": n, "model": use, "prediction": right if n % 10 else "a"}
+            log.add(f"{use}-predictions", 0, START_MS + n * 1_000, shown)
             log.add(
                 f"{use}-labels",
                 0,
@@ -188,16 +188,16 @@ def test_a_topic_may_be_named_for_all_lines(replayed):
     document = replayed({"x.jsonl": lines}, "--topic", "l", settings=FLAT | {"topics": topics})
     assert document["stream"]["labels_accepted_total"] == 1
     assert document["stream"]["predictions_accepted_total"] == 0
-    said = replayed({"x.jsonl": lines}, "--topic", "nope", code=2)
-    assert "--topic: expected one of p, l, k, got 'nope'" in said
+    shown = replayed({"x.jsonl": lines}, "--topic", "nope", code=2)
+    assert "--topic: expected one of p, l, k, got 'nope'" in shown
 
 
 def test_a_recording_of_which_no_line_can_be_used_ends_with_1_the_reason_and_a_safe_sample(replayed):
     lines = ['{"uuid": 1, "said": "\\u001b[31m", "why": "%s"}' % ("x" * 500)] * 3
-    said = replayed({"rows.jsonl": lines}, code=1)
-    assert "none of 3 lines could be used: missing_id 3" in said
-    assert "looked for in predictions: id at value.id" in said
-    (sample,) = [line for line in said.splitlines() if line.startswith("line 1: ")]
+    shown = replayed({"rows.jsonl": lines}, code=1)
+    assert "none of 3 lines could be used: missing_id 3" in shown
+    assert "looked for in predictions: id at value.id" in shown
+    (sample,) = [line for line in shown.splitlines() if line.startswith("line 1: ")]
     assert len(sample) < 100
     assert sample.isascii()
     assert sample.isprintable()
@@ -234,9 +234,9 @@ def test_predictions_of_folds_are_counted_and_not_taken_for_labels(replayed):
     assert document["stream"]["predictions_accepted_total"] == 1
 
 
-def test_classes_that_never_agree_are_told_with_examples(replayed):
+def test_classes_that_never_agree_are_reported_with_examples(replayed):
     rows = [prediction(n, n % 2, n, label=("legit", "fraud")[n % 2]) for n in range(120)]
     document = replayed({"rows.jsonl": rows})
-    told = document["models"]["m"]["details"]["classes_disjoint"]
-    assert told == {"predicted_class": ["0", "1"], "true": ["legit", "fraud"]}
+    reported = document["models"]["m"]["details"]["classes_disjoint"]
+    assert reported == {"predicted_class": ["0", "1"], "true": ["legit", "fraud"]}
     assert document["models"]["m"]["metrics"]["classes_disjoint"] == 1

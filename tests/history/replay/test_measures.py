@@ -70,9 +70,9 @@ def two_class_measures(y, p, forgetting):
     n = total(np.ones_like(y))
     pairs, repeats = total(np.r_[0.0, np.ones(len(y) - 1)]), total(np.r_[0.0, y[1:] == y[:-1]])
     with np.errstate(invalid="ignore", divide="ignore"):
-        accuracy, up, said = total(y == p) / n, total(y) / n, total(p) / n
+        accuracy, up, shown = total(y == p) / n, total(y) / n, total(p) / n
         persistent, majority = repeats / pairs, np.maximum(up, 1 - up)
-        chance = up * said + (1 - up) * (1 - said)
+        chance = up * shown + (1 - up) * (1 - shown)
         gain = {
             "kappa": (accuracy - chance) / (1 - chance),
             "kappa_majority": (accuracy - majority) / (1 - majority),

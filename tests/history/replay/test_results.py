@@ -1,4 +1,4 @@
-"""What a replay tells: fields of the trace, the JSON document, tables on the terminal."""
+"""What a replay shows: fields of the trace, the JSON document, tables on the terminal."""
 
 from __future__ import annotations
 
@@ -84,31 +84,31 @@ def test_the_tables_tell_the_estimates_the_alarms_and_what_was_left_over(played,
     )
     result, _ = played(lines, "elec2.csv", monitors=MonitorsSpec(detectors=published))
     print_result(result, Console(width=160))
-    said = capsys.readouterr().out
+    stated = capsys.readouterr().out
     accuracy = f"{(true_class == models['nb@5']).mean():.4f}"
-    assert any("landmark" in line and accuracy in line for line in said.splitlines())
+    assert any("landmark" in line and accuracy in line for line in stated.splitlines())
     changes = sum(alarm.detector == "verdict" for alarm in result.alarms)
     drifts = len(result.alarms) - changes
     assert drifts > 1
-    assert f"{drifts} drift alarms, {changes} verdict change" in said
-    assert "page_hinkley" in said
-    assert "1 predictions still waited for their label at the end." in said
-    assert "7 lines could not be used: wrong_number_of_columns 7." in said
-    assert "line 3,002: wrong_number_of_columns" in said
-    assert "line 3,007" not in said  # the first five are enough
+    assert f"{drifts} drift alarms, {changes} verdict change" in stated
+    assert "page_hinkley" in stated
+    assert "1 predictions still waited for their label at the end." in stated
+    assert "7 lines could not be used: wrong_number_of_columns 7." in stated
+    assert "line 3,002: wrong_number_of_columns" in stated
+    assert "line 3,007" not in stated  # the first five are enough
 
 
-def test_evidence_of_a_verdict_is_told_by_its_order_of_magnitude(played, capsys):
+def test_evidence_of_a_verdict_is_reported_by_its_order_of_magnitude(played, capsys):
     # A model that is always right, where the label before is always wrong.
     lines = "".join(f"{i},m,{'ab'[i % 2]},{'ab'[i % 2]}\n" for i in range(3_000))
     result, _ = played(f"id,model,prediction,label\n{lines}", "outcomes.csv")
     assert [alarm.detector for alarm in result.alarms] == ["verdict"]
     assert result.alarms[0].statistic > 1e9
     print_result(result, Console(width=160))
-    said = capsys.readouterr().out
-    assert "0 drift alarms, 1 verdict change" in said
-    assert "verdict changes" not in said
-    assert f"{result.alarms[0].statistic:.1e}" in said
+    stated = capsys.readouterr().out
+    assert "0 drift alarms, 1 verdict change" in stated
+    assert "verdict changes" not in stated
+    assert f"{result.alarms[0].statistic:.1e}" in stated
 
 
 def test_nothing_at_all_is_a_result_too(played, capsys):
@@ -148,5 +148,5 @@ def test_a_table_of_some_alarms_says_how_many_came_before_them(played, capsys):
     result, _ = played("id,model,prediction,label\n1,m,a,a\n", "one.csv")
     alarms = [Alarm("m", "adwin", n, n, n, 1.0, 1.0, 0.1, 0.2, 9.0) for n in range(1, 1_246)]
     print_result(replace(result, alarms=alarms), Console(width=160))
-    said = "1,245 drift alarms, 0 verdict changes; the last 20, and 1,225 more before them"
-    assert said in " ".join(capsys.readouterr().out.split())
+    stated = "1,245 drift alarms, 0 verdict changes; the last 20, and 1,225 more before them"
+    assert stated in " ".join(capsys.readouterr().out.split())

@@ -21,7 +21,7 @@ RIGHT = {"de": 40, "fr": 30}
 WRONG = {"de": 10, "fr": 20}
 
 
-def test_replay_tells_the_estimates_of_every_value(tmp_path: Path) -> None:
+def test_replay_shows_the_estimates_of_every_value(tmp_path: Path) -> None:
     lines: list[dict[str, object]] = []
     labels: list[dict[str, object]] = []
     for country, right in RIGHT.items():

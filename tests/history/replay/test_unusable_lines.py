@@ -1,4 +1,4 @@
-"""Lines that could not be used are listed with their place, the reason in words, and where was looked."""
+"""Lines that could not be used are listed with their line, the reason in words, and where was looked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BAD = [
 
 
 @pytest.mark.slow
-def test_unusable_lines_are_listed_with_place_reason_and_fields_and_without_contents(tmp_path: Path) -> None:
+def test_unusable_lines_are_listed_with_line_reason_and_fields_and_without_contents(tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl"
     file.write_text("\n".join([*GOOD, *BAD]) + "\n")
     shown = CliRunner().invoke(app, ["replay", str(file)])

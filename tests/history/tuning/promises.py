@@ -73,7 +73,7 @@ class Kept:
     kept: float
     """Share in which the process alarms at most as often as promised."""
     covered: float
-    """Share in which its rate lies in the interval that was told."""
+    """Share in which its rate lies in the interval that was reported."""
     strictest: float
     """The 5 % quantile of achieved over promised rates."""
     median: float
@@ -133,8 +133,8 @@ def promises(kind: str, process: str, histories: int, *, length: int = LENGTH, s
     if not made:
         return Kept(histories, histories, *(float("nan"),) * 5)
     quantiles = np.quantile(ratios, [0.05, 0.5, 0.95]).tolist()
-    told = float(np.median(expected)), float(np.mean(np.array(expected) > 1.0))
-    return Kept(histories, histories - made, kept / made, covered / made, *quantiles, *told)
+    reported = float(np.median(expected)), float(np.mean(np.array(expected) > 1.0))
+    return Kept(histories, histories - made, kept / made, covered / made, *quantiles, *reported)
 
 
 def page(rows: dict[str, dict[str, float]]) -> str:
@@ -151,10 +151,10 @@ def page(rows: dict[str, dict[str, float]]) -> str:
             made = found.histories - found.refused
             shares = f"{found.kept:.1%} | {found.covered:.1%}" if made else "– | –"
             ratios = f"{found.strictest:.2f}, {found.median:.2f}, {found.loosest:.2f}" if made else "–"
-            told = "–" if np.isnan(found.printed) else f"{found.printed:.2f} ({found.above:.0%} above 1)"
+            reported = "–" if np.isnan(found.printed) else f"{found.printed:.2f} ({found.above:.0%} above 1)"
             lines.append(
                 f"| {detector} | {process} | {outcomes:,} | {found.histories} | {found.refused} "
-                f"| {shares} | {ratios} | {told} |"
+                f"| {shares} | {ratios} | {reported} |"
             )
     return "\n".join(lines) + "\n"
 

@@ -74,16 +74,16 @@ def test_what_is_written_is_read_as_settings(kind, tmp_path) -> None:
     assert load(file, environ={}).monitors.detectors == (found.spec,)
 
 
-def test_an_interval_is_told_and_no_expectation() -> None:
+def test_an_interval_is_reported_and_no_expectation() -> None:
     found = advice("ewma", 3.0, 100.0)
-    told = "50,000 to 200,000 outcomes (98% interval)"
-    for each, said, shown in (
-        (found, f"one in {told}.", "50,000-200,000"),
+    reported = "50,000 to 200,000 outcomes (98% interval)"
+    for each, stated, shown in (
+        (found, f"one in {reported}.", "50,000-200,000"),
         (replace(found, low=0.0), "one in 50,000 or more outcomes; none was seen in 1,000,000.", "50,000-∞"),
     ):
         best = best_of([model("a", each)])
         assert best is not None
-        assert document(best, "30d").splitlines()[1] == f"# {said}"
+        assert document(best, "30d").splitlines()[1] == f"# {stated}"
         console = Console(width=200, record=True, file=io.StringIO())
         print_tuned([model("a", each)], console)
         text = console.export_text()
@@ -103,7 +103,7 @@ def test_traffic_is_that_of_the_recording_and_only_then() -> None:
     assert History(losses, times).outcomes_per_day == pytest.approx(10 / 4.5)
     assert History(losses, np.zeros(10, np.int64)).outcomes_per_day is None
     (refused,) = tuned_models({"m": History(losses, times * 0)}, Wanted(["ewma"], DAY_MS, None, 1))
-    assert refused.refusals == ("the recording has no times to tell the traffic from; say it with --traffic",)
+    assert refused.refusals == ("the recording has no times to count the traffic by; give it with --traffic",)
     (short,) = tuned_models({"m": History(losses, times)}, Wanted(["ewma", "cusum"], DAY_MS, None, 1))
     assert short.refusals == ("the history has 10 outcomes; at least 1,000 are needed",)
 

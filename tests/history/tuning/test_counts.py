@@ -88,9 +88,9 @@ def test_the_refusal_says_how_much_counts_vary_and_what_to_do() -> None:
     (unfit,) = histories_of({"m": stretches(drawn("regimes of 100", 60_000), 100)}, seed=1).values()
     assert isinstance(unfit, Unfit)
     assert unfit.outcomes == 60_000
-    said = re.search(r"the counts vary ([\d.]+) times as those of independent ones do", unfit.why)
-    assert said is not None
-    assert float(said[1]) > 2.0
+    shown = re.search(r"the counts vary ([\d.]+) times as those of independent ones do", unfit.why)
+    assert shown is not None
+    assert float(shown[1]) > 2.0
     assert unfit.why.endswith("tune from recorded outcomes")
 
 
@@ -120,7 +120,7 @@ def test_of_a_past_without_errors_the_history_is_refused_for_that() -> None:
     assert tuned.refusals == ("the history has 0 errors; at least 50 are needed",)
 
 
-def test_what_is_unfit_is_told_beside_what_was_tuned() -> None:
+def test_what_is_unfit_is_reported_beside_what_was_tuned() -> None:
     (tuned,) = tuned_models({"m": Unfit(7, 0.5, "it predicts in folds")}, Wanted(["ewma"], DAY_MS, None, 1))
     assert (tuned.outcomes, tuned.error, tuned.refusals) == (7, 0.5, ("it predicts in folds",))
 
@@ -171,7 +171,7 @@ def daemon():
     server.server_close()
 
 
-def test_a_running_daemon_tells_exact_counts_of_its_past(daemon) -> None:
+def test_a_running_daemon_shows_exact_counts_of_its_past(daemon) -> None:
     url, hits = daemon
     counts = counts_of_daemon(url)
     assert sorted(counts) == ["a/b", "busy", "folded"]

@@ -19,7 +19,7 @@ def test_promises_are_kept(process) -> None:
     assert found.loosest < 1.5
 
 
-def test_the_rate_that_is_told_is_not_that_by_which_the_threshold_was_chosen(monkeypatch) -> None:
+def test_the_rate_that_is_reported_is_not_that_by_which_the_threshold_was_chosen(monkeypatch) -> None:
     """Thresholds that all alarm at one known rate: the first with few alarms by chance is chosen."""
     rate = 0.7 / 50_000
 
@@ -29,11 +29,11 @@ def test_the_rate_that_is_told_is_not_that_by_which_the_threshold_was_chosen(mon
 
     monkeypatch.setattr(promise, "count_alarms", count_alarms)
     losses = (np.random.default_rng(1).random(2_000) < 0.2).astype(np.int8)
-    told = [
+    reported = [
         promise.least_strict("ewma", TUNED["ewma"], losses, 50_000.0, np.random.default_rng(seed)).rate
         for seed in range(60)
     ]
-    assert np.mean(told) == pytest.approx(rate, rel=0.03)
+    assert np.mean(reported) == pytest.approx(rate, rel=0.03)
 
 
 @pytest.mark.slow

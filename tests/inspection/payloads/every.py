@@ -15,8 +15,8 @@ from tests.inspection.payloads.scores import SCORES
 from tests.inspection.payloads.servers import SERVERS
 from tests.inspection.payloads.tables import TABLES
 from tests.inspection.payloads.times import TIMES
-from tests.inspection.payloads.trades.places import PLACES
 from tests.inspection.payloads.trades.products import PRODUCTS
+from tests.inspection.payloads.trades.unusual_paths import PATHS
 from tests.inspection.payloads.trades.words import WORDS
 from tests.inspection.story import Maker
 
@@ -36,5 +36,5 @@ EVERY: tuple[Maker, ...] = (
     *KINDS,
     *PRODUCTS,
     *WORDS,
-    *PLACES,
+    *PATHS,
 )

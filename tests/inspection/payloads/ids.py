@@ -1,4 +1,4 @@
-"""Records whose ids stand in several places or differ between the sides."""
+"""Records whose ids stand at several paths or differ between the sides."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ def user_and_day() -> Payload:
         for user in range(40):
             made_ms = 1_764_000_000_000 + day * 24 * HOUR + user * 1_000
             true = chance.choice(["buy", "leave"])
-            said = true if chance.random() < 0.8 else "buy"
-            value = {"user": f"u{user}", "day": iso(made_ms)[:10], "prediction": said}
+            predicted = true if chance.random() < 0.8 else "buy"
+            value = {"user": f"u{user}", "day": iso(made_ms)[:10], "prediction": predicted}
             found.add("daily", made_ms, value)
             found.add("visits", made_ms + HOUR, {"user": f"u{user}", "day": iso(made_ms)[:10], "label": true})
     return found

@@ -7,7 +7,7 @@ from tests.inspection.story import Maker, Payload, iso, story
 
 def one_topic() -> Payload:
     found = Payload(
-        "predictions and labels on one topic, told apart by a type",
+        "predictions and labels on one topic, distinguished by a type",
         predictions={"events": {"id": "value.id", "prediction": "value.decision", "kind": "value.type"}},
         labels={"events": {"id": "value.id", "label": "value.truth", "kind": "value.type"}},
     )
@@ -65,9 +65,9 @@ def kinds_in_one_topic() -> Payload:
     return found
 
 
-def ids_at_two_places() -> Payload:
+def ids_at_two_paths() -> Payload:
     found = Payload(
-        "predictions and labels on one topic by type, their ids at two places",
+        "predictions and labels on one topic by type, their ids at two paths",
         predictions={
             "ledger": {
                 "id": "value.prediction_id",
@@ -84,4 +84,4 @@ def ids_at_two_places() -> Payload:
     return found
 
 
-KINDS: tuple[Maker, ...] = (one_topic, three_kinds, kinds_in_one_topic, ids_at_two_places)
+KINDS: tuple[Maker, ...] = (one_topic, three_kinds, kinds_in_one_topic, ids_at_two_paths)

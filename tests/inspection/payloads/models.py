@@ -17,8 +17,8 @@ def several_models() -> Payload:
         labels={"outcomes": {"id": "value.req", "label": "value.outcome"}},
     )
     for item in story(10):
-        for model, said in (("champion", item.predicted), ("challenger", item.true)):
-            value = {"req": item.uuid, "model": {"id": model, "framework": "xgb"}, "label": said}
+        for model, predicted in (("champion", item.predicted), ("challenger", item.true)):
+            value = {"req": item.uuid, "model": {"id": model, "framework": "xgb"}, "label": predicted}
             found.add("scores", item.made_ms, value)
         found.add("outcomes", item.labelled_ms, {"req": item.uuid, "outcome": item.true})
     return found
@@ -86,11 +86,11 @@ def many_models() -> Payload:
         labels={"handover": {"id": "value.traceId", "label": "value.intent"}},
     )
     for item in story(209, classes=("refund", "status", "cancel"), weights=(0.4, 0.4, 0.2)):
-        for target, said in (("bert-a", item.predicted), ("bert-b", item.true), ("rules", "status")):
+        for target, predicted in (("bert-a", item.predicted), ("bert-b", item.true), ("rules", "status")):
             value = {
                 "traceId": item.uuid,
                 "target": target,
-                "answer": {"intent": said, "p": item.score},
+                "answer": {"intent": predicted, "p": item.score},
                 "ok": True,
             }
             found.add("gateway", item.made_ms, value)
@@ -170,8 +170,11 @@ def two_versions() -> Payload:
         labels={"outcomes": {"id": "value.req", "model": None, "label": "value.outcome"}},
     )
     for item in story(120):
-        for version, said in ((7, item.predicted), (8, item.true if item.number % 20 else item.predicted)):
-            value = {"req": item.uuid, "model": {"name": "fraud", "version": version}, "decision": said}
+        for version, predicted in (
+            (7, item.predicted),
+            (8, item.true if item.number % 20 else item.predicted),
+        ):
+            value = {"req": item.uuid, "model": {"name": "fraud", "version": version}, "decision": predicted}
             found.add("scores", item.made_ms, value)
         found.add("outcomes", item.labelled_ms, {"req": item.uuid, "outcome": item.true})
     return found
@@ -191,9 +194,9 @@ def versions_in_flat_fields() -> Payload:
     )
     for item in story(121):
         name = ("fraud", "abuse")[item.number % 2]
-        for version, said in (("1.9", item.predicted), ("1.10", item.true)):
+        for version, predicted in (("1.9", item.predicted), ("1.10", item.true)):
             names = {"model_name": name, "model_version": version, "schema_version": 3}
-            found.add("scores", item.made_ms, {"req": item.uuid, "label": said} | names)
+            found.add("scores", item.made_ms, {"req": item.uuid, "label": predicted} | names)
             found.add("outcomes", item.labelled_ms, {"req": item.uuid, "outcome": item.true} | names)
     return found
 
@@ -206,8 +209,8 @@ def few_ids_by_a_canary() -> Payload:
     )
     for item in story(122):
         for deployment in ("stable", "canary")[: 1 + (item.number % 20 == 0)]:
-            said = item.predicted if deployment == "stable" else item.true
-            value = {"req": item.uuid, "model": "fraud", "deployment": deployment, "prediction": said}
+            predicted = item.predicted if deployment == "stable" else item.true
+            value = {"req": item.uuid, "model": "fraud", "deployment": deployment, "prediction": predicted}
             found.add("scores", item.made_ms, value)
         found.add("outcomes", item.labelled_ms, {"req": item.uuid, "outcome": item.true})
     return found

@@ -61,10 +61,10 @@ NAMED: Final = 8
 
 
 def grouped(findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Findings with those of one rule and cause about four models or more as one, at the place of the first.
+    """Findings; those of one rule and cause about four models or more are one, at the first's position.
 
     The first model's figure stands for all, the others are named: of five hundred models whose labels have
-    stopped, one line tells more than five hundred.
+    stopped, one line is clearer than five hundred.
     """
     alike: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:

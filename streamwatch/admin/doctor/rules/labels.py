@@ -305,7 +305,7 @@ def _labels_missing(facts: Facts) -> Iterator[Finding]:
                 "is not how often labels are asked for, so that accuracy and leads from sampled labels are "
                 "wrong",
                 "the sampling changed and the field did not, or labels come from elsewhere too",
-                "write the probability that is used for each prediction; mapping: label_requested tells "
+                "write the probability that is used for each prediction; mapping: label_requested shows "
                 "labels that were asked for from others",
             )
 

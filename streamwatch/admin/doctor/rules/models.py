@@ -14,7 +14,7 @@ from streamwatch.inspection.guessing import duration_text
 
 
 DEFAULT: Final = 100
-"""Of `alerts.min_outcomes`."""
+"""Default of `alerts.min_outcomes`."""
 
 
 def _detectors_silent(facts: Facts) -> Iterator[Finding]:
@@ -53,7 +53,7 @@ def _early_hint_stands(facts: Facts) -> Iterator[Finding]:
 
 
 def _changed(details: Mapping[str, object]) -> str:
-    """Describe what differs, as far as the details have it."""
+    """Describe how predictions changed, as far as the details of the hint show it."""
     hint = detail_at(details, "early_hints", "hint")
     more, name = detail_at(hint, "more"), detail_at(hint, "class")
     if not isinstance(more, bool) or not isinstance(name, str | None):
@@ -127,7 +127,7 @@ CAUSES: Final[Mapping[str, str]] = {
     "classes": "more classes appear than the limit allows, or the mapped class is a score or free text",
     "comparisons": "more pairs of models are to be compared than the limit allows",
 }
-"""By the value of the label `limit`; the setting is `monitors.max_` and that."""
+"""Causes by the label `limit` of the metric; the setting is `monitors.max_` followed by it."""
 SEGMENTS: Final = "segments"
 """A limit that no setting changes."""
 
@@ -211,7 +211,7 @@ SEGMENTS_FULL = Rule("segments_full", _segments_full)
 
 
 FAR_SECONDS: Final = 90 * 86_400.0
-"""Time until a lead of 5 points is a verdict, from which on it is said."""
+"""Time until a lead of 5 points is a verdict, from which on it is reported."""
 
 
 def _verdicts_far(facts: Facts) -> Iterator[Finding]:

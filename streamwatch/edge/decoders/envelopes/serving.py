@@ -1,4 +1,4 @@
-"""What the protocols of model servers have in common: where a logged answer lies, and what it belongs to.
+"""Parts that the protocols of model servers share: the logged answer, and the request it belongs to.
 
 A server's logger writes request and answer as CloudEvents of one id; others write one object with both, as
 `request` and `response`, or the bare answer. A request alone holds no prediction.
@@ -20,7 +20,7 @@ class Logged:
     request: dict[str, Any]
     response: dict[str, Any]
     attributes: dict[str, Any]
-    """Of the CloudEvent, if it is one; else what stands beside request and answer."""
+    """Attributes of the CloudEvent, if it is one; else the fields beside request and answer."""
 
 
 def logged(tree: Any, record: Record) -> Logged | str:
@@ -49,5 +49,5 @@ def logged(tree: Any, record: Record) -> Logged | str:
 
 
 def first_text(*candidates: object) -> object:
-    """The first that says something."""
+    """Return the first candidate that is neither None nor an empty text."""
     return next((each for each in candidates if each is not None and each != ""), None)

@@ -108,7 +108,7 @@ class JsonDecoder:
     vocabulary
         Numbers of the names in batches; one for all topics of a sequence.
     folds
-        Scheme that tells which fold tests which id; without it, predictions with a fold are invalid.
+        Scheme that decides which fold tests which id; without it, predictions with a fold are invalid.
 
     Raises
     ------

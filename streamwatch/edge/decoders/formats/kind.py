@@ -38,7 +38,7 @@ class DecoderSpec:
     vocabulary: Vocabulary | None = None
     """Numbers of the names in batches; one for all topics of a sequence."""
     folds: Scheme | None = None
-    """Scheme that tells which fold tests which id; without it, predictions with a fold are invalid."""
+    """Scheme that decides which fold tests which id; without it, predictions with a fold are invalid."""
     mappings: tuple[SidedMapping, ...] = ()
     """Mappings of a topic that has several; `mapping` is then not used."""
     envelope: EnvelopeKind | None = None

@@ -114,7 +114,7 @@ def faulty(record: Record, reason: str) -> TranscodedRecord:
 
 
 def _name_no_schema(records: FetchedRecords) -> NDArray[np.bool_]:
-    """Tell of each record whether its headers name no schema, as far as they are plain."""
+    """Tell for each record whether its headers name no schema, as far as they are plain."""
     rows = records.rows
     found = rows[:, HEADER_COUNT] == 0
     if not found.all():
@@ -148,11 +148,11 @@ class _Rewritten:
         self._written: dict[int, bytes] = {}
 
     def put(self, position: int, text: bytes) -> None:
-        """Put a text in place of a record's value."""
+        """Replace a record's value by a text."""
         self._written[position] = text
 
     def put_all(self, positions: NDArray[np.int64], texts: Texts) -> NDArray[np.int64]:
-        """Put texts in place of records' values; the positions of those that have none."""
+        """Replace records' values by texts; return the positions of records without one."""
         is_there = texts.sizes >= 0
         done, before = positions[is_there], 0
         if texts.data is not None:
@@ -389,7 +389,7 @@ class SchemaDecoder:
             new.put(position, verdict)
 
     def as_json(self, record: Record) -> Record:
-        """Write a record's value as JSON text; a fault takes its place where it has none."""
+        """Write a record's value as JSON text; a fault replaces it where it has none."""
         if record.value is None:
             return record
         verdict = self._text(record.value, in_header(record.headers))
@@ -428,7 +428,7 @@ class SchemaDecoder:
             return choice.invalid
 
 
-# Decodes records whose keys were written with a schema: what a key says takes its place, as text or as
+# Decodes records whose keys were written with a schema: what a key says replaces it, as text or as
 # JSON.
 #
 # A key that is one text, number or boolean becomes its text, for `key` in a mapping; one with fields
@@ -476,7 +476,7 @@ class KeyDecoder:
 
 
 def with_key(keys: SchemaDecoder, record: Record) -> Record:
-    """Put what a record's key says in its place; a fault where the key cannot be read."""
+    """Replace a record's key by what it says; return a fault where it cannot be read."""
     if record.key is None or record.fault is not None:
         return record
     read = keys.as_json(key_as_value(record))

@@ -282,7 +282,7 @@ def read_headers(data: Any, at: int, count: int, plan: Any, trace: Any) -> bool:
 
 @entry
 def are_without_header(data: Any, starts: Any, counts: Any, name: Any, found: Any) -> None:
-    """Tell of each record whether it has no header of this name, and none whose name is not ASCII.
+    """Tell for each record whether it has no header of this name, and none whose name is not ASCII.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def are_without_header(data: Any, starts: Any, counts: Any, name: Any, found: An
 
 
 REQUESTED: Final = 32
-"""Bits below those that tell whether a label was asked for: 2 yes, 1 no, 0 where nothing says it."""
+"""Bits below those for whether a label was asked for: 2 yes, 1 no, 0 unknown."""
 _TRUE, _FALSE = (np.uint64(int.from_bytes(text, "little")) for text in (b"true", b"false"))
 _ONE_DIGIT, _ZERO_DIGIT = np.uint64(ord("1")), np.uint64(ZERO)
 
@@ -415,7 +415,7 @@ class ScoreRule(NamedTuple):
     probability: bool
     """Whether the score of which a threshold makes the class is the probability of `above`."""
     gives_scores: bool
-    """Whether scores go with the event, or only tell the class."""
+    """Whether scores go with the event, or only decide the class."""
 
 
 @hot

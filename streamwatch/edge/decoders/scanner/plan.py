@@ -112,7 +112,7 @@ class Plan(NamedTuple):
     prediction_number: int
     label_number: int
     side: int
-    """What the topic carries; -1 where `kind` tells."""
+    """What the topic carries; -1 where `kind` decides."""
     kind_text: NDArray[np.uint8]
     """The contents of `kind` for a prediction and for a label, behind one another."""
     kind_sizes: NDArray[np.int64]
@@ -342,7 +342,7 @@ def plan_of(  # noqa: C901, PLR0911, PLR0912, PLR0913 - a reason each; what each
     unit
         Of timestamps.
     kind
-        What tells predictions from labels on a topic of both.
+        Rule that distinguishes predictions from labels on a topic of both.
     prefix
         What keys begin with, before the id.
     rules
@@ -441,7 +441,7 @@ def plan_of(  # noqa: C901, PLR0911, PLR0912, PLR0913 - a reason each; what each
 
 
 def _is_fixed(part: FieldLocation) -> bool:
-    """Tell whether a part of a name is the same for every record, so that the others tell it."""
+    """Tell whether a part of a name is the same for every record, so that the others decide it."""
     return isinstance(part, Constant | InTopic)
 
 

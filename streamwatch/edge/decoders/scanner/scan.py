@@ -1,4 +1,4 @@
-"""Fetched records of one topic → rows, in one compiled loop; a status tells which are left to others."""
+"""Fetched records of one topic → rows, in one compiled loop; a status marks those that are left to others."""
 
 # pyright: reportPossiblyUnboundVariable=false
 # (what is known of a record is set before the first of its events is read)

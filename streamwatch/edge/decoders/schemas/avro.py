@@ -36,7 +36,7 @@ MAX_DEPTH: Final = 64
 MAX_NODES: Final = 20_000
 """Types, fields and symbols of a schema and all that it refers to."""
 MAX_SCALE: Final = 1_000
-"""Places of a decimal, behind the point or in all: each is a digit of every value, however short."""
+"""Digits of a decimal, behind the point or in all: each is a digit of every value, however short."""
 _LARGEST_FIXED: Final = 2**31 - 1
 _TOO_DEEP: Final = f"is nested more than {MAX_DEPTH} types deep"
 _encoded: Final = msgspec.json.Encoder().encode
@@ -272,7 +272,7 @@ def _logical(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _decimal(content: bytes, written: Mapping[str, Any], *_: Any) -> str:
-    """A decimal as text, with as many places as the schema says."""
+    """A decimal as text, with as many digits behind the point as the schema says."""
     if len(content) > MAX_DECIMAL_BYTES:
         raise ValueError("a decimal of too many digits")
     number = int.from_bytes(content, "big", signed=True)

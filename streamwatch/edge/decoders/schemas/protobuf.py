@@ -5,7 +5,7 @@ syntaxes mean here what they mean where the records were written. It runs in a p
 makes it fail, hang or swell costs that process.
 
 Confluent's Python serializer registers no text but the file's descriptor in base64. Its registry turns
-that into text, others give it back as it is: protoc takes it in place of a file.
+that into text, others give it back as it is: protoc takes it instead of a file.
 """
 
 from __future__ import annotations

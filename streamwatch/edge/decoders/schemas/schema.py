@@ -175,7 +175,7 @@ class RegistrySpec:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
-    """Sent as bearer token, in place of a name and password."""
+    """Sent as bearer token, instead of a name and password."""
     ca_file: str | None = None
     """Certificates to trust, PEM; the system's if absent."""
     timeout_seconds: float = 10.0

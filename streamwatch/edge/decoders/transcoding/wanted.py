@@ -37,7 +37,7 @@ class Wanted:
         """Want what is at the end of a path; None leads to each element of an array."""
         here = self
         for step in steps:
-            if isinstance(step, Named):  # its other fields tell which element is meant
+            if isinstance(step, Named):  # its other fields show which element is meant
                 break
             if isinstance(step, str):
                 here = here.fields.setdefault(step, Wanted())

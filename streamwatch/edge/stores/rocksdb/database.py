@@ -189,7 +189,7 @@ OPEN_FILES: Final = 400
 
 
 def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Options:
-    """Bounded in memory, in open files and in logs; checks what it reads."""
+    """Options: bounded memory, open files and logs; checksums are verified on reads."""
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
@@ -274,12 +274,12 @@ class Database:
         return self._database
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """One value."""
+        """Return the value of a key."""
         with failures(self.directory):
             return self._families[family].get(key)
 
     def get_all(self, family: str, keys: list[bytes]) -> Sequence[bytes | None]:
-        """Values of many keys at once."""
+        """Return the values of many keys at once."""
         with failures(self.directory):
             asked: Any = keys
             values: Any = self._families[family].get(asked)
@@ -341,7 +341,7 @@ class Database:
             Checkpoint(self._database).create_checkpoint(str(directory))
 
     def compact(self) -> None:
-        """Merge everything, so that nothing overwritten takes room."""
+        """Compact all files, so that overwritten values use no space."""
         with failures(self.directory):
             for family in self._families.values():
                 family.flush()
@@ -392,7 +392,7 @@ PUBLICATION_PREFIX: Final = b"publication/"
 
 
 def number_key(number: int) -> bytes:
-    """A number that sorts."""
+    """Encode a number as a key whose byte order is that of the numbers."""
     return _NUMBER.pack(number)
 
 

@@ -49,7 +49,7 @@ _JUDGED = (
     *("verdict_earliest_timestamp_seconds", "verdict_latest_timestamp_seconds"),
     *("lead", "lead_lower", "lead_upper", "lead_dispersion", "evidence"),
 )
-"""What there is in the order of labels and by cohorts, except the number of a pair."""
+"""Fields that a verdict has in the order of labels and by cohorts alike."""
 
 
 class ComparisonsExporter:
@@ -64,7 +64,7 @@ class ComparisonsExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        """Every comparison."""
+        """Render every comparison."""
         del live, media_type, asked
         families = () if report is None else report.families
         published = None if report is None else report.published_ms / 1000
@@ -73,7 +73,7 @@ class ComparisonsExporter:
 
 
 class ComparisonVerdictExporter:
-    """`/api/v1/comparisons/{champion}/{challenger}/verdict`: one comparison, for who decides on a promotion.
+    """`/api/v1/comparisons/{champion}/{challenger}/verdict`: one comparison, to decide on a promotion.
 
     Names are percent-encoded; 404 for two models that are not compared.
     """
@@ -81,7 +81,7 @@ class ComparisonVerdictExporter:
     routes: Sequence[Route] = (
         Route(
             "/api/v1/comparisons/{champion}/{challenger}/verdict",
-            "One comparison, for who decides whether the challenger takes the champion's place",
+            "One comparison, for who decides whether the challenger replaces the champion",
             "ComparisonVerdict",
             "models",
         ),
@@ -90,7 +90,7 @@ class ComparisonVerdictExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes | None:
-        """The comparison; None where there is none."""
+        """Render the comparison; None where there is none."""
         del live, media_type
         if report is None:
             return None
@@ -207,7 +207,7 @@ class FoldsExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        """Every comparison under one forgetting; without accuracies under one that is not used."""
+        """Render every comparison under one forgetting; accuracies are absent if it is not configured."""
         # scipy.stats takes long to load, and few ask.
         from streamwatch.core.estimators.folds.report import compared  # noqa: PLC0415
 

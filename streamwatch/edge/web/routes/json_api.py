@@ -105,7 +105,7 @@ class JsonExporter:
 
 
 def shown_details(details: Mapping[str, object], *, whole: bool) -> Mapping[str, object]:
-    """Leave out what is said of one model alone: with many models it is most of the document."""
+    """Leave out what is returned of one model alone: with many models it is most of the document."""
     return details if whole else {name: value for name, value in details.items() if name not in _OF_ONE}
 
 

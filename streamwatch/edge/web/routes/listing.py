@@ -140,7 +140,7 @@ class ListingExporter:
                     "first",
                     "[0-9]{1,7}",
                     {"type": "integer", "minimum": 0, "default": 0},
-                    "Place of the first row",
+                    "Index of the first row",
                 ),
                 Query(
                     "rows",

@@ -459,7 +459,7 @@ def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Fami
 
 
 def _replace_headline(row: Row, headline: Fields) -> None:
-    """Put a verdict by cohorts, with the no change that it is about, in place of the one by labels."""
+    """Put a verdict by cohorts, with the no change that it is about, instead of the one by labels."""
     if "verdict" in headline:
         for name in (*REPLACED, "no_change"):
             row.pop(name, None)

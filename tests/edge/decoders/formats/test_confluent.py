@@ -104,11 +104,11 @@ def decoded(
     decoder = build_topics(settings, registry)[topic].decoder
     alone = list(decoder.decode_all(records, [AT_MS + i for i in range(len(records))]))
     together = decoder.decode_batch(fetched(records)).events()
-    assert [_told(each) for each in together] == [_told(each) for each in alone]
+    assert [_shown(each) for each in together] == [_shown(each) for each in alone]
     return [each for each in alone if not hasattr(each, "events")]
 
 
-def _told(event: Any) -> Any:
+def _shown(event: Any) -> Any:
     return event.reason if isinstance(event, Invalid) else event
 
 

@@ -65,7 +65,7 @@ def test_classes_have_aliases_scores_included():
     )
 
 
-def test_a_rule_tells_the_kinds_of_one_topic_apart():
+def test_a_rule_distinguishes_the_kinds_of_one_topic():
     mapping = TopicMapping(kind=KindRule("value.type", "p", "l"))
     assert decode(of(FLAT | {"type": "p"}), "both", mapping) == decode(of(FLAT))
     assert decode(of(LABEL | {"type": "l"}), "both", mapping) == Label("a1", "ok", AT_MS)

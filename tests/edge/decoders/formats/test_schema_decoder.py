@@ -93,16 +93,16 @@ def test_avro_gives_the_event_that_json_gives() -> None:
 
 def test_protobuf_gives_the_event_that_json_gives() -> None:
     contents = field(1, 2, b"a") + field(2, 2, b"m") + field(3, 2, b"fraud") + field(4, 0, b"\x05")
-    told = {"id": "a", "model": "m", "prediction": "fraud", "timestamp": 5, "scores": {}}
-    expected = JsonDecoder("predictions", "prediction", TopicMapping()).decode(of(told), AT_MS)
+    reported = {"id": "a", "model": "m", "prediction": "fraud", "timestamp": 5, "scores": {}}
+    expected = JsonDecoder("predictions", "prediction", TopicMapping()).decode(of(reported), AT_MS)
     assert both_ways(decoder("protobuf"), [FakeRecord(framed(2, b"\0" + contents))]) == [expected]
 
 
 def test_json_behind_its_schema_s_name_is_json_whatever_the_schema() -> None:
-    told = {"id": "a", "model": "m", "prediction": "fraud"}
-    text = json.dumps(told).encode()
+    reported = {"id": "a", "model": "m", "prediction": "fraud"}
+    text = json.dumps(reported).encode()
     plain = JsonDecoder("predictions", "prediction", TopicMapping())
-    expected = plain.decode_all([of(told), of(told)], [AT_MS, AT_MS + 1])
+    expected = plain.decode_all([of(reported), of(reported)], [AT_MS, AT_MS + 1])
     records = [FakeRecord(framed(77, text)), FakeRecord(text, headers=((HEADER, framed(9, b"")),))]
     decoding = decoder("json_schema")
     assert both_ways(decoding, records) == list(expected)
@@ -200,8 +200,8 @@ def test_null_values_and_records_that_could_not_be_read_stay_what_they_are() -> 
     decoding = decoder("avro", TopicMapping(id="key"))
     batch = decoding.decode_batch(fetched(records))
     plain = JsonDecoder("predictions", "prediction", TopicMapping(id="key")).decode_batch(fetched(records))
-    for place in (0, 1, 3):
-        one, other = batch.events()[place], plain.events()[place]
+    for index in (0, 1, 3):
+        one, other = batch.events()[index], plain.events()[index]
         assert type(one) is type(other)
         assert getattr(one, "reason", "") == getattr(other, "reason", "")
 

@@ -16,7 +16,7 @@ from tests.ports import free_ports
 
 @dataclass
 class FakeRegistry:
-    """Answers on loopback; `status` in place of every answer while it is set."""
+    """Answers on loopback; `status` instead of every answer while it is set."""
 
     schemas: dict[int, dict[str, Any]] = field(default_factory=dict)
     guids: dict[str, int] = field(default_factory=dict)

@@ -161,10 +161,10 @@ DEEP = b'{"schema": "a", "x": ' + b"[" * 100_000
 async def test_any_other_answer_makes_one_schema_unusable_and_the_next_is_read(
     state: dict[str, Any], message: str
 ) -> None:
-    told: list[InternalEvent] = []
+    reported: list[InternalEvent] = []
     async with FakeRegistry() as registry:
         registry.add(2, TEXT)
-        cache = SchemaCache(client(registry), told.append)
+        cache = SchemaCache(client(registry), reported.append)
         for name, value in state.items():
             setattr(registry, name, value)
         while not await cache.fetch(wanted(1)):
@@ -177,7 +177,7 @@ async def test_any_other_answer_makes_one_schema_unusable_and_the_next_is_read(
         assert not isinstance(cache.reader(*wanted(2)), str)
         assert cache.problem is None
         await cache.close()
-    [event] = told
+    [event] = reported
     assert isinstance(event, SchemaRejected)
     assert message in event.error
 
@@ -265,16 +265,16 @@ class Throwing:
 )
 async def test_whatever_happens_to_one_schema_others_are_read(fault: Exception, *, of_registry: bool) -> None:
     """A RecursionError ended the daemon, at once and at every start."""
-    told: list[InternalEvent] = []
+    reported: list[InternalEvent] = []
     registry = Throwing(fault, of_registry=of_registry)
-    cache = SchemaCache(registry, told.append)
+    cache = SchemaCache(registry, reported.append)
     first = SchemaRequest(1, compile_avro if of_registry else registry.compile)
     while not await cache.fetch([first, *wanted(2)]):
         pass
     assert cache.reader(first) == UNUSABLE
     assert type(fault).__name__ in cache.why(first)
     assert not isinstance(cache.reader(*wanted(2)), str)
-    assert [type(event) for event in told] == [SchemaRejected]
+    assert [type(event) for event in reported] == [SchemaRejected]
     await cache.close()
 
 
@@ -291,10 +291,10 @@ async def test_what_may_be_the_machine_s_fault_is_tried_again_after_a_minute() -
 
 
 async def test_a_schema_that_takes_long_is_named_within_two_seconds_and_in_one_line() -> None:
-    clock, told = Clock(), list[InternalEvent]()
+    clock, reported = Clock(), list[InternalEvent]()
     async with FakeRegistry(hold=asyncio.Event()) as registry:
         registry.add(7, TEXT)
-        cache = SchemaCache(client(registry), told.append, clock)
+        cache = SchemaCache(client(registry), reported.append, clock)
         assert not await cache.fetch(wanted(7))
         assert cache.waiting is None
         for _ in range(20):
@@ -302,7 +302,7 @@ async def test_a_schema_that_takes_long_is_named_within_two_seconds_and_in_one_l
             assert not await cache.fetch(wanted(7), wait=False)
         assert cache.waiting == "schema 7 of the registry at 127.0.0.1 is being fetched or compiled"
         assert cache.problem is None
-        assert told == [SchemaAwaited("7", "127.0.0.1")]
+        assert reported == [SchemaAwaited("7", "127.0.0.1")]
         assert registry.hold is not None
         registry.hold.set()
         while not await cache.fetch(wanted(7)):
@@ -402,37 +402,39 @@ async def test_an_unknown_schema_is_believed_for_a_minute_and_then_asked_for_aga
         await cache.close()
 
 
-async def test_a_schema_that_does_not_compile_is_told_by_its_name() -> None:
-    told: list[InternalEvent] = []
+async def test_a_schema_that_does_not_compile_is_reported_by_its_name() -> None:
+    reported: list[InternalEvent] = []
     async with FakeRegistry() as registry:
         registry.add(1, "no schema")
-        cache = SchemaCache(client(registry), told.append)
+        cache = SchemaCache(client(registry), reported.append)
         while not await cache.fetch(wanted(1)):
             pass
         assert cache.reader(*wanted(1)) == UNUSABLE
         assert "is no Avro schema" in cache.why(*wanted(1))
         await cache.close()
-    [event] = told
+    [event] = reported
     assert isinstance(event, SchemaRejected)
     assert event.schema == "1"
 
 
-async def test_a_registry_that_is_away_is_asked_again_after_ever_longer_pauses_and_said_to_be_back() -> None:
-    clock, told = Clock(), list[InternalEvent]()
+async def test_a_registry_that_is_away_is_asked_again_after_ever_longer_pauses_and_reported_to_be_back() -> (
+    None
+):
+    clock, reported = Clock(), list[InternalEvent]()
     registry = FakeRegistry()
     registry.add(1, TEXT)
-    cache = SchemaCache(client(registry), told.append, clock)
+    cache = SchemaCache(client(registry), reported.append, clock)
     pauses: list[float] = []
     for _ in range(7):
-        before = len(told)
-        while len(told) == before:
+        before = len(reported)
+        while len(reported) == before:
             assert not await cache.fetch(wanted(1))
-        event = told[-1]
+        event = reported[-1]
         assert isinstance(event, SchemaRegistryLost)
         pauses.append(event.retry_in_seconds)
         clock.seconds += event.retry_in_seconds - 0.001
         assert not await cache.fetch(wanted(1))
-        assert len(told) == before + 1, "asked before its time"
+        assert len(reported) == before + 1, "asked before its time"
         clock.seconds += 0.002
     assert pauses == sorted(pauses)
     assert pauses[-1] == pauses[-2]
@@ -442,13 +444,13 @@ async def test_a_registry_that_is_away_is_asked_again_after_ever_longer_pauses_a
             pass
     await cache.close()
     assert cache.problem is None
-    assert isinstance(told[-1], SchemaRegistryRecovered)
+    assert isinstance(reported[-1], SchemaRegistryRecovered)
 
 
 async def test_a_registry_that_comes_back_without_a_schema_is_not_believed_at_once() -> None:
-    clock, told = Clock(), list[InternalEvent]()
+    clock, reported = Clock(), list[InternalEvent]()
     registry = FakeRegistry()
-    cache = SchemaCache(client(registry), told.append, clock)
+    cache = SchemaCache(client(registry), reported.append, clock)
     while cache.problem is None:
         assert not await cache.fetch(wanted(1))
     async with registry:

@@ -41,12 +41,12 @@ def alone(reader: ValueReader, contents: list[bytes], preface: bytes | None = No
 
 
 def changed(chance: random.Random, contents: list[bytes]) -> list[bytes]:
-    """Some of the bytes at other places, or gone."""
+    """Some of the bytes at other positions, or gone."""
     for _ in range(chance.choice((0, 0, 1, 2))):
         at = chance.randrange(len(contents))
         value = bytearray(contents[at])
-        place = chance.randrange(len(value) + 1)
-        value[place : place + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
+        position = chance.randrange(len(value) + 1)
+        value[position : position + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
         contents[at] = bytes(value)
     return contents
 
@@ -139,7 +139,7 @@ def test_entries_of_a_map_are_in_an_order_that_is_not_the_library_s() -> None:
     names = [f"class-{k}" for k in range(30)]
     message = reader._class("M")(scores=dict.fromkeys(names, 0.5), by_number=dict.fromkeys(range(30), 0))
     value = b"\0" + message.SerializeToString()
-    told = json.loads(reader.to_json(value, 0, None))
-    assert list(told["scores"]) == sorted(names)
-    assert list(told["by_number"]) == [str(k) for k in range(30)]
+    reported = json.loads(reader.to_json(value, 0, None))
+    assert list(reported["scores"]) == sorted(names)
+    assert list(reported["by_number"]) == [str(k) for k in range(30)]
     assert reader.all_to_json([value]) in ([reader.to_json(value, 0, None)], None)

@@ -219,12 +219,12 @@ def test_a_schema_of_another_format_has_no_reader() -> None:
 
 
 def test_files_of_a_schema_are_not_run_by_the_compiler() -> None:
-    """Python looks for modules in the folder it is started in, unless told not to."""
+    """Python looks for modules in the folder it is started in, unless configured not to."""
     hostile = (("grpc_tools/protoc.py", "raise SystemExit(7)"), ("grpc_tools/__init__.py", ""))
     assert compile_protobuf(Schema("PROTOBUF", 'syntax = "proto3"; message A {}', hostile))
 
 
-def test_a_descriptor_that_the_compiler_chokes_on_is_told_as_its_failure() -> None:
+def test_a_descriptor_that_the_compiler_chokes_on_is_reported_as_its_failure() -> None:
     """Registries give descriptors back in base64."""
     file = descriptor_pb2.FileDescriptorProto(name="a.proto", syntax="proto3")
     file.message_type.add(name="not a name \x00\xff")

@@ -1,4 +1,4 @@
-"""Texts of a transcoder beside the whole JSON text of the same values, at every place that is wanted."""
+"""Texts of a transcoder beside the whole JSON text of the same values, at every path that is wanted."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def texts_of(transcoder: Transcoder, contents: Sequence[bytes]) -> list[bytes | 
     return [None if size < 0 else text[at : at + size].tobytes() for at, size in spans]
 
 
-def at_place(tree: Any, path: Path) -> Any:
-    """What a mapping sees at a place: the content, or of which type it is where the path ends before."""
+def content_at(tree: Any, path: Path) -> Any:
+    """What a mapping sees at a path: the content, or of which type it is where the path ends before."""
     for i, step in enumerate(path):
         if step is None:
             if not isinstance(tree, list):
                 return "no array", tree is None
-            return [at_place(each, path[i + 1 :]) for each in tree]
+            return [content_at(each, path[i + 1 :]) for each in tree]
         tree = tree.get(step) if isinstance(tree, dict) else None
     return tree
 
@@ -71,17 +71,17 @@ def check(reader: ValueReader, paths: Sequence[Path], contents: Sequence[bytes])
             continue
         count += 1
         try:
-            told = reader.to_json(content, 0, None)
-            if told == text:
+            reported = reader.to_json(content, 0, None)
+            if reported == text:
                 continue
-            whole = msgspec.json.decode(told)
+            whole = msgspec.json.decode(reported)
         except Undecodable:
             raise AssertionError(
                 f"{content.hex()} is not what its schema says, and became {text!r}"
             ) from None
         found = msgspec.json.decode(text)
         for path in paths:
-            has, expected = exactly(at_place(found, path)), exactly(at_place(whole, path))
+            has, expected = exactly(content_at(found, path)), exactly(content_at(whole, path))
             assert has == expected, (content.hex(), path, text)
     return count
 

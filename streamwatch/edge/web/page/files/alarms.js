@@ -1,4 +1,4 @@
-// Recent alarms, newest first; each is told once to a screen reader.
+// Recent alarms, newest first; each is announced once to a screen reader.
 
 import { arrange, byId, element, say } from "./dom.js";
 import { both, iso, moment, percent, when, zones } from "./format.js";
@@ -43,7 +43,7 @@ export class Alarms {
     this.fresh = new Set();
   }
 
-  // All that are remembered, at every connection; what somebody who watched has missed is told.
+  // All that are remembered, at every connection; what somebody who watched has missed is announced.
   catchUp(alarms) {
     const known = new Set(state.alarms.map(keyOf));
     state.alarms = alarms;

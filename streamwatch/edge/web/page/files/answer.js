@@ -52,7 +52,7 @@ function reasonOf(row, details) {
 }
 
 const NOTHING = {
-  better: "Nothing. You are told here, and by your receivers, when that changes.",
+  better: "Nothing. This page shows when that changes, and your receivers are notified.",
   open: "Nothing yet: labels that come decide. You may look as often as you like.",
   waiting: "Wait for the first label; if labels should be there, look at the topics and at the ids on both sides.",
 };
@@ -128,9 +128,9 @@ export class Answer {
   // Lists with links in them are written anew only where they say something else.
   lists(row, details) {
     const incidents = (details.open_incidents ?? []).map(incident);
-    const told = JSON.stringify([incidents, foreseen(details), stateOf(row), row.warning_page, row.verdict_opponent, row.incidents]);
-    if (told === this.told) return;
-    this.told = told;
+    const rendered = JSON.stringify([incidents, foreseen(details), stateOf(row), row.warning_page, row.verdict_opponent, row.incidents]);
+    if (rendered === this.rendered) return;
+    this.rendered = rendered;
     this.incidents.hidden = incidents.length === 0;
     this.incidents.replaceChildren(...incidents.map((line) => element("li", {}, line)));
     this.todo.replaceChildren(...todo(row, details).map((each) => element("li", {}, each)));

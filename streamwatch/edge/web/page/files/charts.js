@@ -1,4 +1,4 @@
-// Line charts over time with a legend that tells the values under the cursor, alarms as vertical marks, and a
+// Line charts over time with a legend that shows the values under the cursor, alarms as vertical marks, and a
 // sentence for those who do not see them. uPlot draws.
 
 /* global uPlot */
@@ -67,7 +67,7 @@ export class Chart {
           })),
         ],
         bands: band ? [{ series: [band[0] + 1, band[1] + 1], fill: colour("band") }] : [],
-        hooks: { draw: [(plot) => this.drawMarks(plot)], setCursor: [(plot) => this.tell(plot.cursor.idx)] },
+        hooks: { draw: [(plot) => this.drawMarks(plot)], setCursor: [(plot) => this.showValues(plot.cursor.idx)] },
       },
       [[], ...lines.map(() => [])],
       this.canvas,
@@ -83,17 +83,17 @@ export class Chart {
   update(times, columns, marks) {
     this.marks = marks;
     this.plot.setData([times, ...columns]);
-    this.tell(this.plot.cursor.idx);
-    const told = this.lines.flatMap((line, index) => {
+    this.showValues(this.plot.cursor.idx);
+    const latest = this.lines.flatMap((line, index) => {
       const last = lastDefined(columns[index]);
       return last === null ? [] : [`${line.name} ${this.format(last)}`];
     });
     const span = times.length > 1 ? ` from ${bothClocks(times[0])} to ${bothClocks(times[times.length - 1])}` : "";
     const alarms = marks.length === 1 ? "; 1 alarm" : marks.length ? `; ${marks.length} alarms` : "";
-    this.canvas.setAttribute("aria-label", `${this.title}${span}. Latest: ${told.join(", ") || "nothing yet"}${alarms}.`);
+    this.canvas.setAttribute("aria-label", `${this.title}${span}. Latest: ${latest.join(", ") || "nothing yet"}${alarms}.`);
   }
 
-  tell(index) {
+  showValues(index) {
     const at = this.plot.data[0][index ?? this.plot.data[0].length - 1];
     say(this.at, at === undefined ? "" : `at ${both(at)}`);
     this.lines.forEach((line, at) => {
@@ -132,7 +132,7 @@ export class Chart {
   }
 }
 
-// Seconds are told only where ticks are closer than a minute.
+// Seconds are shown only where ticks are closer than a minute.
 function tick(at, ticks, dated) {
   if (dated && ticks.length > 1 && ticks.at(-1) - ticks[0] > 86_400) return ticks[1] - ticks[0] < 86_400 ? `${daily.format(at * 1000)} ${hourly.format(at * 1000)}` : daily.format(at * 1000);
   return ticks.length > 1 && ticks[1] - ticks[0] < 60 ? time(at) : hourly.format(at * 1000);

@@ -25,13 +25,13 @@ export class Choices {
 
   // What the address says after "#/?"; anything else than a choice there is the default.
   read(query) {
-    const said = new URLSearchParams(query);
-    this.sort = SORTS.find(([key]) => key === said.get("sort")) ? said.get("sort") : "attention";
-    this.down = said.has("order") ? said.get("order") === "descending" : this.downFirst(this.sort);
-    this.page = Math.max(0, (Number.parseInt(said.get("page"), 10) || 1) - 1);
-    this.filter = (said.get("filter") ?? "").slice(0, 128);
-    this.group = said.get("group") === "on" ? "on" : "";
-    this.prefix = (said.get("prefix") ?? "").slice(0, 128);
+    const given = new URLSearchParams(query);
+    this.sort = SORTS.find(([key]) => key === given.get("sort")) ? given.get("sort") : "attention";
+    this.down = given.has("order") ? given.get("order") === "descending" : this.downFirst(this.sort);
+    this.page = Math.max(0, (Number.parseInt(given.get("page"), 10) || 1) - 1);
+    this.filter = (given.get("filter") ?? "").slice(0, 128);
+    this.group = given.get("group") === "on" ? "on" : "";
+    this.prefix = (given.get("prefix") ?? "").slice(0, 128);
     this.show();
   }
 
@@ -56,8 +56,8 @@ export class Choices {
       page: String(this.page + 1),
       ...other,
     };
-    const said = new URLSearchParams(Object.keys(DEFAULTS).filter((key) => chosen[key] !== DEFAULTS[key]).map((key) => [key, chosen[key]]));
-    return said.size ? `#/?${said}` : "#/";
+    const given = new URLSearchParams(Object.keys(DEFAULTS).filter((key) => chosen[key] !== DEFAULTS[key]).map((key) => [key, chosen[key]]));
+    return given.size ? `#/?${given}` : "#/";
   }
 
   // What the server is asked.

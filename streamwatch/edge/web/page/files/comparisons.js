@@ -121,10 +121,10 @@ class Group {
 
   render(comparisons, forgetting, past) {
     const own = comparisons.filter(({ champion }) => champion === this.champion);
-    const told = JSON.stringify([own, forgetting]);
+    const rendered = JSON.stringify([own, forgetting]);
     const reading = this.tables.contains(document.activeElement);
-    if (told !== this.told && !reading) {
-      this.told = told;
+    if (rendered !== this.rendered && !reading) {
+      this.rendered = rendered;
       this.tables.replaceChildren(challengers(own, forgetting), discordance(this.champion, own, comparisons));
     }
     const charted = own.map(({ challenger }) => challenger).filter((name) => past.challengers[name]).sort().slice(0, CHARTED);

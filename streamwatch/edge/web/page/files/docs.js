@@ -64,9 +64,9 @@ function operation(path, { summary, description, parameters = [], responses, sec
     description ? element("p", { class: "soft" }, ...prose(description)) : null,
     security?.length === 0 ? element("p", { class: "soft" }, "Needs no token.") : null,
     taken.length
-      ? element("dl", { class: "fields" }, ...taken.flatMap(({ name, in: where, required, schema, description: told }) => [
+      ? element("dl", { class: "fields" }, ...taken.flatMap(({ name, in: where, required, schema, description: about }) => [
         element("dt", {}, element("code", {}, name), element("span", { class: "soft" }, ` in ${where}${required ? "" : ", may be absent"}`)),
-        element("dd", {}, typeOf(schema), told ? element("span", { class: "soft" }, " ", ...prose(told)) : null),
+        element("dd", {}, typeOf(schema), about ? element("span", { class: "soft" }, " ", ...prose(about)) : null),
       ]))
       : null,
     element("ul", { class: "answers" }, ...answers(responses)),

@@ -6,7 +6,7 @@ import { table } from "./tables.js";
 
 const MOST_STRETCHES = 12; // the latest
 
-function told({ hint, reach, predictions, hints }) {
+function sentenceOf({ hint, reach, predictions, hints }) {
   if (predictions <= reach) return `The latest predictions are compared with those ${count(reach)} earlier. There are ${count(predictions)} predictions so far.`;
   if (hint === null) return `No early hint: the latest predictions do not differ from those ${count(reach)} earlier. Hints so far: ${count(hints)}.`;
   const what = hint.class === null
@@ -33,6 +33,6 @@ export function early(found) {
   const rows = Object.keys({ ...before, ...now }).map((name) => [`share of ${name}`, percent(before[name] ?? null), percent(now[name] ?? null)]);
   if (scoreNow !== null) rows.push(["mean score of the predicted class", percent(scoreBefore), percent(scoreNow)]);
   const panel = table("Predictions before their labels", ["", `${count(found.reach)} earlier`, "now"], rows);
-  panel.append(element("p", {}, told(found)));
+  panel.append(element("p", {}, sentenceOf(found)));
   return [panel, ...expected(found)];
 }

@@ -69,9 +69,9 @@ export class Folds {
       this.ranks.replaceChildren();
       return;
     }
-    const told = Object.entries(ranks.mean_ranks).map(([name, rank]) => `${name} ${rank.toFixed(2)}`).join(", ");
+    const listed = Object.entries(ranks.mean_ranks).map(([name, rank]) => `${name} ${rank.toFixed(2)}`).join(", ");
     const left = leftOut ? ` ${count(leftOut)} models, the last by name, are not shown.` : "";
-    const picture = element("img", { class: "diagram", alt: `Mean ranks: ${told}`, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(ranks.diagram)}` });
+    const picture = element("img", { class: "diagram", alt: `Mean ranks: ${listed}`, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(ranks.diagram)}` });
     const friedman = ranks.p === undefined ? "All models tie on every fold." : `Friedman's test over ${count(ranks.folds)} folds: p ${p(ranks.p)}.`;
     this.ranks.replaceChildren(
       element("h2", {}, "Mean ranks"),

@@ -3,7 +3,7 @@
 import { element } from "./dom.js";
 import { count } from "./format.js";
 
-const TOLD = [ // what is counted, how it is said, the colour of a verdict
+const BADGES = [ // what is counted, its label, the colour of a verdict
   ["worse", "worse than no change", "worse"], ["incident", "with an open incident", "open"], ["warning", "with a warning", "worse"],
   ["open", "open", "open"], ["better", "better", "better"],
 ];
@@ -14,6 +14,6 @@ export function groupItem(group, address) {
     {},
     element("a", { href: address }, group.prefix),
     element("span", { class: "soft" }, group.models === 1 ? "1 model" : `${count(group.models)} models`),
-    ...TOLD.filter(([key]) => group[key]).map(([key, said, verdict]) => element("span", { class: "badge", "data-verdict": verdict }, `${count(group[key])} ${said}`)),
+    ...BADGES.filter(([key]) => group[key]).map(([key, label, verdict]) => element("span", { class: "badge", "data-verdict": verdict }, `${count(group[key])} ${label}`)),
   );
 }

@@ -108,9 +108,9 @@ const kept = { chips: [], facts: new Map(), wrong: "" };
 // What is wrong with the daemon itself, each with what to do.
 function tellWrong(shown) {
   const wrong = shown.filter(([, , page]) => page !== undefined);
-  const told = JSON.stringify(wrong);
-  if (told === kept.wrong) return;
-  kept.wrong = told;
+  const rendered = JSON.stringify(wrong);
+  if (rendered === kept.wrong) return;
+  kept.wrong = rendered;
   byId("wrong").replaceChildren(...wrong.map(([text, , name]) => element("li", {}, `${text}. `, remedy(runbook(name)))), element("li", {}, doctor()));
   byId("wrong").hidden = wrong.length === 0;
 }

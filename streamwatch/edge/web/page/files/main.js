@@ -30,8 +30,8 @@ let due = false;
 let lostTimer;
 
 function draw() {
-  const told = title(); // not within a frame: a tab in the background has none
-  if (document.title !== told) document.title = told;
+  const wanted = title(); // not within a frame: a tab in the background has none
+  if (document.title !== wanted) document.title = wanted;
   if (due) return;
   due = true;
   requestAnimationFrame(() => {
@@ -120,7 +120,7 @@ async function watchHealth() {
       state.health = await get("api/v1/health");
       draw();
     } catch {
-      // follow() tells that the connection is lost, and asks for the token
+      // follow() shows that the connection is lost, and asks for the token
     }
     await pause(state.health?.ready && state.counts?.models > 0 ? HEALTH_MS : UNREADY_MS);
   }

@@ -208,9 +208,9 @@ export class Model {
 
   renderTables(metrics, details, measures, row) {
     const alarms = this.alarms();
-    const told = JSON.stringify([metrics, alarms.length]);
-    if (told === this.told || document.activeElement?.closest?.("#model .tables")) return; // somebody reads or selects there
-    this.told = told;
+    const rendered = JSON.stringify([metrics, alarms.length]);
+    if (rendered === this.rendered || document.activeElement?.closest?.("#model .tables")) return; // somebody reads or selects there
+    this.rendered = rendered;
     const { sections } = this;
     const classes = Object.keys(metrics.class_truth_ratio ?? metrics.recall_ratio ?? {});
     const columns = classColumns(measures);

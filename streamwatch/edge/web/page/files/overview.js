@@ -84,18 +84,18 @@ export class Overview {
   }
 
   renderGroups(groups) {
-    const told = JSON.stringify([groups, this.choices.address()]);
-    if (told === this.grouped) return;
-    this.grouped = told;
+    const rendered = JSON.stringify([groups, this.choices.address()]);
+    if (rendered === this.grouped) return;
+    this.grouped = rendered;
     byId("groups").replaceChildren(...groups.map((group) => groupItem(group, this.choices.address({ group: "", prefix: group.prefix, page: "1" }))));
   }
 
   // Mistakes that look like results: each in words, with what to do, the first few of them.
   warn() {
     const { warned, counts } = this.found;
-    const told = JSON.stringify([warned, counts.warnings]);
-    if (told === this.warned) return;
-    this.warned = told;
+    const rendered = JSON.stringify([warned, counts.warnings]);
+    if (rendered === this.warned) return;
+    this.warned = rendered;
     const lines = warned.map(({ model, warning, page }) => element("li", {}, `${model}: ${warning}. `, remedy(page)));
     if (counts.warnings > warned.length) lines.push(element("li", {}, `… and ${count(counts.warnings - warned.length)} more models.`));
     byId("warnings").replaceChildren(...lines, element("li", {}, doctor()));
@@ -110,11 +110,11 @@ export class Overview {
 
   summarise() {
     const { counts, found, first, names, groups, forgetting } = this.found;
-    const told = [
+    const parts = [
       `${count(counts.models)} watched`, `${count(counts.better)} better than no change`, `${count(counts.open)} open`, `${count(counts.worse)} worse`,
       counts.incidents ? `${count(counts.incidents)} with an open incident` : null, counts.warnings ? `${count(counts.warnings)} with a warning` : null,
     ];
-    say(byId("summary"), counts.models === 0 ? "" : told.filter((text) => text !== null).join(" · "));
+    say(byId("summary"), counts.models === 0 ? "" : parts.filter((text) => text !== null).join(" · "));
     byId("rule").hidden = counts.models === 0;
     byId("within").hidden = !this.choices.prefix;
     say(byId("prefix"), this.choices.prefix);

@@ -54,7 +54,7 @@ export class Pace {
     try {
       await this.ask();
     } catch {
-      // the stream of news tells that the connection is lost, and asks for the token
+      // the stream of news shows that the connection is lost, and asks for the token
     } finally {
       this.busy = false;
       const worth = this.loaded ? (1_000 * (spent() - before)) / BYTES_PER_SECOND : 0;

@@ -36,7 +36,7 @@ export class Past {
     return this;
   }
 
-  // The report at hand, as what is kept need not hold it: charts and tables then tell the same.
+  // The report at hand, as what is kept need not hold it: charts and tables then show the same.
   end(at, metrics) {
     this.last = this.times.length === 0 || at > this.times.at(-1) ? { at, metrics } : null;
   }

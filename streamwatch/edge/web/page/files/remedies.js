@@ -11,7 +11,7 @@ const SENTENCES = {
   LabelsStopped: "Repair or restart what writes the labels; what arrives within the horizon still counts.",
   Down: "Is the daemon running? Start it: it goes on where it stopped.",
   KafkaUnreachable: "Restore the connection to Kafka: reading goes on by itself.",
-  PredictionsRepeated: "Map a second field that tells predictions of one id apart, such as the version.",
+  PredictionsRepeated: "Map a second field that distinguishes predictions of one id, such as the version.",
   StandbyDiverged: "Copy the holder's state to this replica: until then it takes over from nobody.",
   StateNotDurable: "Set state.kind: rocksdb and a directory, so that a restart loses nothing.",
   ModelWorseThanPersistent: "Find out what changed at that time; roll back, retrain, or use the last known label meanwhile.",

@@ -24,7 +24,7 @@ export class Section {
     this.node = remembered(element("details", { class: "fold" }, element("summary", {}, element("h2", {}, title), this.about), this.body), name);
   }
 
-  // What is in it, told while it is folded, too; hidden where there is nothing.
+  // What is in it, shown while it is folded, too; hidden where there is nothing.
   fill(nodes, about = "") {
     this.node.hidden = nodes.length === 0;
     say(this.about, about);

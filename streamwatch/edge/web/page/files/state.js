@@ -1,4 +1,4 @@
-// What is known of all models and of the daemon, as the news and its own answers tell it.
+// What is known of all models and of the daemon, as the news and its own answers report it.
 
 const ALARMS_KEPT = 50;
 
@@ -7,7 +7,7 @@ export const state = {
   counts: null, // of models, by verdict
   alarms: [],
   health: null,
-  lost: false, // for so long that it is told
+  lost: false, // for so long that it is shown
 };
 
 // Applies an event of the stream.

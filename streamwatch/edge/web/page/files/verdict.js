@@ -34,7 +34,7 @@ const MEANING_BY = {
   },
 };
 
-// What a model's verdict is said to be: one of the three, or why there is none.
+// How a model's verdict is written: one of the three, or why there is none.
 export function stateOf(row) {
   if (row.waiting) return "waiting";
   return row.warning_page?.endsWith("/ClassesDisjoint.md") ? "withheld" : row.verdict;
@@ -54,16 +54,16 @@ export function meaningOf(row) {
 }
 
 // Since when it holds, and whether it is confirmed; nothing of what is open.
-export function sinceOf(row, told = when) {
+export function sinceOf(row, written = when) {
   const since = row.verdict_since_timestamp_seconds;
   if (!["better", "worse"].includes(stateOf(row)) || since === undefined) return "";
-  return `since ${told(since)}${row.verdict_status === "confirmed" ? ", confirmed" : ""}`;
+  return `since ${written(since)}${row.verdict_status === "confirmed" ? ", confirmed" : ""}`;
 }
 
 // Interval of the time since which a verdict by cohorts holds; without a first time, it may be before all that was judged.
-export function between(earliest, latest, told = both) {
+export function between(earliest, latest, written = both) {
   if (latest === undefined) return "";
-  return earliest === undefined ? `${told(latest)} at the latest` : `between ${told(earliest)} and ${told(latest)}`;
+  return earliest === undefined ? `${written(latest)} at the latest` : `between ${written(earliest)} and ${written(latest)}`;
 }
 
 // The same of a row, behind the time itself.
@@ -73,8 +73,8 @@ export function betweenOf(row) {
 }
 
 // A first verdict is no change that somebody would look for.
-export function changeOf(row, told = both) {
+export function changeOf(row, written = both) {
   const before = row.verdict_before;
   if (before === undefined || before === "open" || before === row.verdict) return "";
-  return `was ${before} until ${told(row.verdict_changed_timestamp_seconds)}`;
+  return `was ${before} until ${written(row.verdict_changed_timestamp_seconds)}`;
 }

@@ -1,4 +1,4 @@
-"""Ids and classes in unusual places, and records that no mapping reads."""
+"""Ids and classes at unusual paths, and records that no mapping reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def bare_words() -> Payload:
 
 def class_in_a_header() -> Payload:
     found = Payload(
-        "the answer was put into a header of the scanned record; a place called arrivedAt",
+        "the answer was put into a header of the scanned record; a field called arrivedAt",
         predictions={"bags": {"id": "value.tag", "prediction": "header:ml-route"}},
         labels={"piers": {"id": "value.bagTag", "label": "value.arrivedAt"}},
     )
@@ -114,11 +114,11 @@ def two_topics_of_models() -> Payload:
     for item in story(827, classes=clauses, weights=(0.3, 0.3, 0.4)):
         value = {"ref": item.uuid, "out": {"verdict": item.predicted, "by": f"red-{1 + item.number % 2}"}}
         found.add("team-red", item.made_ms, value)
-        said = item.true if item.number % 6 else "other"
+        predicted = item.true if item.number % 6 else "other"
         found.add(
             "team-blue",
             item.made_ms,
-            {"document_ref": item.uuid, "predicted": said, "pages": item.number % 40},
+            {"document_ref": item.uuid, "predicted": predicted, "pages": item.number % 40},
         )
         found.add("lawyers", item.labelled_ms, {"ref": item.uuid, "clause": item.true, "lawyer": item.user})
     return found
@@ -159,7 +159,7 @@ def readings_of_a_building() -> Payload:
     return found
 
 
-PLACES: tuple[Maker, ...] = (
+PATHS: tuple[Maker, ...] = (
     bare_words,
     class_in_a_header,
     json_keys,
