@@ -13,7 +13,6 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from subprocess import run
 from typing import Final, TypeVar
@@ -42,8 +41,15 @@ def by_tier(*, fast: Item, default: Item, everything: Item, rotating: Item | Non
 
 
 def few(several: Iterable[Item], number: int) -> list[Item]:
-    """The first of them in `fast`, all from `default` on: for tests that take a second or so each."""
-    return list(islice(several, by_tier(fast=number, default=None, everything=None)))
+    """The first of them in `fast`, in `rotating` one more, another at every commit; all from `default` on.
+
+    For tests that take a second or so each.
+    """
+    each = list(several)
+    others = each[number:]
+    if not others or TIER not in {"fast", "rotating"}:
+        return each
+    return each[:number] + ([others[turn(len(others))]] if TIER == "rotating" else [])
 
 
 def examples(multiple: float) -> int:

@@ -112,6 +112,7 @@ def test_curves_are_the_landmark_at_every_look() -> None:
     assert set(found.alarm_columns()["model"]) == {"model"}
 
 
+@pytest.mark.slow
 def test_a_plot_has_the_accuracy_the_baselines_and_a_line_for_each_alarm(tmp_path) -> None:
     found = streamwatch.replay(columns(), points=20, progress=False)
     figure = found.plot()

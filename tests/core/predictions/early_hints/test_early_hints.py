@@ -53,9 +53,10 @@ def watched(said: list[Said], spec: EarlyHintsSpec = SPEC) -> EarlyHints:
 def test_hints_and_capital_equal_plain_sums(classes: str, scored: bool) -> None:  # noqa: FBT001
     said = changing(1, 9_000, classes, scored=scored)
     watch = EarlyHints(SPEC)
+    made = predictions(said)
     given_at: list[tuple[int, str | None, bool]] = []
     for start in range(0, len(said), 32):
-        watch.observe(batch_of(predictions(said)[start : start + 32]))
+        watch.observe(batch_of(made[start : start + 32]))
         view = watch.views()["m"]
         if view.hints > len(given_at):
             assert view.hint is not None

@@ -130,6 +130,7 @@ def notified(stream: Stream, seed: int) -> list[Notification]:
 BASE = Stream(predictions=40_000, horizon_ms=4_000_000_000, classes=2, majority=0.5, mean_delays=(0.2, 0.02))
 
 
+@pytest.mark.slow
 def test_more_traffic_is_hardly_ever_confirmed_where_errors_are_labelled_sooner() -> None:
     # From the middle on, there are 8 times as many predictions, whose first labels are errors.
     parts = {

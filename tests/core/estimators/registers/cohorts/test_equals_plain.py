@@ -105,6 +105,7 @@ def test_every_outcome_leaves_what_the_plain_rule_says(name) -> None:
     assert naive.judged > 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMS)
 def test_every_outcome_of_a_model_judged_by_costs_leaves_what_the_plain_rule_says(name) -> None:
     horizon_ms, outcomes = drawn(name)
