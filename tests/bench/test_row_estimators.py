@@ -13,7 +13,6 @@ from streamwatch.core.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 from tests.bench.peers.row_estimators import RowEstimators
 
-pytestmark = pytest.mark.slow  # river imports a lot
 OUTCOMES = 12_000
 
 

@@ -30,7 +30,7 @@ from tests.edge.decoders.nested import nested
 from tests.edge.decoders.records import of
 from tests.tiers import by_tier, few
 
-RECORDS = by_tier(fast=14_000, default=30_000, everything=340_000)
+RECORDS = by_tier(fast=14_000, rotating=14_000, default=30_000, everything=340_000)
 """Mutated records, over all mappings."""
 PER_BATCH = 60
 EACH = TopicMapping(model="value.each[].model", prediction="value.each[].class")
