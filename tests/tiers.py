@@ -28,7 +28,7 @@ SLOW_ROOMS: Final = ("attack", "browser", "calibration", "faults", "golden", "in
 """Folders of tests that start brokers, browsers and processes, or draw by the thousand."""
 ROTATION: Final = 4
 """Of write points and the like, every tier but `all` does one in so many, others at every commit."""
-SHARES: Final = 12
+SHARES: Final = 16
 """Of slow tests, `rotating` runs one in so many by how long they take, others at every commit."""
 SECONDS: Final = Path(__file__).parent / "seconds.txt"
 """Tests that take long. A run in which `STREAMWATCH_SECONDS` is set writes it; a name too many or too few
