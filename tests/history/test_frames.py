@@ -52,6 +52,7 @@ def test_a_frame_of_any_make_gives_what_the_evaluator_gives(make) -> None:
     assert chosen[chosen.model == "a"].value.item() == pytest.approx(right, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", few(["Europe/Berlin", None], 1))
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_times_of_frames_are_those_of_the_world_whatever_their_zone(make, zone: str | None) -> None:

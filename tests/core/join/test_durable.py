@@ -115,6 +115,7 @@ def test_what_began_to_wait_is_known_from_notes_as_from_the_queues(monkeypatch):
     assert sum(again) >= NOTED // 3
 
 
+@pytest.mark.slow
 def test_more_began_to_wait_than_can_be_noted(monkeypatch):
     monkeypatch.setattr(compiled_join, "QUEUED_NOTED", 3)
     for seed in range(4 * 10**6, 4 * 10**6 + NOTED):

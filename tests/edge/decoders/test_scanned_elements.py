@@ -203,6 +203,7 @@ def test_as_many_elements_as_are_read_are_columns_and_more_are_invalid(count: in
     assert decoded_of(batch) == decoder.decode_all(records, [record.timestamp for record in records])
 
 
+@pytest.mark.slow
 def test_room_for_elements_grows_while_records_are_read_and_nothing_is_lost() -> None:
     mapping = TopicMapping(prediction="value.each[].class", scores="value.each[].scores")
     decoder = build(DecoderSpec("p", "prediction", mapping), FormatOptions())

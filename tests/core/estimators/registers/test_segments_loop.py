@@ -109,6 +109,7 @@ SPECS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [False, True], ids=["objects", "columns"])
 @pytest.mark.parametrize("name", few(SPECS, 2))
 def test_what_is_kept_is_that_of_the_register_in_objects(

@@ -13,10 +13,10 @@ from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.cohorts.readout import predictions_until_shown
 from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
 from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
-from tests.tiers import few
 
 
-@pytest.mark.parametrize("share", few([0.1, 0.2, 0.4], 1))
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.4])
 def test_a_lead_of_five_points_takes_about_as_many_predictions_as_foreseen(share: float) -> None:
     # Shiryaev-Roberts sums of single bets on leads drawn with this share of leads other than 0.
     threshold, stakes = 8e6, np.array([0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8])
