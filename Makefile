@@ -23,8 +23,9 @@ demo: .cache/stamp-run  ## the whole thing on this machine: embedded broker, sim
 	$(RUN)/streamwatch demo $(ARGS)
 
 # A file is one worker's: two would start its brokers twice, and compile its estimators side by side.
+# Files come in the order of tests/conftest.py, longest first.
 WORKERS ?= 2
-PYTEST = $(RUN)/python -m pytest -n $(WORKERS) --dist loadfile
+PYTEST = $(RUN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-fast: kernels  ## what needs no broker, browser or minutes: while writing code (minutes)
 	STREAMWATCH_TESTS=fast $(PYTEST) -q $(ARGS)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import real
-from tests.tiers import EXAMPLES, SLOW_ROOMS, TIER, TIERS, is_in_tier
+from tests.tiers import EXAMPLES, LONG_S, SECONDS, SLOW_ROOMS, TIER, TIERS, in_tier, seconds
 
 ROOT = Path(__file__).parent
 for tier in TIERS:
@@ -24,6 +26,7 @@ for tier in TIERS:
 settings.load_profile(TIER)
 
 collect_ignore = list(SLOW_ROOMS) if TIER == "fast" else []  # importing them takes longer than the tier may
+_took: dict[str, float] = defaultdict(float)
 WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.(slow|long)\b", re.MULTILINE)
 """What a module says whose every test is slow."""
 
@@ -49,19 +52,30 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark whole rooms as slow, and leave out what other tiers run."""
+    markers: dict[str, set[str]] = {}
+    for item in items:
+        if item.path.relative_to(ROOT).parts[0] in SLOW_ROOMS:
+            item.add_marker(pytest.mark.slow)
+        markers.setdefault(_name(item), set()).update(marker.name for marker in item.iter_markers())
+    due = in_tier(markers)
     chosen: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item in items:
-        room = item.path.relative_to(ROOT).parts[0]
-        group = item.get_closest_marker("xdist_group")  # what it shares is made once, or not at all
-        if room in SLOW_ROOMS:
-            item.add_marker(pytest.mark.slow)
         named = any(_is_of(item, argument) for argument in config.args)
-        markers = {marker.name for marker in item.iter_markers()}
-        name = group.args[0] if group is not None else item.nodeid
-        (chosen if named or is_in_tier(name, markers) else left).append(item)
+        (chosen if named or _name(item) in due else left).append(item)
+    if hasattr(config, "workerinput"):  # workers are handed files in this order, so that no long one is last
+        took: dict[Path, float] = defaultdict(float)
+        for item in chosen:
+            took[item.path] += seconds().get(_name(item), 0.0)
+        chosen.sort(key=lambda item: -took[item.path])
     items[:] = chosen
     config.hook.pytest_deselected(items=left)
+
+
+def _name(item: pytest.Item) -> str:
+    """Name of a test, or of the group that shares something made once."""
+    group = item.get_closest_marker("xdist_group")
+    return item.nodeid if group is None else str(group.args[0])
 
 
 def _is_of(item: pytest.Item, argument: str) -> bool:
@@ -93,13 +107,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Let a worker's list of what was left out reach the run that started it, with the test's report."""
     report = yield
     noted = (real.left_out.get(item.nodeid), real.on_the_embedded_broker.get(item.nodeid))
-    report.user_properties.append(("real", noted))
+    report.user_properties += [("real", noted), ("name", _name(item))]
     return report
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Collect those lists where the summary is written."""
     for name, noted in report.user_properties:
+        if name == "name":
+            _took[noted] += report.duration
         if name == "real":
             for reason, tests in zip(noted, (real.left_out, real.on_the_embedded_broker), strict=True):
                 if reason:
@@ -107,6 +123,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if os.environ.get("STREAMWATCH_SECONDS"):
+        lines = (f"{took:.0f} {name}\n" for name, took in sorted(_took.items()) if took >= LONG_S)
+        SECONDS.write_text("".join(lines), encoding="utf-8")
     for title, tests in (
         ("left out: a real component is missing on this machine", real.left_out),
         ("ran on the embedded broker instead of Apache Kafka", real.on_the_embedded_broker),

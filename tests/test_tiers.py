@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from tests import tiers
@@ -12,14 +14,28 @@ NAMES = [f"tests/integration/test_{number}.py::test_it[{number}]" for number in 
 def _chosen(monkeypatch: pytest.MonkeyPatch, tier: str, turn: int, markers: set[str]) -> set[str]:
     monkeypatch.setattr(tiers, "TIER", tier)
     monkeypatch.setattr(tiers, "turn", lambda _: turn)
-    return {name for name in NAMES if tiers.is_in_tier(name, markers)}
+    return tiers.in_tier(dict.fromkeys(NAMES, markers))
 
 
 def test_of_the_slow_ones_each_has_its_turn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = [_chosen(monkeypatch, "rotating", turn, {"slow"}) for turn in range(tiers.SHARES)]
     assert set().union(*shares) == set(NAMES)
     assert sum(map(len, shares)) == len(NAMES)
-    assert min(map(len, shares)) > len(NAMES) // (2 * tiers.SHARES)
+    assert min(map(len, shares)) >= len(NAMES) // tiers.SHARES
+
+
+def test_shares_take_about_as_long_as_each_other() -> None:
+    chance = Random(1)
+    seconds = {name: 100 * chance.random() ** 6 for name in NAMES[:150]}
+    parts = tiers.shares(NAMES, seconds)
+    assert sorted(name for part in parts for name in part) == sorted(NAMES)
+    took = [sum(seconds.get(name, tiers.UNMEASURED_S) for name in part) for part in parts]
+    assert max(took) - min(took) < 5
+
+
+def test_what_was_measured_are_names_and_seconds() -> None:
+    assert min(tiers.seconds().values()) >= tiers.LONG_S
+    assert sum(name.startswith("tests/") for name in tiers.seconds()) > 0.9 * len(tiers.seconds())
 
 
 @pytest.mark.parametrize(

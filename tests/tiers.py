@@ -10,10 +10,10 @@ Nothing is proved in a tier that those behind it leave out.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
-from itertools import islice
+from heapq import heapreplace
 from pathlib import Path
 from subprocess import run
 from typing import Final, TypeVar
@@ -28,8 +28,14 @@ SLOW_ROOMS: Final = ("attack", "browser", "calibration", "faults", "golden", "in
 """Folders of tests that start brokers, browsers and processes, or draw by the thousand."""
 ROTATION: Final = 4
 """Of write points and the like, every tier but `all` does one in so many, others at every commit."""
-SHARES: Final = 12
-"""Of slow tests, `rotating` runs one in so many, others at every commit."""
+SHARES: Final = 16
+"""Of slow tests, `rotating` runs one in so many by how long they take, others at every commit."""
+SECONDS: Final = Path(__file__).parent / "seconds.txt"
+"""Tests that take long. A run in which `STREAMWATCH_SECONDS` is set writes it; a name too many or too few
+makes shares less even, nothing else."""
+LONG_S: Final = 3.0
+UNMEASURED_S: Final = 0.5
+"""What a slow test takes that is not among them, about."""
 
 if TIER not in TIERS:
     raise ValueError(f"STREAMWATCH_TESTS must be one of {', '.join(TIERS)}, got {TIER!r}")
@@ -42,8 +48,15 @@ def by_tier(*, fast: Item, default: Item, everything: Item, rotating: Item | Non
 
 
 def few(several: Iterable[Item], number: int) -> list[Item]:
-    """The first of them in `fast`, all from `default` on: for tests that take a second or so each."""
-    return list(islice(several, by_tier(fast=number, default=None, everything=None)))
+    """The first of them in `fast`, in `rotating` one more, another at every commit; all from `default` on.
+
+    For tests that take a second or so each.
+    """
+    each = list(several)
+    others = each[number:]
+    if not others or TIER not in {"fast", "rotating"}:
+        return each
+    return each[:number] + ([others[turn(len(others))]] if TIER == "rotating" else [])
 
 
 def examples(multiple: float) -> int:
@@ -80,15 +93,34 @@ def rotated(several: Sequence[Item]) -> list[Item]:
     return list(several) if TIER == "all" else list(several[turn() :: ROTATION])
 
 
-def is_in_tier(name: str, markers: Collection[str]) -> bool:
-    """Tell whether this tier has a test, by its name, or that of its group, and its markers."""
-    if "long" in markers:
-        return TIER == "all"
-    if "slow" not in markers:
-        return True
+def in_tier(tests: Mapping[str, Collection[str]]) -> set[str]:
+    """Those that this tier has, of tests, or groups of them, by name with their markers."""
+    chosen = {name for name, markers in tests.items() if TIER == "all" or not {"slow", "long"} & set(markers)}
+    slow = [name for name, markers in tests.items() if "slow" in markers and "long" not in markers]
     if TIER == "rotating":
-        return crc32(name.encode()) % SHARES == turn(SHARES)
-    return TIER != "fast"
+        return chosen.union(shares(slow, seconds())[turn(SHARES)])
+    return chosen if TIER == "fast" else chosen.union(slow)
+
+
+def shares(names: Iterable[str], weights: Mapping[str, float]) -> list[list[str]]:
+    """Share all of them out so that every share takes about as long: longest first, each where least is."""
+    parts: list[list[str]] = [[] for _ in range(SHARES)]
+    lightest = [(0.0, number) for number in range(SHARES)]
+    ordered = sorted((-weights.get(name, UNMEASURED_S), crc32(name.encode()), name) for name in names)
+    for weight, _, name in ordered:
+        taken, number = lightest[0]
+        parts[number].append(name)
+        heapreplace(lightest, (taken - weight, number))
+    return parts
+
+
+@cache
+def seconds() -> dict[str, float]:
+    """How long a test, or group, took in a run of the tier `default`, where that was `LONG_S` or more."""
+    if not SECONDS.exists():
+        return {}
+    lines = (line.split(maxsplit=1) for line in SECONDS.read_text(encoding="utf-8").splitlines())
+    return {name: float(took) for took, name in lines}
 
 
 def is_due(index: int) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -26,6 +27,7 @@ from streamwatch.core.events import Outcome
 from streamwatch.core.specs import DAY_MS, MonitorsSpec
 from tests.calibration.cohorts import worlds
 from tests.calibration.cohorts.worlds import World, constant, outcomes_of, step
+from tests.core.estimators.registers.cohorts.streams import Outcomes
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "incidents.md"
 SPEC = AlarmsSpec()
@@ -86,24 +88,8 @@ def chunks(world: World, seed: int) -> Iterator[list[Outcome]]:
     columns, _ = outcomes_of(world, seed)
     hours = columns.at // 3_600_000
     bounds = np.flatnonzero(np.diff(hours)) + 1
-    lists = [column.tolist() for column in columns]
-    for start, end in zip([0, *bounds.tolist()], [*bounds.tolist(), len(hours)], strict=True):
-        yield [
-            Outcome(
-                "m",
-                str(label),
-                str(predicted),
-                at,
-                delay,
-                label_at_prediction=None if last < 0 else str(last),
-                made=made,
-                resolved_ms=at,
-                waited_ms=delay,
-            )
-            for at, delay, made, label, predicted, last in zip(
-                *(column[start:end] for column in lists), strict=True
-            )
-        ]
+    for start, end in pairwise([0, *bounds.tolist(), len(hours)]):
+        yield Outcomes(*(column[start:end] for column in columns)).events()
 
 
 def run(world: World, seed: int) -> Counts:

@@ -210,6 +210,7 @@ def ever_new_names(chance: random.Random) -> list[Poll]:
     return found
 
 
+@pytest.mark.slow
 def test_names_beyond_the_numbers_that_there_are_take_over_those_that_no_held_record_needs() -> None:
     few, many = Daemon(names=9), Daemon()
 

@@ -52,6 +52,7 @@ def test_a_frame_of_any_make_gives_what_the_evaluator_gives(make) -> None:
     assert chosen[chosen.model == "a"].value.item() == pytest.approx(right, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", few(["Europe/Berlin", None], 1))
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_times_of_frames_are_those_of_the_world_whatever_their_zone(make, zone: str | None) -> None:
@@ -112,6 +113,7 @@ def test_curves_are_the_landmark_at_every_look() -> None:
     assert set(found.alarm_columns()["model"]) == {"model"}
 
 
+@pytest.mark.slow
 def test_a_plot_has_the_accuracy_the_baselines_and_a_line_for_each_alarm(tmp_path) -> None:
     found = streamwatch.replay(columns(), points=20, progress=False)
     figure = found.plot()

@@ -83,7 +83,7 @@ def differences(payload: Payload) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("make", EVERY[:: by_tier(fast=3, default=1, everything=1)], ids=named)
+@pytest.mark.parametrize("make", EVERY[:: by_tier(fast=6, rotating=4, default=1, everything=1)], ids=named)
 def test_a_payload_is_mapped_as_a_person_would_or_what_is_missing_is_stated(make: Maker) -> None:
     assert differences(make().sort()) == []
 

@@ -210,6 +210,7 @@ def test_evidence_is_a_sum_over_when_the_error_rose():
     assert evidence(counts) == pytest.approx(math.log(total))
 
 
+@pytest.mark.slow
 def test_betting_keeps_its_promise_and_finds_a_rise():
     rng = np.random.default_rng(8)
     for error in (0.02, 0.3):

@@ -21,13 +21,14 @@ from tests.tiers import by_tier
 
 UNDERSTOOD = [system for system in SYSTEMS if not system.cannot]
 OTHERS = [system for system in SYSTEMS if system.cannot]
+STEP = by_tier(fast=6, rotating=4, default=1, everything=1)
 
 
 def name_of(system: System) -> str:
     return system.name
 
 
-@pytest.mark.parametrize("system", UNDERSTOOD[:: by_tier(fast=5, default=1, everything=1)], ids=name_of)
+@pytest.mark.parametrize("system", UNDERSTOOD[::STEP], ids=name_of)
 def test_a_payload_is_found_checked_and_evaluated_as_an_independent_count_has_it(
     system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -153,6 +153,7 @@ run(None, ["kafka.bootstrap_servers=127.0.0.1:1", "topics.predictions=p", "topic
 """
 
 
+@pytest.mark.slow
 def test_a_daemon_that_crashes_leaves_lines_of_json_alone() -> None:
     done = subprocess.run(
         [sys.executable, "-c", BUG], capture_output=True, text=True, timeout=120, check=False

@@ -16,6 +16,7 @@ from streamwatch.demo.simulated import StreamSpec
 from streamwatch.edge.keys import digest_ids
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.settings import Settings
+from tests import tiers
 from tests.bench.end_to_end.daemon import SETTINGS, settings
 from tests.bench.peers.payloads import (
     CLASSES,
@@ -95,7 +96,7 @@ def test_a_payload_says_what_the_plain_one_says(name: str, monkeypatch: pytest.M
         assert all(len(each.scores) == classes for each in predictions)
 
 
-@pytest.mark.parametrize("classes", CLASSES.values())
+@pytest.mark.parametrize("classes", tiers.few(CLASSES.values(), 1))
 def test_of_many_classes_nearly_all_occur_and_hits_stay_hits(classes: int) -> None:
     ids = [f"run-{number}" for number in range(200 * classes)]
     few = StreamSpec().classes

@@ -184,6 +184,7 @@ def test_a_view_refuses_a_kind_that_there_is_not():
 ORDERED = {"order": "prediction_time", "reorder_window_ms": 10_000}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rules",
     [

@@ -92,6 +92,7 @@ def test_every_result_is_that_of_one_process(seed, ended, start_ms):
     check(log, a_join(chance), SPEC, chance, ended=ended, start_ms=start_ms)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(1))
 @given(st.integers(0, 2**32), st.booleans())
 def test_all_of_it_together_is_that_of_one_process(seed, ended):

@@ -121,6 +121,7 @@ def test_outcomes_and_counters_are_those_of_a_naive_join(made, changes):
         assert min(seen["outside 0"], seen["front 0"], seen["merges"]) > STREAMS, seen
 
 
+@pytest.mark.slow
 @MADE
 def test_it_is_so_when_every_commit_writes_old_entries_anew_and_names_are_released(made):
     with cramped_logs(), cramped():

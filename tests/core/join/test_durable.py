@@ -59,6 +59,7 @@ def test_lives_that_follow_each_other_say_what_one_life_says():
     assert restarts > 3 * STREAMS
 
 
+@pytest.mark.slow
 def test_what_settled_is_known_from_notes_as_from_the_lists(monkeypatch):
     by_notes = []
 
@@ -114,12 +115,14 @@ def test_what_began_to_wait_is_known_from_notes_as_from_the_queues(monkeypatch):
     assert sum(again) >= NOTED // 3
 
 
+@pytest.mark.slow
 def test_more_began_to_wait_than_can_be_noted(monkeypatch):
     monkeypatch.setattr(compiled_join, "QUEUED_NOTED", 3)
     for seed in range(4 * 10**6, 4 * 10**6 + NOTED):
         compare(Random(seed))
 
 
+@pytest.mark.slow
 def test_it_is_so_when_every_commit_writes_old_entries_anew_and_merges():
     with cramped_logs():
         for seed in range(10**6, 10**6 + STREAMS):

@@ -76,6 +76,7 @@ def test_a_full_buffer_lets_the_oldest_predictions_go_and_counts_them():
     assert stream.value("order_buffer_outcomes") == 2
 
 
+@pytest.mark.slow
 def test_the_buffer_stays_small_however_long_its_window():
     stream = Stream(JoinSpec(order="prediction_time", max_reordered=10, reorder_window_ms=DAY))
     for number in range(5000):

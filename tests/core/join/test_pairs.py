@@ -21,6 +21,7 @@ COMPARED = (ComparisonSpec("old", ("new*",)),)
 DAY = 86_400_000
 
 
+@pytest.mark.slow
 def test_comparisons_switched_on_over_a_state_pair_what_is_resolved_from_then_on():
     chance = Random(1)
     switched = 0

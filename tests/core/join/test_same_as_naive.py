@@ -28,7 +28,7 @@ def test_ids_with_nearly_equal_digests_are_distinguished():
 
 
 def test_many_models_that_predict_an_id_one_after_another_are_distinguished():
-    for seed in range(3 * 10**6, 3 * 10**6 + max(2, STREAMS // 10)):
+    for seed in range(3 * 10**6, 3 * 10**6 + max(1, STREAMS // 10)):
         compare(Random(seed), case=crowded_case)
         compare(Random(-seed), crowded_digests, crowded_case)
 

@@ -118,6 +118,7 @@ def a_stream() -> list[Event]:
     return events
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("feed", [as_objects, as_columns])
 @pytest.mark.parametrize("cut", [pytest.param(1, marks=pytest.mark.slow), 37, 5_000])
 def test_estimates_of_segments_depend_on_no_cut_restore_or_form_of_events(feed: Feed, cut: int) -> None:

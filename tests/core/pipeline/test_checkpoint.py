@@ -158,6 +158,7 @@ def test_restarts_of_a_join_in_columns_change_nothing(actions, journal):
     assert cut.monitors.totals() == whole.monitors.totals()
 
 
+@pytest.mark.slow
 def test_the_journal_stays_near_its_limit_whatever_the_number_of_models():
     life = Life(spec=replace(SPEC, max_models=4), join=replace(JOIN, max_models=4), journal=100)
     for commit in range(60):

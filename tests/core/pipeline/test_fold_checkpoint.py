@@ -42,6 +42,7 @@ def verdicts(life):
     return [a for a in life.alarms if a.detector == VERDICT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share_stream", few([True, False], 1))
 @pytest.mark.parametrize("seed", range(by_tier(fast=1, default=2, everything=20)))
 def test_a_restarted_run_is_bitwise_the_undisturbed_one(seed: int, *, share_stream: bool) -> None:

@@ -29,6 +29,7 @@ def lived(*, restarts: int, commits: int, journal: int) -> Life:
     return life
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("journal", [5, 1_000], ids=["by snapshots", "by the journal"])
 def test_a_restarted_run_has_the_segments_of_the_undisturbed_one(journal: int) -> None:
     undisturbed = lived(restarts=0, commits=10, journal=journal)

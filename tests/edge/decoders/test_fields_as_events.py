@@ -168,7 +168,7 @@ MAPPINGS: dict[str, tuple[Side, TopicMapping]] = {
     "named inside": ("prediction", NAMED_INSIDE),
     "ids": ("label", IDS),
 }
-RECORDS = by_tier(fast=4_000, default=30_000, everything=300_000)
+RECORDS = by_tier(fast=4_000, rotating=7_500, default=30_000, everything=300_000)
 
 
 def written(chance: random.Random, n: int, *, objects: bool) -> FakeRecord:

@@ -11,7 +11,7 @@ from tests.edge.decoders.records import AT_MS, FakeRecord
 from tests.edge.decoders.test_fuzz import MAPPINGS, check
 from tests.tiers import by_tier
 
-RECORDS = by_tier(fast=2_000, default=50_000, everything=10_000_000)
+RECORDS = by_tier(fast=2_000, rotating=12_000, default=50_000, everything=10_000_000)
 SEEDS = (
     b'{"id": "a-1", "model": "m", "prediction": "yes", "timestamp": 1700000000000, "scores": {"yes": 0.75}}',
     b'{"id": 17, "model": "m", "prediction": true, "label": 1.0, "fold": 3}',

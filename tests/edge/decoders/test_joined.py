@@ -26,7 +26,7 @@ from tests.tiers import by_tier
 
 NAMED = TopicMapping(model=("value.model.name", "value.model.version"))
 OPTIONAL = TopicMapping(model=("value.model.name", "value.model.version?"))
-RECORDS = by_tier(fast=3_000, default=30_000, everything=300_000)
+RECORDS = by_tier(fast=3_000, rotating=7_500, default=30_000, everything=300_000)
 
 
 def scanned(mapping: TopicMapping, side: Side = "prediction", **options: Any) -> ScannedTrees:

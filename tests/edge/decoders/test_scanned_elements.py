@@ -30,7 +30,7 @@ from tests.edge.decoders.nested import nested
 from tests.edge.decoders.records import of
 from tests.tiers import by_tier, few
 
-RECORDS = by_tier(fast=14_000, default=30_000, everything=340_000)
+RECORDS = by_tier(fast=14_000, rotating=14_000, default=30_000, everything=340_000)
 """Mutated records, over all mappings."""
 PER_BATCH = 60
 EACH = TopicMapping(model="value.each[].model", prediction="value.each[].class")
@@ -203,6 +203,7 @@ def test_as_many_elements_as_are_read_are_columns_and_more_are_invalid(count: in
     assert decoded_of(batch) == decoder.decode_all(records, [record.timestamp for record in records])
 
 
+@pytest.mark.slow
 def test_room_for_elements_grows_while_records_are_read_and_nothing_is_lost() -> None:
     mapping = TopicMapping(prediction="value.each[].class", scores="value.each[].scores")
     decoder = build(DecoderSpec("p", "prediction", mapping), FormatOptions())

@@ -18,7 +18,7 @@ from tests.edge.decoders.records import FakeRecord, of
 from tests.edge.decoders.scored import NUMBERS, scores
 from tests.tiers import by_tier
 
-RECORDS = by_tier(fast=3_000, default=30_000, everything=400_000)
+RECORDS = by_tier(fast=3_000, rotating=7_500, default=30_000, everything=400_000)
 PREQUENTIAL = Scheme("bootstrap", 5)
 SAMPLED = TopicMapping(
     label_probability="value.pi", label_requested="value.asked", min_label_probability=0.001

@@ -36,9 +36,9 @@ from tests.edge.decoders.records import FakeRecord, of
 from tests.edge.decoders.scored import scored
 from tests.tiers import by_tier
 
-RECORDS = by_tier(fast=4_000, default=24_000, everything=1_200_000)
+RECORDS = by_tier(fast=4_000, rotating=6_000, default=24_000, everything=1_200_000)
 """Mutated records, over all mappings."""
-NUMBERS = by_tier(fast=30_000, default=200_000, everything=3_000_000)
+NUMBERS = by_tier(fast=30_000, rotating=50_000, default=200_000, everything=3_000_000)
 PER_BATCH = 60
 MAPPINGS: dict[str, tuple[Side, TopicMapping]] = {
     "objects": ("prediction", TopicMapping()),

@@ -17,7 +17,7 @@ from tests.edge.decoders.mutations import mutated
 from tests.edge.decoders.records import of
 from tests.tiers import by_tier
 
-RECORDS = by_tier(fast=3_000, default=30_000, everything=400_000)
+RECORDS = by_tier(fast=3_000, rotating=7_500, default=30_000, everything=400_000)
 SEGMENTS = {"other": "value.other", "kind": "value.kind", "deep": "value.a.b.z", "head": "header:kind"}
 MAPPINGS: dict[str, tuple[Side, TopicMapping]] = {
     "predictions": ("prediction", TopicMapping(segments=SEGMENTS)),

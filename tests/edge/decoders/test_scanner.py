@@ -28,7 +28,7 @@ from tests.edge.decoders.mutations import mutated
 from tests.edge.decoders.records import FakeRecord, of
 from tests.tiers import by_tier
 
-RECORDS = by_tier(fast=6_000, default=108_000, everything=1_200_000)
+RECORDS = by_tier(fast=6_000, rotating=27_000, default=108_000, everything=1_200_000)
 """Mutated records, over all mappings."""
 PER_BATCH = 60
 MAPPINGS: dict[str, tuple[Side, TopicMapping, IdKeys | None]] = {

@@ -23,7 +23,7 @@ CUT = TopicMapping(
     id=Trimmed("value.id", "txn-"),
     prediction=ClassOfScore("value.p", "value.cut", "yes", "no", probability=True),
 )
-RECORDS = by_tier(fast=2_000, default=20_000, everything=200_000)
+RECORDS = by_tier(fast=2_000, rotating=5_000, default=20_000, everything=200_000)
 
 
 def decoder(mapping: TopicMapping) -> ScannedTrees:

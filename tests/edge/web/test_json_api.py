@@ -140,6 +140,7 @@ def test_one_model_says_the_same_as_among_all() -> None:
     assert len(alone["metrics"]) > 20
 
 
+@pytest.mark.slow
 def test_many_models_of_many_classes_are_encoded_model_by_model_into_one_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -65,6 +65,7 @@ def test_losses_are_in_no_order_within_a_stretch() -> None:
     assert losses[:, :10].mean() == pytest.approx(0.2, abs=4 * np.sqrt(0.16 / 20_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("process", "refused"),
     [

@@ -158,6 +158,7 @@ def test_every_pair_leaves_what_the_plain_rule_says(name, utility) -> None:
     assert naive.judged > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("utility", [UtilitySpec(), TWO_COSTS], ids=["accuracy", "costs"])
 def test_streams_have_verdicts_that_are_confirmed_and_retracted(utility) -> None:
     changes, retracted, confirmed = 0.0, 0.0, 0.0

@@ -143,22 +143,7 @@ def test_more_traffic_makes_no_false_headline_where_errors_are_labelled_sooner()
     # many predictions, whose first labels are errors.
     stream = Stream(predictions=40_000, classes=2, majority=0.5, accuracy=(0.6, 0.6), crowded=8.0)
     stream = replace(stream, mean_delays=(0.2, 0.02))
-    outcomes = [
-        Outcome(
-            "m",
-            str(label),
-            str(predicted),
-            at,
-            delay,
-            label_at_prediction=None if last < 0 else str(last),
-            made=made,
-            resolved_ms=at,
-            waited_ms=delay,
-        )
-        for at, delay, made, label, predicted, last in zip(
-            *(column.tolist() for column in outcomes_of(stream, 1)), strict=True
-        )
-    ]
+    outcomes = outcomes_of(stream, 1).events()
 
     def headlines(*registers: CohortsSpec) -> list[tuple[str, int, str]]:
         found = verdicts(EstimatorSet(replace(SPEC, registers=registers)).fold(outcomes))

@@ -195,6 +195,7 @@ def _traced(outcomes: list[Outcome], cuts: list[int]) -> list[dict[str, float | 
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "cuts"), few([(2, [1, 2, 77, 310]), (1, []), (3, [200])], 1))
 def test_columns_of_a_trace_say_what_a_set_says_after_every_outcome(seed: int, cuts: list[int]) -> None:
     outcomes = stream(seed)

@@ -109,8 +109,9 @@ SPECS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [False, True], ids=["objects", "columns"])
-@pytest.mark.parametrize("name", few(SPECS, 3))
+@pytest.mark.parametrize("name", few(SPECS, 2))
 def test_what_is_kept_is_that_of_the_register_in_objects(
     name: str,
     columns: bool,  # noqa: FBT001 - a parameter

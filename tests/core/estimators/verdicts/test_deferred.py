@@ -73,6 +73,7 @@ def folded(table, seed, edges, *, fold="fold", look=False, again=None):
     return alarms, table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", few(range(2), 1))
 def test_it_does_not_matter_when_steps_are_taken(seed, kind) -> None:

@@ -144,6 +144,7 @@ def test_no_verdict_before_the_start_and_then_at_once() -> None:
     assert np.isfinite(got["claimed"][-1]), "e^(2,000·ln 1.8) is beyond a double"
 
 
+@pytest.mark.slow
 def test_evidence_from_before_phi_was_known_is_taken_with_the_phi_known_at_the_start() -> None:
     """Leads come in runs of 12: while φ is still 1, M would grow on that alone."""
     rng = np.random.default_rng(1)

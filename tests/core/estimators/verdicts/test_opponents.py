@@ -21,7 +21,7 @@ from tests.core.estimators.kernel.streams import (
 from tests.core.estimators.kernel.twin import TwinShadow
 from tests.core.estimators.verdicts.plain_verdict import PlainVerdict
 from tests.layouts import EVERYTHING
-from tests.tiers import by_tier
+from tests.tiers import by_tier, few
 
 NAMES = [f"class {k}" for k in range(40)]
 COSTS = UtilitySpec(
@@ -109,7 +109,7 @@ class PlainJudge:
         return changed
 
 
-@pytest.mark.parametrize("utility", UTILITIES, ids=lambda u: u.kind)
+@pytest.mark.parametrize("utility", few(UTILITIES, 1), ids=lambda u: u.kind)
 @pytest.mark.parametrize(
     ("classes", "n"),
     [

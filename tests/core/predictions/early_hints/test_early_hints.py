@@ -53,9 +53,10 @@ def watched(made: list[Predicted], spec: EarlyHintsSpec = SPEC) -> EarlyHints:
 def test_hints_and_capital_equal_plain_sums(classes: str, scored: bool) -> None:  # noqa: FBT001
     made = changing(1, 9_000, classes, scored=scored)
     watch = EarlyHints(SPEC)
+    batch = predictions(made)
     given_at: list[tuple[int, str | None, bool]] = []
     for start in range(0, len(made), 32):
-        watch.observe(batch_of(predictions(made)[start : start + 32]))
+        watch.observe(batch_of(batch[start : start + 32]))
         view = watch.views()["m"]
         if view.hints > len(given_at):
             assert view.hint is not None

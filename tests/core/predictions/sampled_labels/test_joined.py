@@ -36,6 +36,7 @@ def as_records(name: str):
     return events, plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["by score", "quick"])
 def test_estimates_through_the_join_equal_their_definition(name):
     events, plain = as_records(name)

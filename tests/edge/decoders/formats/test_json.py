@@ -155,6 +155,7 @@ def test_timestamps_come_in_five_units(unit: Any, written: Any, record_ms: int):
     assert event.timestamp_ms == record_ms
 
 
+@pytest.mark.slow
 def test_every_millisecond_of_a_second_in_iso8601_is_that_millisecond():
     mapping = TopicMapping(timestamp_unit="iso8601")
     for milliseconds in range(1_000):

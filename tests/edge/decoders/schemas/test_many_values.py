@@ -16,7 +16,7 @@ from streamwatch.edge.decoders.schemas.schema import Schema, Undecodable, ValueR
 from tests.edge.decoders.schemas.avro_bytes import text
 from tests.tiers import by_tier
 
-BATCHES = by_tier(fast=200, default=2_000, everything=20_000)
+BATCHES = by_tier(fast=200, rotating=500, default=2_000, everything=20_000)
 AVRO: dict[str, Any] = {
     "type": "record",
     "name": "Scored",

@@ -18,7 +18,7 @@ from tests.edge.decoders.schemas.avro_bytes import EVENT, event, number, text
 from tests.edge.decoders.transcoding.compared import Path, changed, check, texts_of, wanted
 from tests.tiers import by_tier
 
-SCHEMAS = by_tier(fast=60, default=1_000, everything=25_000)
+SCHEMAS = by_tier(fast=60, rotating=250, default=1_000, everything=25_000)
 VALUES = 20
 SCALARS = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 

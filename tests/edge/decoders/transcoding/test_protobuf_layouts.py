@@ -17,7 +17,7 @@ from tests.edge.decoders.schemas.test_protobuf import field
 from tests.edge.decoders.transcoding.compared import Path, changed, check, texts_of, wanted
 from tests.tiers import by_tier
 
-FILES = by_tier(fast=60, default=1_000, everything=20_000)
+FILES = by_tier(fast=60, rotating=250, default=1_000, everything=20_000)
 VALUES = 20
 SCALARS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 12, 13, 14, 15, 16, 17, 18)
 """Types of fields but messages and groups, text more often."""

@@ -15,8 +15,8 @@ from streamwatch.core.records import PADDING
 from streamwatch.edge.decoders.transcoding.writing import is_utf8, write_double, write_whole
 from tests.tiers import by_tier
 
-DOUBLES = by_tier(fast=20_000, default=200_000, everything=5_000_000)
-TEXTS = by_tier(fast=5_000, default=50_000, everything=1_000_000)
+DOUBLES = by_tier(fast=20_000, rotating=50_000, default=200_000, everything=5_000_000)
+TEXTS = by_tier(fast=5_000, rotating=12_000, default=50_000, everything=1_000_000)
 
 
 @entry

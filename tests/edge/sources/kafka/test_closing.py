@@ -32,6 +32,7 @@ async def complaints() -> AsyncIterator[Complaints]:
 
 @pytest.fixture(scope="module")
 def broker():
+    gc.freeze()  # collections are then of what a test leaves, not of the whole process
     with EmbeddedBroker() as broker:
         broker.create_topic("events", 1)
         yield broker

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.events import Outcome
+
 Ints = NDArray[np.int64]
 
 
@@ -24,6 +26,25 @@ class Outcomes(NamedTuple):
     label: Ints
     predicted: Ints
     last: Ints
+
+    def events(self, model: str = "m") -> list[Outcome]:
+        """Return them as the join tells them."""
+        return [
+            Outcome(
+                model,
+                str(label),
+                str(predicted),
+                at,
+                delay,
+                label_at_prediction=None if last < 0 else str(last),
+                made=made,
+                resolved_ms=at,
+                waited_ms=delay,
+            )
+            for at, delay, made, label, predicted, last in zip(
+                *(column.tolist() for column in self), strict=True
+            )
+        ]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Confirmation, Outcome
+from streamwatch.core.events import Confirmation
 from streamwatch.core.specs import MonitorsSpec
 from tests.core.estimators.registers.cohorts.naive_cohorts import NaiveCohorts
 from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
@@ -103,22 +103,7 @@ def notified(stream: Stream, seed: int) -> list[Notification]:
     """Notifications of alarms of detectors, reviewed after every hundred outcomes."""
     spec = replace(MonitorsSpec(), max_models=1, registers=(CohortsSpec(stream.horizon_ms),))
     monitors, book = EstimatorSet(spec), AlarmBook(AlarmsSpec(), "state")
-    outcomes = [
-        Outcome(
-            "m",
-            str(label),
-            str(predicted),
-            at,
-            delay,
-            label_at_prediction=None if last < 0 else str(last),
-            made=made,
-            resolved_ms=at,
-            waited_ms=delay,
-        )
-        for at, delay, made, label, predicted, last in zip(
-            *(column.tolist() for column in outcomes_of(stream, seed)), strict=True
-        )
-    ]
+    outcomes = outcomes_of(stream, seed).events()
     issued: list[Notification] = []
     for start in range(0, len(outcomes), 100):
         some = outcomes[start : start + 100]
@@ -130,6 +115,7 @@ def notified(stream: Stream, seed: int) -> list[Notification]:
 BASE = Stream(predictions=40_000, horizon_ms=4_000_000_000, classes=2, majority=0.5, mean_delays=(0.2, 0.02))
 
 
+@pytest.mark.slow
 def test_more_traffic_is_hardly_ever_confirmed_where_errors_are_labelled_sooner() -> None:
     # From the middle on, there are 8 times as many predictions, whose first labels are errors.
     parts = {

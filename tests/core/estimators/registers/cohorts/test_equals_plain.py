@@ -27,7 +27,7 @@ from tests.core.estimators.registers.cohorts.costs import COSTS, utility_of
 from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn
 from tests.core.estimators.registers.cohorts.naive_cohorts import AGES, OPPONENTS, NaiveCohorts
 from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
-from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
+from tests.core.estimators.registers.cohorts.streams import Outcomes, Stream, outcomes_of
 
 STATUS = {"": OPEN, "early": EARLY, "confirmed": CONFIRMED, "complete": CONFIRMED}
 START = (100.0, 100.0)
@@ -89,12 +89,8 @@ def differences(register, naive: NaiveCohorts) -> list[str]:
     return [f"{what}: {own}, not {plain}" for what, (own, plain) in pairs.items() if own != plain]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", STREAMS)
-def test_every_outcome_leaves_what_the_plain_rule_says(name) -> None:
-    horizon_ms, outcomes = drawn(name)
-    naive = NaiveCohorts(horizon_ms, predictions=1_000, start=START)
-    register = register_of(CohortsSpec(horizon_ms, outcomes=1_000), start=START)
+def say_the_same(register, naive: NaiveCohorts, outcomes: Outcomes) -> None:
+    """Tell both outcome by outcome, and compare them after each."""
     batch = batch_of(outcomes)
     for i, (at, delay, made, label, predicted, last) in enumerate(
         zip(*(column.tolist() for column in outcomes), strict=True)
@@ -103,6 +99,15 @@ def test_every_outcome_leaves_what_the_plain_rule_says(name) -> None:
         register.observe(part(batch, slice(i, i + 1)))
         assert differences(register, naive) == [], i
     assert naive.judged > 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STREAMS)
+def test_every_outcome_leaves_what_the_plain_rule_says(name) -> None:
+    horizon_ms, outcomes = drawn(name)
+    naive = NaiveCohorts(horizon_ms, predictions=1_000, start=START)
+    register = register_of(CohortsSpec(horizon_ms, outcomes=1_000), start=START)
+    say_the_same(register, naive, outcomes)
 
 
 @pytest.mark.slow
@@ -121,34 +126,18 @@ def test_classes_beyond_the_limit_share_a_kind(classes) -> None:
     )
     naive = NaiveCohorts(horizon_ms, predictions=1_000, start=START, most_classes=classes)
     register = register_of(CohortsSpec(horizon_ms, outcomes=1_000), start=START, classes=classes)
-    batch = batch_of(outcomes)
-    rules: set[int] = set()
-    for i, (at, delay, made, label, predicted, last) in enumerate(
-        zip(*(column.tolist() for column in outcomes), strict=True)
-    ):
-        naive.take(at, delay, made, label, predicted, last if last >= 0 else None)
-        register.observe(part(batch, slice(i, i + 1)))
-        if i % 20 == 0:
-            assert differences(register, naive) == [], i
-            rules |= {rule_of(each.parameters) for each in naive.closed}
-    assert naive.judged > 10
-    assert SETTLED_RULE not in rules
+    say_the_same(register, naive, outcomes)
+    assert SETTLED_RULE not in {rule_of(each.parameters) for each in naive.closed}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMS)
 def test_every_outcome_of_a_model_judged_by_costs_leaves_what_the_plain_rule_says(name) -> None:
     horizon_ms, outcomes = drawn(name)
     naive = NaiveCohorts(horizon_ms, utility_of(COSTS), predictions=1_000, start=START)
     register = register_of(CohortsSpec(horizon_ms, outcomes=1_000, utilities=(COSTS,)), start=START)
     register.name_classes(0, COSTS, [str(label) for label in range(10)])
-    batch = batch_of(outcomes)
-    for i, (at, delay, made, label, predicted, last) in enumerate(
-        zip(*(column.tolist() for column in outcomes), strict=True)
-    ):
-        naive.take(at, delay, made, label, predicted, last if last >= 0 else None)
-        register.observe(part(batch, slice(i, i + 1)))
-        assert differences(register, naive) == [], i
-    assert naive.judged > 40
+    say_the_same(register, naive, outcomes)
 
 
 def test_streams_judged_by_costs_have_claims_confirmations_and_retractions() -> None:
@@ -176,11 +165,4 @@ def test_a_fixed_age_is_that_of_the_plain_rule() -> None:
     naive = NaiveCohorts(stream.horizon_ms, predictions=1_000, start=START, age=10)
     spec = CohortsSpec(stream.horizon_ms, outcomes=1_000)
     register = register_of(replace(spec, age_ms=naive.ages[10]), start=START)
-    batch = batch_of(outcomes)
-    for i, (at, delay, made, label, predicted, last) in enumerate(
-        zip(*(column.tolist() for column in outcomes), strict=True)
-    ):
-        naive.take(at, delay, made, label, predicted, last if last >= 0 else None)
-        register.observe(part(batch, slice(i, i + 1)))
-        assert differences(register, naive) == [], i
-    assert naive.judged > 40
+    say_the_same(register, naive, outcomes)

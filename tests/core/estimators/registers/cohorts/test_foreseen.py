@@ -15,6 +15,7 @@ from tests.core.estimators.registers.cohorts.observed import batch_of, part, reg
 from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.4])
 def test_a_lead_of_five_points_takes_about_as_many_predictions_as_foreseen(share: float) -> None:
     # Shiryaev-Roberts sums of single bets on leads drawn with this share of leads other than 0.

@@ -62,6 +62,7 @@ def plain_headline(naive: NaiveCohorts) -> Headline:
     return Headline(0, "", "", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", few(STREAMS, 3))
 def test_every_change_of_the_plain_headline_is_reported_once_and_nothing_else(name: str) -> None:
     horizon_ms, outcomes = drawn(name)

@@ -140,6 +140,7 @@ def test_state_does_not_depend_on_cuts_on_other_models_or_on_restores() -> None:
         assert bytes_of_state(register, row) == bytes_of_state(alone[row], row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMS)
 def test_outcomes_that_are_held_leave_what_those_taken_in_at_once_do(name) -> None:
     horizon_ms, outcomes = drawn(name)
