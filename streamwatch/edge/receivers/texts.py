@@ -168,8 +168,8 @@ def comparison_title(pair: NotifiedComparison) -> str:
         by = BY[pair.utility]
         return f"No longer shown that {pair.challenger} is {_side(pair)} than {pair.champion}{by}"
     since = f"{iso_minutes(pair.since_ms)}{f' ({pair.status})' * bool(pair.status)}"
-    said = f"{_side(pair)} than champion {pair.champion}{BY[pair.utility]}"
-    return f"Challenger {pair.challenger} is {said} since {since}"
+    verdict = f"{_side(pair)} than champion {pair.champion}{BY[pair.utility]}"
+    return f"Challenger {pair.challenger} is {verdict} since {since}"
 
 
 def comparison_sentences(pair: NotifiedComparison) -> str:
