@@ -30,7 +30,7 @@ PYTEST = $(RUN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-re
 test-fast: kernels  ## what needs no broker, browser or minutes: while writing code (minutes)
 	STREAMWATCH_TESTS=fast $(PYTEST) -q $(ARGS)
 
-# Of the slow tests a twelfth, another at every commit; all of them where some are asked for by ARGS, and in the gate.
+# Of the slow tests a sixteenth, another at every commit; all of them where some are asked for by ARGS, and in the gate.
 # Three workers, as many of the slow tests wait.
 TIER ?= $(if $(ARGS),default,rotating)
 test: WORKERS = 3
