@@ -5,8 +5,8 @@ named by hand, and in the gate it is `default`. A tier decides two things: which
 `default` on, of which `rotating` takes a sixteenth, another at every commit; `long` ones in `all` only; whole
 rooms are slow, see `SLOW_ROOMS`), and how much of a test that draws examples, seeds, kills or power cuts.
 Nothing is proved in a tier that those behind it leave out. What takes a second or more of processor time in
-`fast` is marked slow, unless nothing quicker says much the same: the tier takes 160 s of it in two workers, of
-which 14 s are spent on collecting tests (`/usr/bin/time make test-fast`).
+`fast` is marked slow, unless nothing quicker says much the same. The tier takes 160 s of it in two workers;
+14 s of these go into collecting tests (`/usr/bin/time make test-fast`).
 """
 
 from __future__ import annotations
