@@ -23,6 +23,7 @@ from numba.core.registry import cpu_target
 from numba.extending import models, register_model
 
 from streamwatch.core.jit.cache import KernelCache, cache_directory
+from streamwatch.core.jit.sparing import LEFT_OUT, spare
 
 
 def _mangled_by_layout(record: types.Record) -> tuple[str, tuple[str, ...]]:
@@ -36,6 +37,7 @@ def _mangled_by_layout(record: types.Record) -> tuple[str, tuple[str, ...]]:
 
 
 types.Record.mangling_args = property(_mangled_by_layout)  # type: ignore[method-assign]
+spare()
 
 intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_intrinsic)
 
@@ -90,7 +92,14 @@ def _collecting_seldom() -> Generator[None]:
 
 
 class _SparingCompiler(Compiler):
-    """Numba's compiler, during which garbage is collected seldom."""
+    """Numba's compiler without some of its passes, during which garbage is collected seldom."""
+
+    def define_pipelines(self) -> Any:
+        """Numba's passes but those left out."""
+        pipelines: Any = super().define_pipelines()
+        for each in pipelines:
+            each.passes = [one for one in each.passes if one[0] not in LEFT_OUT]
+        return pipelines
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         """Compile a function, and those that it calls."""
@@ -125,6 +134,14 @@ def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unloc
         _nrt=False,
         pipeline_class=_SparingCompiler if kept else _LinkingCompiler,
     )(function)
+    by_values = compiled.get_call_template
+
+    def by_types(arguments: Any, keywords: Any) -> Any:
+        """Compile a call for the types of its arguments, whichever numbers are written there."""
+        keywords = {name: types.unliteral(each) for name, each in keywords.items()}
+        return by_values(tuple(map(types.unliteral, arguments)), keywords)
+
+    compiled.get_call_template = by_types
     if kept:  # what numba's `cache=True` does
         compiled._cache = KernelCache(function, cache_directory())  # noqa: SLF001
     return compiled

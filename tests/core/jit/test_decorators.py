@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core import types
 from numba.core.errors import NumbaError
 
 from streamwatch.core.jit import detached, entry, hot, inner
@@ -77,6 +78,23 @@ def test_only_entries_have_machine_code_of_their_own(tmp_path: Path, monkeypatch
     for function, emitted in ((compiled_now, True), (three_more, False), (doubled, False)):
         (compiled,) = function.dispatcher.overloads.values()
         assert bool(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)) == emitted
+
+
+def test_a_function_is_compiled_once_for_all_numbers_written_in_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+
+    @inner
+    def weighed(value, weight, is_doubled):
+        return value * weight * (2 if is_doubled else 1)
+
+    @entry
+    def compiled_now(n):
+        return weighed(n, 10, True) + weighed(n, 100, is_doubled=False) + weighed(7, n, n > 0)
+
+    assert compiled_now(3) == 60 + 300 + 42
+    assert weighed.signatures == [(types.int64, types.int64, types.boolean)]
 
 
 def test_a_compiled_function_that_makes_an_array_is_not_compiled() -> None:
