@@ -23,7 +23,7 @@ from numba.core.registry import cpu_target
 from numba.extending import models, register_model
 
 from streamwatch.core.jit.cache import KernelCache, cache_directory
-from streamwatch.core.jit.sparing import LEFT_OUT, spare
+from streamwatch.core.jit.sparing import IS_KNOWN, LEFT_OUT, sparing
 
 
 def _mangled_by_layout(record: types.Record) -> tuple[str, tuple[str, ...]]:
@@ -37,7 +37,6 @@ def _mangled_by_layout(record: types.Record) -> tuple[str, tuple[str, ...]]:
 
 
 types.Record.mangling_args = property(_mangled_by_layout)  # type: ignore[method-assign]
-spare()
 
 intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_intrinsic)
 
@@ -97,13 +96,13 @@ class _SparingCompiler(Compiler):
     def define_pipelines(self) -> Any:
         """Numba's passes but those left out."""
         pipelines: Any = super().define_pipelines()
-        for each in pipelines:
+        for each in pipelines if IS_KNOWN else ():
             each.passes = [one for one in each.passes if one[0] not in LEFT_OUT]
         return pipelines
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         """Compile a function, and those that it calls."""
-        with _collecting_seldom():
+        with _collecting_seldom(), sparing():
             return super().compile_extra(func)
 
 

@@ -1,8 +1,8 @@
 """What numba does again and again while it compiles, done once or not at all.
 
-Two thirds of the time that compiling takes are numba's own Python. `spare` replaces a few of its functions by
-ones with the same results; a test compares each with what it replaces, as numba may change them with any
-version. Imported when a kernel is built, never before.
+Two thirds of the time that compiling takes are numba's own Python. `sparing` replaces a few of its functions
+by ones with the same results while something of streamwatch is compiled. A test compares each with what it
+replaces, for the versions of numba that are `KNOWN`. Imported when a kernel is built, never before.
 """
 
 # pyright: reportPrivateUsage=false, reportPrivateImportUsage=false, reportUnknownMemberType=false
@@ -11,13 +11,20 @@ version. Imported when a kernel is built, never before.
 # ruff: noqa: SLF001  (what is replaced is numba's own)
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+import numba
 from numba.core import errors, event, ir, typed_passes, types, untyped_passes
 from numba.core.base import BaseContext
 from numba.core.targetconfig import ConfigStack, TargetConfig
 from numba.core.types.functions import BaseFunction
+
+KNOWN: Final = ("0.68",)
+"""Versions of numba whose functions were compared with those that replace them."""
+IS_KNOWN: Final = numba.__version__.rpartition(".")[0] in KNOWN
 
 LEFT_OUT: Final = frozenset(
     {
@@ -120,7 +127,7 @@ def values_of_options(options: Any) -> dict[str, Any]:
 
 
 def abi_size(context: Any, kind: Any) -> int:
-    """Bytes that an LLVM type takes; LLVM is told of the type to find out."""
+    """Bytes that an LLVM type takes; LLVM has to parse the type to find out."""
     key = context.target_data, str(kind)
     size = _sizes.get(key)
     if size is None:
@@ -129,13 +136,13 @@ def abi_size(context: Any, kind: Any) -> int:
 
 
 def start_event(kind: str, data: Any = None) -> None:
-    """Tell numba's listeners of anything but locks, which it takes hundreds of thousands of times."""
+    """Report to numba's listeners anything but locks, which it takes hundreds of thousands of times."""
     if kind not in _LOCKS:
         _start_event(kind, data)
 
 
 def end_event(kind: str, data: Any = None, exc_details: Any = None) -> None:
-    """The end of what `start_event` told."""
+    """Report the end of what `start_event` reported."""
     if kind not in _LOCKS:
         _end_event(kind, data, exc_details)
 
@@ -145,18 +152,34 @@ def uncoloured(_scheme: Any, text: str, color: object = None, style: object = No
     return text
 
 
-def spare() -> None:
-    """Replace numba's functions by those above."""
-    for place, name, function in (
-        (types.Record, "__repr__", text_of_record),
-        (BaseFunction, "get_call_type", call_type),
-        (ir.Stmt, "list_vars", variables_of_statement),
-        (ir.Expr, "list_vars", variables_of_expression),
-        (TargetConfig, "values", values_of_options),
-        (BaseContext, "get_abi_sizeof", abi_size),
-        (event, "start_event", start_event),
-        (event, "end_event", end_event),
-    ):
-        setattr(place, name, function)
-    if coloured := getattr(errors, "HighlightColorScheme", None):  # absent where nothing colours
-        coloured._markup = uncoloured
+_REPLACED: Final[list[tuple[Any, str, Any]]] = [
+    (types.Record, "__repr__", text_of_record),
+    (BaseFunction, "get_call_type", call_type),
+    (ir.Stmt, "list_vars", variables_of_statement),
+    (ir.Expr, "list_vars", variables_of_expression),
+    (TargetConfig, "values", values_of_options),
+    (BaseContext, "get_abi_sizeof", abi_size),
+    (event, "start_event", start_event),
+    (event, "end_event", end_event),
+]
+if _coloured := getattr(errors, "HighlightColorScheme", None):  # absent where nothing colours
+    _REPLACED.append((_coloured, "_markup", uncoloured))
+
+
+@contextmanager
+def sparing() -> Generator[None]:
+    """Replace numba's functions by those above while something is compiled, which numba does one at a time.
+
+    Other users of numba in the process compile as ever. Nothing is replaced in versions that are not `KNOWN`.
+    """
+    if not IS_KNOWN:
+        yield
+        return
+    before = [(owner, name, vars(owner)[name]) for owner, name, _ in _REPLACED]
+    for owner, name, function in _REPLACED:
+        setattr(owner, name, function)
+    try:
+        yield
+    finally:
+        for owner, name, function in before:
+            setattr(owner, name, function)
