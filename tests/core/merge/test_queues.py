@@ -121,6 +121,9 @@ class Both:
             return
         words = np.arange(8 * len(new), dtype=np.int64).reshape(len(new), 8)
         ids = self.held.put(words, *map(np.array, zip(*[(s, d, p) for p, s, d in new], strict=True)), now)
+        moving_ms, decodable = self.held.moving_ms(ids)
+        assert decodable.tolist() == [has_time for *_, has_time in new]
+        assert moving_ms.tolist() == [stamp if has_time else -1 for _, stamp, has_time in new]
         odd = np.zeros(self.width, np.bool_)
         of_each = [[(s, d) for p, s, d in new if p == partition] for partition in range(self.width)]
         judged = [plain.is_odd(each, partition) for partition, each in enumerate(of_each)]
