@@ -69,7 +69,7 @@ class JudgedPair(Protocol):
 
     @property
     def status(self) -> ComparisonStatus:
-        """Whether all labels of its predictions are in, of a verdict by cohorts."""
+        """Status of a verdict by cohorts: whether all labels of its predictions are in."""
         ...
 
     @property

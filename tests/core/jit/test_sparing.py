@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from llvmlite import ir as llvm
 from numba.core import compiler, cpu, errors, event, ir, types
+from numba.core.caching import NullCache
 from numba.core.compiler import DefaultPassBuilder, Flags
 from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack
@@ -174,6 +175,7 @@ def test_listeners_hear_of_compiling() -> None:
     def compiled_now(n):
         return n + 1
 
+    compiled_now._cache = NullCache()  # otherwise it is compiled on the first run of this test only
     with event.install_recorder("numba:compile") as heard, event.install_recorder("numba:llvm_lock") as locks:
         compiled_now(3)
     assert [each.status for _, each in heard.buffer] == [event.EventStatus.START, event.EventStatus.END]

@@ -30,11 +30,14 @@ LAYOUTS = {
 }
 totals_by_layout = {}
 for name in sys.argv[1:]:
-    table = ModelTable(LAYOUTS[name]) rows = np.full(100, table.add_model(), np.int32) true_class =
-    (np.arange(100) % 3).astype(np.int32) predicted_class = (np.arange(100) % 2).astype(np.int32)
-    table.fold(rows, true_class, predicted_class) totals = table.totals(np.array([0]), 0)
-    totals_by_layout[name] = [totals.n[0], totals.hits[0], totals.n_eff[0], *totals.true_class[0],
-    *totals.agreed[0]]
+    table = ModelTable(LAYOUTS[name])
+    rows = np.full(100, table.add_model(), np.int32)
+    true_class = (np.arange(100) % 3).astype(np.int32)
+    predicted_class = (np.arange(100) % 2).astype(np.int32)
+    table.fold(rows, true_class, predicted_class)
+    totals = table.totals(np.array([0]), 0)
+    by_class = [*totals.true_class[0], *totals.agreed[0]]
+    totals_by_layout[name] = [totals.n[0], totals.hits[0], totals.n_eff[0], *by_class]
 print(json.dumps(totals_by_layout))
 """
 
