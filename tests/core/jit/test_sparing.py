@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from llvmlite import ir as llvm
 from numba.core import compiler, cpu, errors, event, ir, types
-from numba.core.caching import NullCache
 from numba.core.compiler import DefaultPassBuilder, Flags
 from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack
@@ -171,11 +170,10 @@ def test_sizes_of_types_are_llvms() -> None:
 
 
 def test_listeners_hear_of_compiling() -> None:
-    @entry
+    @numba.njit  # which keeps nothing, so that it is compiled at each run
     def compiled_now(n):
         return n + 1
 
-    compiled_now._cache = NullCache()  # otherwise it is compiled on the first run of this test only
     with event.install_recorder("numba:compile") as heard, event.install_recorder("numba:llvm_lock") as locks:
         compiled_now(3)
     assert [each.status for _, each in heard.buffer] == [event.EventStatus.START, event.EventStatus.END]
