@@ -23,7 +23,7 @@ from tests.core.join.streams import Columns, a_case, answers, cramped
 from tests.core.join.test_join_model import COMPARISONS, counted, naive_counted
 from tests.tiers import by_tier
 
-STREAMS = by_tier(fast=8, rotating=40, default=200, everything=10_000)
+STREAMS = by_tier(fast=8, default=200, everything=10_000)
 ORDERED = JoinSpec(
     order="prediction_time", reorder_window_ms=10_000, comparisons=(ComparisonSpec("old", ("new*",)),)
 )
