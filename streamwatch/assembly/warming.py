@@ -117,7 +117,7 @@ def _is_needed(name: str, settings: Settings, *, fresh: bool) -> bool:
         return fresh
     if name == "order":
         return specs.join_spec(settings).order == "prediction_time"
-    if name == "overflow":
+    if name in ("commits", "overflow"):
         return specs.store_kind(settings).durable
     if name in ("lines", "batches written"):
         return transactions_spec(settings) is not None

@@ -109,7 +109,7 @@ class Narrator:
                 self.say(
                     f"still compiling the estimators: {seconds:.0f} s"
                     if seconds
-                    else "loading the estimators; a first start compiles them: a minute or more, once"
+                    else "loading the estimators; a first start compiles them: about half a minute, once"
                 )
             case KernelReady(seconds):
                 self.say(f"estimators ready after {seconds:.1f} s")

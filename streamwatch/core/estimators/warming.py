@@ -95,6 +95,9 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> WarmUpResult:
         monitors.trace([outcome])
     monitors.families()
     monitors.details()
+    if spec.registers:  # changes among the predictions of a model with many outcomes
+        wrong, weight, best, lost = np.zeros((4, 2))
+        late_labels.last_boundary(wrong, weight, 1.0, best, np.zeros(2, np.int64), lost)
     monitors.restore(monitors.snapshot("warm-up"))  # replaces the present model, which retires
     from streamwatch.core.jit.cache import cache_directory  # noqa: PLC0415  (importing it loads the compiler)
 

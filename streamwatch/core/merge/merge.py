@@ -368,7 +368,7 @@ def held_families(merge: Merge, now_ms: int) -> list[Family]:
 
 
 def warm_up_merge() -> None:
-    """Merge two records, the first judged and the second plain, so that every compiled function is called."""
+    """Merge records, judged, plain and waiting for a partition, so that every compiled function is called."""
     partition = Partition("warm-up", 0)
     merge = Merge(MergeSpec(), {partition.topic: "both"}, MergeProgress())
     merge.set_partitions([partition])
@@ -378,5 +378,8 @@ def warm_up_merge() -> None:
     for _ in range(2):  # the first of a partition is judged, the second is plain
         merge.add({partition: Arrivals(stamps_ms, stamps_ms, decodable, one)}, 0)
         merge.release(0, 0)
+    merge.set_partitions([partition, Partition(partition.topic, 1)])  # a silent one is waited for
+    merge.add({partition: Arrivals(stamps_ms, stamps_ms, decodable, one)}, 0)
+    merge.release(0, 0)
     merge.compact()
     merge.drain(0)
