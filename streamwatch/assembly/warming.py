@@ -4,7 +4,8 @@
 
 Where nothing has been compiled yet, a second process compiles beside the first. Each takes the next step that
 neither has begun; what one has compiled, the other loads from the cache. Estimators stay with the first, as
-they depend on the settings.
+they depend on the settings, except for verdicts by cohorts: while the first compiles the kernel, these are
+compiled by the second, before all else.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from streamwatch.assembly import specs
 from streamwatch.assembly.publishing import transactions_spec
 from streamwatch.assembly.topics import formats_by_topic
 from streamwatch.core.buckets.histories import warm_up_buckets
-from streamwatch.core.estimators.warming import WarmUpResult, warm_up
+from streamwatch.core.estimators.warming import WarmUpResult, warm_up, warm_up_cohorts
 from streamwatch.core.jit.observers import observers
 from streamwatch.core.jit.shipped import SHIPPED
 from streamwatch.core.join.warming import (
@@ -47,6 +48,7 @@ from streamwatch.history.outcome_rows.warming import warm_up_rows
 from streamwatch.settings import Settings
 
 STEPS: Final[dict[str, Callable[[], object]]] = {
+    "cohorts": warm_up_cohorts,
     "reader": compile_reader,
     "join": warm_up_join,
     "client": compiled_scan,
@@ -60,7 +62,7 @@ STEPS: Final[dict[str, Callable[[], object]]] = {
     "buckets": warm_up_buckets,
     "rows": warm_up_rows,
 }
-"""What depends on no settings, what takes longest first."""
+"""What depends on no settings, what takes longest first; before it, what the first process needs next."""
 
 
 def warm_up_run(settings: Settings, *, everything: bool = False) -> WarmUpResult:
@@ -115,6 +117,8 @@ def _is_needed(name: str, settings: Settings, *, fresh: bool) -> bool:
     """
     if name in ("client", "batches read"):
         return fresh
+    if name == "cohorts":  # otherwise they are loaded with the other estimators
+        return fresh and settings.monitors.cohort_verdicts
     if name == "order":
         return specs.join_spec(settings).order == "prediction_time"
     if name in ("commits", "overflow"):

@@ -16,8 +16,11 @@ from streamwatch.core.estimators.kernel import admission, fold
 from streamwatch.core.estimators.kernel import admission as numbering
 from streamwatch.core.estimators.kernel import readout as reading
 from streamwatch.core.estimators.kernel.layout import layout_of
+from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.cohorts import headline as cohort_headline
 from streamwatch.core.estimators.registers.cohorts import observe as cohorts
+from streamwatch.core.estimators.registers.cohorts.register import Cohorts
 from streamwatch.core.estimators.registers.late_labels import observe as late_labels
 from streamwatch.core.estimators.registers.probabilities.observe import observe as observe_scores
 from streamwatch.core.estimators.registers.revisions.register import observe as observe_revisions
@@ -109,6 +112,15 @@ def warm_up_comparisons(spec: MonitorsSpec) -> None:
     """Compile or load the functions that comparisons call; they are the same for all specifications."""
     comparisons = ComparisonSet(replace(spec, comparisons=(ComparisonSpec("a", ("b",)),), max_comparisons=1))
     comparisons.fold([Outcome("b", "x", "x", event_ms=0, delay_ms=0, pairs=(PairedAnswer("a", "y"),))])
+
+
+def warm_up_cohorts() -> None:
+    """Compile or load the functions of verdicts by cohorts; they are the same for all specifications."""
+    register = Cohorts(CohortsSpec(), 1)
+    indices, times = np.zeros(1, np.int32), np.zeros(1, np.int64)
+    assumed, made = np.zeros(1, np.bool_), np.zeros(1, np.uint32)
+    register.observe(Batch([], indices, indices, indices, indices, times, times, assumed, made, times, times))
+    register.read([0])
 
 
 def _enough(spec: MonitorsSpec) -> int:
