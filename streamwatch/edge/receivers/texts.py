@@ -269,7 +269,7 @@ def _opponent(judgement: Judgement) -> str:
     return "no change and the majority" if judgement.verdict > 0 else "no change or the majority"
 
 
-def _standing(judgement: Judgement) -> str:
+def _certainty(judgement: Judgement) -> str:
     """Say what a verdict by cohorts rests on, and how sure it is."""
     meanings = {
         "early": "It is early: it counts on labels being as late as they were so far, and is confirmed or "
@@ -537,10 +537,10 @@ def _sentence(part: IncidentAlarm) -> str:
     if alarm.judgement is not None:
         retired = f" The alarm ends: {REASONS['model_retired']}." if part.reason == "model_retired" else ""
         if alarm.judgement.basis == "cohorts":
-            standing = f"{f' {status}' if (status := _standing(alarm.judgement)) else ''}{_delays(part)}"
+            certainty = f"{f' {status}' if (status := _certainty(alarm.judgement)) else ''}{_delays(part)}"
             return (
                 f"{alarm.model} {judged(alarm.judgement)}, by cohorts of {alarm.n_eff:,.0f} predictions; "
-                f"as of {iso(alarm.event_ms)}.{standing}{_of_rare(part)}{retired}"
+                f"as of {iso(alarm.event_ms)}.{certainty}{_of_rare(part)}{retired}"
             )
         return (
             f"{alarm.model} {judged(alarm.judgement)}. The verdict was reached at outcome {alarm.outcome}, "
