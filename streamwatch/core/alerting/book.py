@@ -17,8 +17,8 @@ repeats nor loses any.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite, nan
-from typing import Protocol
+from math import inf, isfinite, nan
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -52,7 +52,8 @@ SUPPRESSED: tuple[str, ...] = ("already_open", "alternates", "cooldown", "min_ou
 
 
 class _State(msgspec.Struct, frozen=True):
-    incidents: list[Incident]
+    incidents: list[msgspec.Raw]
+    """Each an `Incident`."""
     announced_at_ms: list[tuple[Name, Name, int]]
     suppressed: dict[Name, int]
     gathered: DigestState
@@ -69,8 +70,10 @@ class _State(msgspec.Struct, frozen=True):
     fleet: KeptFleet = KeptFleet()
 
 
+Kept = TypeVar("Kept")
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(_State)
+_INCIDENTS = msgspec.msgpack.Decoder(Incident)
 
 
 class WatchedModels(Protocol):
@@ -132,10 +135,14 @@ class AlarmBook:
         self._spec = spec
         self._identity = identity
         self._incidents = Incidents(identity, spec.incident_outcomes)
-        self._announced_at_ms: dict[tuple[str, str], int] = {}
-        """Event time of the last alarm announced."""
-        self._sides: dict[tuple[str, str], Sides] = {}
-        """Recent changes of side of verdicts."""
+        self._announced_at_ms: dict[str, dict[str, int]] = {}
+        """Event time of the last alarm announced, by model and detector."""
+        self._sides: dict[str, dict[str, Sides]] = {}
+        """Recent changes of side of verdicts, by model and detector."""
+        self._times: tuple[int, tuple[float, float]] = -1, (inf, inf)
+        """Times of `_times_due`, behind the number of changes of incidents at which they were computed."""
+        self._counted: tuple[int, list[Family]] = -1, []
+        """Series of open alarms, likewise."""
         self._drifts: dict[str, Count] = {}
         """Outcomes and errors of each model at the end of its last drift."""
         self._suppressed: dict[str, int] = dict.fromkeys(SUPPRESSED, 0)
@@ -169,9 +176,10 @@ class AlarmBook:
             alternation = None
             if alarm.judgement is not None:
                 worse = alarm.judgement.verdict < 0
-                sides = self._sides.get(key, Sides())
+                of_model = self._sides.setdefault(alarm.model, {})
+                sides = of_model.get(alarm.detector, Sides())
                 sides = sides.changed(alarm.event_ms, alarm.judgement.since_ms, worse=worse)
-                self._sides[key], alternation = sides, sides.alternation()
+                of_model[alarm.detector], alternation = sides, sides.alternation()
                 if opened is not None and alarm.before == alarm.after:
                     self._incidents.restate(alarm, now_ms, _delays_moved(alarm, models))
                     continue
@@ -184,7 +192,7 @@ class AlarmBook:
                         self._incidents.end(key, _reason_of(alarm.judgement), now_ms, alarm)
                     continue
             rule = self._spec.rule(*key)
-            last_ms = self._announced_at_ms.get(key)
+            last_ms = self._announced_at_ms.get(alarm.model, {}).get(alarm.detector)
             if alarm.outcome < rule.min_outcomes:
                 self._suppressed["min_outcomes"] += 1
             elif opened is not None:
@@ -198,7 +206,7 @@ class AlarmBook:
                 self._incidents.begin(alarm, self._beginning(alarm, models), now_ms)
                 if alternation is not None:
                     self._incidents.mark_alternating(key, alternation)
-                self._announced_at_ms[key] = alarm.event_ms
+                self._announced_at_ms.setdefault(alarm.model, {})[alarm.detector] = alarm.event_ms
         return self._incidents.issue(now_ms)
 
     def _severity(self, alarm: Alarm, misleads: bool) -> Severity:  # noqa: FBT001
@@ -233,7 +241,7 @@ class AlarmBook:
         list_worse
             Lists the models that are worse; needed where digests of them are wanted.
         """
-        open_alarms = list(self._incidents.parts())
+        open_alarms = self._incidents.parts()
         found = models.levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}
         for key, part in open_alarms:
             if part.alarm.judgement is not None:
@@ -255,7 +263,8 @@ class AlarmBook:
             if level is not None and level.errors is not None:
                 self._drifts[key[0]] = Count(level.outcomes, level.errors)
         notifications = self._incidents.issue(now_ms)
-        due = [] if behind else [key for key, part in self._incidents.parts() if self._retrains(part, now_ms)]
+        retraining = not behind and now_ms >= self._times_due()[1]
+        due = [key for key, part in self._incidents.parts() if retraining and self._retrains(part, now_ms)]
         notifications += [self._incidents.retrain(key, now_ms) for key in due]
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
             notifications.append(self._digest.leave(self._identity, now_ms))
@@ -263,7 +272,7 @@ class AlarmBook:
         notifications += self._comparisons.review(comparisons, now_ms, self._suppressed, behind=behind)
         return notifications + self._fleet.review(list_worse, now_ms, behind=behind)
 
-    def _retrains(self, part: IncidentAlarm, now_ms: int) -> bool:
+    def _retrains(self, part: IncidentAlarm, now_ms: float) -> bool:
         """Tell whether a model has been worse for so long that its retraining is to be announced."""
         after_ms = self._spec.retraining_after_ms
         return (
@@ -274,6 +283,25 @@ class AlarmBook:
             and not part.accuracy_misleads
             and now_ms - part.started_at_ms >= after_ms
         )
+
+    def _times_due(self) -> tuple[float, float]:
+        """Host times from which on time ends an open alarm, and from which on a retraining is announced.
+
+        Infinity without such an alarm. They are computed once for each change of the incidents, as `due` asks
+        for them again and again.
+        """
+        if self._times[0] != self._incidents.changes:
+            ending = retraining = inf
+            for _, part in self._incidents.parts():
+                if part.alarm.judgement is None:
+                    ending = min(ending, part.touched_ms + self._timeout_ms(part))
+                    continue
+                if part.alternation is not None:
+                    ending = min(ending, part.touched_ms + WINDOW_MS)
+                if self._retrains(part, inf):
+                    retraining = min(retraining, part.started_at_ms + (self._spec.retraining_after_ms or 0))
+            self._times = self._incidents.changes, (ending, retraining)
+        return self._times[1]
 
     def _timeout_ms(self, part: IncidentAlarm) -> int:
         """Host time after which an open alarm counts as the new level: longer until it may be confirmed."""
@@ -319,15 +347,16 @@ class AlarmBook:
         """
         if alarm.judgement is not None:
             return alarm.before
-        for (model, _), part in self._incidents.parts():
-            if model == alarm.model and part.alarm.judgement is None:
+        for part in self._incidents.parts_of(alarm.model):
+            if part.alarm.judgement is None:
                 return part.before
         return level_before(alarm, self._drifts.get(alarm.model, Count(0, 0)))
 
     def _settle(self, key: tuple[str, str], now_ms: int) -> None:
         """End the alternation of a verdict of which one side has held for a week."""
-        self._sides[key] = self._sides[key].settled()
-        if self._sides[key].is_worse:
+        model, detector = key
+        settled = self._sides[model][detector] = self._sides[model][detector].settled()
+        if settled.is_worse:
             self._incidents.settle(key, now_ms)
         else:
             self._incidents.end(key, "verdict_changed", now_ms)
@@ -338,23 +367,17 @@ class AlarmBook:
             return True
         if self._fleet.due(now_ms, behind=behind):
             return True
-        ending = any(
-            now_ms - part.touched_ms
-            >= (self._timeout_ms(part) if part.alarm.judgement is None else WINDOW_MS)
-            for _, part in self._incidents.parts()
-            if part.alarm.judgement is None or part.alternation is not None
-        )
-        retraining = any(self._retrains(part, now_ms) for _, part in self._incidents.parts())
-        return ending or (not behind and (retraining or self._hints.waiting or self._comparisons.waiting))
+        ending_ms, retraining_ms = self._times_due()
+        if now_ms >= ending_ms:
+            return True
+        return not behind and (now_ms >= retraining_ms or self._hints.waiting or self._comparisons.waiting)
 
     def retire(self, model: str, now_ms: int) -> list[Notification]:
         """Drop all state of a model, and resolve its open alarms."""
-        for key, _ in list(self._incidents.parts()):
-            if key[0] == model:
-                self._incidents.end(key, "model_retired", now_ms)
-        for kept in (self._announced_at_ms, self._sides):
-            for key in [key for key in kept if key[0] == model]:
-                del kept[key]
+        for part in self._incidents.parts_of(model):
+            self._incidents.end((model, part.alarm.detector), "model_retired", now_ms)
+        self._announced_at_ms.pop(model, None)
+        self._sides.pop(model, None)
         self._drifts.pop(model, None)
         return self._incidents.issue(now_ms) + self._hints.retire(model, now_ms)
 
@@ -374,14 +397,14 @@ class AlarmBook:
         return _ENCODER.encode(
             _State(
                 incidents=self._incidents.state(),
-                announced_at_ms=[(*key, event_ms) for key, event_ms in sorted(self._announced_at_ms.items())],
+                announced_at_ms=_flat(self._announced_at_ms),
                 suppressed=self._suppressed,
                 gathered=self._digest.gathered(),
                 hints=self._hints.state(),
                 hints_wait=self._hints.waiting,
                 hints_silenced=self._hints.silenced,
                 drifts=sorted(self._drifts.items()),
-                sides=[(*key, sides) for key, sides in sorted(self._sides.items())],
+                sides=_flat(self._sides),
                 contradicted=self._contradicted,
                 comparisons=self._comparisons.state(),
                 comparisons_wait=self._comparisons.waiting,
@@ -396,9 +419,10 @@ class AlarmBook:
             read = _DECODER.decode(state)
         if read.version != VERSION:
             raise ValueError(f"alarm book must be of version {VERSION}, got {read.version}")
-        self._incidents.restore(read.incidents)
-        self._announced_at_ms = {(model, detector): ms for model, detector, ms in read.announced_at_ms}
-        self._sides = {(model, detector): sides for model, detector, sides in read.sides}
+        with reading("the section 'alarms'"):
+            incidents = [_INCIDENTS.decode(each) for each in read.incidents]
+        self._incidents.restore(incidents)
+        self._announced_at_ms, self._sides = _nested(read.announced_at_ms), _nested(read.sides)
         self._drifts = dict(read.drifts)
         self._contradicted = read.contradicted
         self._suppressed = {**dict.fromkeys(SUPPRESSED, 0), **read.suppressed}
@@ -411,6 +435,20 @@ class AlarmBook:
 
     def families(self) -> list[Family]:
         """Open alarms by model, and counts of those not announced."""
+        if self._counted[0] != self._incidents.changes:
+            self._counted = self._incidents.changes, self._open_alarms()
+        return [
+            *self._counted[1],
+            single("alarms_contradicted_total", float(self._contradicted)),
+            family(
+                "alarms_suppressed_total",
+                [((reason,), float(n)) for reason, n in sorted(self._suppressed.items())],
+            ),
+            single("alarms_digested_total", float(self._digest.taken)),
+        ]
+
+    def _open_alarms(self) -> list[Family]:
+        """Count open alarms, and those of them that cohorts have yet to confirm, by model."""
         counts: dict[tuple[str, str], int] = {}
         unconfirmed: dict[str, int] = {}
         for (model, _), part in self._incidents.parts():
@@ -420,13 +458,24 @@ class AlarmBook:
         return [
             family("alarms_open", [(key, float(n)) for key, n in sorted(counts.items())]),
             family("alarms_unconfirmed", [((model,), float(n)) for model, n in sorted(unconfirmed.items())]),
-            single("alarms_contradicted_total", float(self._contradicted)),
-            family(
-                "alarms_suppressed_total",
-                [((reason,), float(n)) for reason, n in sorted(self._suppressed.items())],
-            ),
-            single("alarms_digested_total", float(self._digest.taken)),
         ]
+
+
+def _flat(by_model: Mapping[str, Mapping[str, Kept]]) -> list[tuple[Name, Name, Kept]]:
+    """List what is kept by model and detector, sorted by both."""
+    return [
+        (model, detector, of_model[detector])
+        for model, of_model in ((model, by_model[model]) for model in sorted(by_model))
+        for detector in (of_model if len(of_model) == 1 else sorted(of_model))
+    ]
+
+
+def _nested(kept: Sequence[tuple[Name, Name, Kept]]) -> dict[str, dict[str, Kept]]:
+    """Reverse `_flat`."""
+    by_model: dict[str, dict[str, Kept]] = {}
+    for model, detector, one in kept:
+        by_model.setdefault(model, {})[detector] = one
+    return by_model
 
 
 def _reason_of(judgement: Judgement) -> Reason:

@@ -14,7 +14,7 @@ an alarm is notified before its end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -33,6 +33,8 @@ from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm, Confirmation, DelayKind, Name
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
 Key = tuple[str, str]
 """Model and detector."""
@@ -133,11 +135,21 @@ class Incidents:
         self._identity = identity
         self._reach = reach
         self._incidents: dict[str, Incident] = {}
-        self._of: dict[Key, str] = {}
-        """Incident of each open alarm."""
+        self._of_models: dict[str, dict[str, None]] = {}
+        """Ids of the incidents of each model that has any."""
+        self._of: dict[str, dict[str, str]] = {}
+        """Incident of each open alarm, by model and detector."""
+        self._sorted: list[tuple[Key, IncidentAlarm]] | None = None
+        """Open alarms in canonical order; None after a change."""
+        self.changes = 0
+        """Number of changes of incidents so far, by which a reader sees whether there were any."""
         self._news: dict[str, _News] = {}
         """Changes by incident, in the order in which they came."""
         self._issued: list[Notification] = []
+        self._encoded: dict[str, msgspec.Raw] = {}
+        """Incidents as `state` encoded them, those that have not changed since."""
+        self._open_ones: tuple[int, list[Notification]] = -1, []
+        """What `open_notifications` made, behind the number of changes at which it did."""
 
     def begin(self, alarm: Alarm, as_found: Beginning, now_ms: int) -> None:
         """Open an alarm of a model and detector; they must have no open one."""
@@ -168,16 +180,18 @@ class Incidents:
             false_monthly=as_found.false_monthly,
             delays_moved=as_found.delays_moved,
         )
-        self._incidents[found.id] = msgspec.structs.replace(
-            found.begun(part, position), shift=as_found.shift, segment=as_found.segment or found.segment
+        self._of.setdefault(alarm.model, {})[alarm.detector] = found.id
+        self._put(
+            msgspec.structs.replace(
+                found.begun(part, position), shift=as_found.shift, segment=as_found.segment or found.segment
+            )
         )
-        self._of[alarm.model, alarm.detector] = found.id
 
     def renew(self, alarm: Alarm, now_ms: int) -> None:
         """Add a further alarm of a detector whose alarm is open, and restart its `resolve_timeout`."""
         incident, part = self._open(alarm.model, alarm.detector)
         part = msgspec.structs.replace(part, alarm=alarm, touched_ms=now_ms, alarms=part.alarms + 1)
-        self._incidents[incident.id] = incident.changed(part, position_of(alarm))
+        self._put(incident.changed(part, position_of(alarm)))
 
     def restate(self, alarm: Alarm, now_ms: int, delays_moved: tuple[DelayKind, ...] = ()) -> None:
         """Replace an open verdict whose basis, status or opponent has changed, but not its side.
@@ -188,20 +202,20 @@ class Incidents:
         if part.alternation is None:
             self._note(incident.id, alarm.detector, ends=False, now_ms=now_ms)
         part = msgspec.structs.replace(part, alarm=alarm, delays_moved=delays_moved)
-        self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
+        self._put(self._incidents[incident.id].changed(part, incident.first))
 
     def confirm(self, key: Key, found: Confirmation, now_ms: int) -> None:
         """Add to an open alarm that predictions err more, as cohorts of them show; that is news."""
         incident, part = self._open(*key)
         self._note(incident.id, key[1], ends=False, now_ms=now_ms)
         part = msgspec.structs.replace(part, confirmation=found, touched_ms=now_ms)
-        self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
+        self._put(self._incidents[incident.id].changed(part, incident.first))
 
     def mark_alternating(self, key: Key, alternation: Alternation) -> None:
         """Set how a verdict alternates whose alarm has just been opened."""
         incident, part = self._open(*key)
         part = msgspec.structs.replace(part, alternation=alternation)
-        self._incidents[incident.id] = incident.changed(part, incident.first)
+        self._put(incident.changed(part, incident.first))
 
     def alternate(self, alarm: Alarm, alternation: Alternation, now_ms: int) -> None:
         """Add a change of side to an open verdict that alternates; only the first such change is news."""
@@ -212,20 +226,20 @@ class Incidents:
         part = msgspec.structs.replace(
             part, alarm=alarm, touched_ms=now_ms, alarms=part.alarms + 1, alternation=alternation
         )
-        self._incidents[incident.id] = incident.changed(part, position_of(alarm))
+        self._put(incident.changed(part, position_of(alarm)))
 
     def settle(self, key: Key, now_ms: int) -> None:
         """Note that an open verdict alternates no longer, and is worse."""
         incident, part = self._open(*key)
         self._note(incident.id, key[1], ends=False, now_ms=now_ms)
         part = msgspec.structs.replace(part, alternation=None)
-        self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
+        self._put(self._incidents[incident.id].changed(part, incident.first))
 
     def retrain(self, key: Key, now_ms: int) -> Notification:
         """Announce that the model of an open verdict should be retrained; at most once for each verdict."""
         incident, part = self._open(*key)
         part = msgspec.structs.replace(part, retraining_ms=now_ms)
-        incident = self._incidents[incident.id] = incident.changed(part, incident.first)
+        self._put(incident.changed(part, incident.first))
         return Notification(
             id=identify("retraining", incident.id, part.started_at_ms),
             kind="retraining",
@@ -244,8 +258,8 @@ class Incidents:
         part = msgspec.structs.replace(
             part, alarm=alarm or part.alarm, ended_at_ms=ended_ms, reason=reason, alternation=None
         )
-        self._incidents[incident.id] = self._incidents[incident.id].changed(part, incident.first)
-        del self._of[key]
+        del self._of[key[0]][key[1]]
+        self._put(self._incidents[incident.id].changed(part, incident.first))
 
     def issue(self, now_ms: int) -> list[Notification]:
         """Issue the notifications of all changes since the last call."""
@@ -254,48 +268,94 @@ class Incidents:
         issued, self._issued = self._issued, []
         return issued
 
-    def parts(self) -> Iterator[tuple[Key, IncidentAlarm]]:
-        """Return open alarms by model and detector, in canonical order."""
-        for key in sorted(self._of):
-            yield key, self._open(*key)[1]
+    def parts(self) -> Sequence[tuple[Key, IncidentAlarm]]:
+        """Return all open alarms with their model and detector, in canonical order."""
+        if self._sorted is None:
+            self._sorted = [
+                ((model, part.alarm.detector), part)
+                for model in sorted(self._of)
+                for part in self.parts_of(model)
+            ]
+        return self._sorted
+
+    def parts_of(self, model: str) -> list[IncidentAlarm]:
+        """Return the open alarms of a model, sorted by detector."""
+        return [self._open(model, detector)[1] for detector in sorted(self._of.get(model, ()))]
 
     def get(self, key: Key) -> IncidentAlarm | None:
         """Return the open alarm of a model and detector."""
-        return self._open(*key)[1] if key in self._of else None
+        return self._open(*key)[1] if key[1] in self._of.get(key[0], ()) else None
 
     def open_notifications(self) -> list[Notification]:
         """The last notification of each open incident, with its alarms as they are now; by model."""
-        incidents = sorted(self._incidents.values(), key=lambda each: (each.model, each.id))
-        return [
-            msgspec.structs.replace(incident.newest, parts=incident.parts)
-            for incident in incidents
-            if incident.newest is not None
-        ]
+        if self._open_ones[0] != self.changes:
+            incidents = (
+                self._incidents[name]
+                for model in sorted(self._of_models)
+                for name in sorted(self._of_models[model])
+            )
+            self._open_ones = (
+                self.changes,
+                [
+                    incident.newest
+                    if incident.newest.parts is incident.parts
+                    else msgspec.structs.replace(incident.newest, parts=incident.parts)
+                    for incident in incidents
+                    if incident.newest is not None
+                ],
+            )
+        return self._open_ones[1]
 
-    def state(self) -> list[Incident]:
-        """State that `restore` continues from, in canonical order; to be read right after `issue`."""
-        return [self._incidents[name] for name in sorted(self._incidents)]
+    def state(self) -> list[msgspec.Raw]:
+        """State that `restore` continues from, in canonical order; to be read right after `issue`.
+
+        Each incident is encoded once for each change of it: with thousands that are open, few change between
+        two commits.
+        """
+        encoded = self._encoded
+        for name in self._incidents.keys() - encoded.keys():
+            encoded[name] = msgspec.Raw(_ENCODER.encode(self._incidents[name]))
+        return [encoded[name] for name in sorted(encoded)]
 
     def restore(self, incidents: Sequence[Incident]) -> None:
         """Continue from a `state`."""
-        self._incidents = {incident.id: incident for incident in incidents}
+        self._incidents, self._of_models, self._of, self._encoded = {}, {}, {}, {}
         self._news, self._issued = {}, []
-        self._of = {
-            (incident.model, part.alarm.detector): incident.id
-            for incident in incidents
-            for part in incident.parts
-            if part.is_open
-        }
+        for incident in incidents:
+            self._put(incident)
+            for part in incident.parts:
+                if part.is_open:
+                    self._of.setdefault(incident.model, {})[part.alarm.detector] = incident.id
+
+    def _put(self, incident: Incident) -> None:
+        """Store an incident, whether new or changed."""
+        self._incidents[incident.id] = incident
+        self._encoded.pop(incident.id, None)
+        self._of_models.setdefault(incident.model, {})[incident.id] = None
+        self._sorted = None
+        self.changes += 1
+
+    def _remove(self, incident: Incident) -> None:
+        """Remove an incident, none of whose alarms is open."""
+        del self._incidents[incident.id]
+        self._encoded.pop(incident.id, None)
+        of_model = self._of_models[incident.model]
+        del of_model[incident.id]
+        if not of_model:
+            del self._of_models[incident.model]
+            self._of.pop(incident.model, None)
+        self._sorted = None
+        self.changes += 1
 
     def _open(self, model: str, detector: str) -> tuple[Incident, IncidentAlarm]:
-        incident = self._incidents[self._of[model, detector]]
+        incident = self._incidents[self._of[model][detector]]
         return incident, next(part for part in incident.parts if part.alarm.detector == detector)
 
     def _nearest(self, model: str, position: int) -> Incident | None:
         near = (
             (incident.distance(position), -incident.last, incident.id)
-            for incident in self._incidents.values()
-            if incident.model == model and incident.is_open
+            for incident in (self._incidents[name] for name in self._of_models.get(model, ()))
+            if incident.is_open
         )
         distance, _, name = min(near, default=(self._reach + 1, 0, ""))
         return self._incidents[name] if distance <= self._reach else None
@@ -324,9 +384,9 @@ class Incidents:
         )
         self._issued.append(newest)
         if incident.is_open:
-            self._incidents[name] = msgspec.structs.replace(incident, sent=incident.sent + 1, newest=newest)
+            self._put(msgspec.structs.replace(incident, sent=incident.sent + 1, newest=newest))
         else:
-            del self._incidents[name]
+            self._remove(incident)
 
 
 def position_of(alarm: Alarm) -> int:

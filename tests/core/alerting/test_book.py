@@ -222,7 +222,14 @@ STEP = st.tuples(
     ),
     st.dictionaries(
         st.sampled_from("abc"),
-        st.builds(Level, st.floats(0, 1), st.floats(0, 1), st.floats(1, 3_000), st.integers(50, 9_000)),
+        st.builds(
+            Level,
+            st.floats(0, 1),
+            st.floats(0, 1),
+            st.floats(1, 3_000),
+            st.integers(50, 9_000),
+            st.none() | st.integers(0, 50),
+        ),
     ),
     st.integers(0, 12 * HOUR_MS),
     st.booleans(),

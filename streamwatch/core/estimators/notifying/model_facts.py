@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import compress
 from statistics import fmean
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from streamwatch.core.estimators.notifying.false_alarms import monthly
 from streamwatch.core.estimators.registers.alarms import ComparesDelays, ExplainsAlarms, JudgesModels
 from streamwatch.core.estimators.registers.fleet import WorseList
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import SEPARATOR, Alarm, Confirmation, DelayKind, fold_of, model_of
+from streamwatch.core.events import SEPARATOR, Alarm, Confirmation, DelayKind, model_of
 from streamwatch.core.specs import (
     HEADLINE,
     AdwinSpec,
@@ -59,8 +59,7 @@ def accuracy_misleads(totals: Totals) -> Flags:
 # Current error rate of models, used to decide whether a drift is over.
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(NamedTuple):
     """Recent error of one model, under a mechanism that forgets."""
 
     error: float
@@ -92,19 +91,19 @@ def levels_of(
     delta: float,
 ) -> dict[str, Level]:
     """Level of each model that has outcomes, by name; arrays are in the order of `models`."""
-    error = (1.0 - accuracy(totals)).tolist()
-    bound = hoeffding_half_width(totals, delta).tolist()
-    n_eff = totals.n_eff.tolist()
-    seen, wrong = outcomes.tolist(), errors.tolist()
-    return {
-        model: Level(error[i], bound[i], n_eff[i], seen[i], wrong[i] if fold_of(model) is None else None)
-        for i, model in enumerate(models)
-        if bound[i] == bound[i]  # false for NaN
-    }
+    error, bound = 1.0 - accuracy(totals), hoeffding_half_width(totals, delta)
+    wrong = [
+        None if SEPARATOR in model else count for model, count in zip(models, errors.tolist(), strict=True)
+    ]
+    columns = (error.tolist(), bound.tolist(), totals.n_eff.tolist(), outcomes.tolist(), wrong)
+    found = zip(models, map(Level, *columns), strict=True)
+    return dict(compress(found, (~np.isnan(bound)).tolist()))
 
 
 def joined_levels(levels: Mapping[str, Level]) -> dict[str, Level]:
     """Join levels by model: for a model with several folds, the mean over them."""
+    if not any(SEPARATOR in name for name in levels):
+        return dict(levels)
     by_model: dict[str, list[Level]] = {}
     for name, level in levels.items():
         by_model.setdefault(model_of(name), []).append(level)

@@ -434,7 +434,9 @@ def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Fami
     stopped = labels_stopped(
         families.get(_LAST_PREDICTION), families.get(_LAST_LABEL), families.get("label_delay_seconds")
     )
-    for model in rows.keys() | report.details.keys():
+    changes = verdict_changes(report.alarms)
+    for model in dict.fromkeys((*rows, *report.details)):
+        # Asking for the details of a model makes them anew, so each is asked for once.
         details = report.details.get(model, {})
         silence = [(stopped[model], f"{RUNBOOKS}LabelsStopped.md")] if model in stopped else []
         if warnings := [*warnings_of(details), *silence]:
@@ -444,13 +446,11 @@ def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Fami
                 warnings[0][1],
             )
         if model in rows:
-            rows[model] |= {**caveats_of(details), **incidents_of(details), **labels_of(details)}
-    for model, change in verdict_changes(report.alarms).items():
-        if model in rows:
-            rows[model] |= change
-    for model, details in report.details.items():
-        if model in rows and (headline := headline_of(details)):
-            _replace_headline(rows[model], headline)
+            row = rows[model]
+            row |= {**caveats_of(details), **incidents_of(details), **labels_of(details)}
+            row |= changes.get(model, {})
+            if headline := headline_of(details):
+                _replace_headline(row, headline)
         if sampled := sampled_headline_of(details):
             row = rows.setdefault(model, {})
             for name in UNWEIGHTED:

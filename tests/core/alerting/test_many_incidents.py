@@ -1,0 +1,67 @@
+"""What an alarm and a commit cost does not grow with the number of incidents that are open."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+from tests.core.alerting.watched_book import NOW_MS, WatchedBook, alarm
+
+
+def calls_of(function: Callable[[], object]) -> int:
+    """Calls that Python makes while a function runs, those of built-in functions included."""
+    calls = 0
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        del frame, argument
+        calls += event in {"call", "c_call"}
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def book_of(incidents: int) -> WatchedBook:
+    """A book with an open alarm in each of so many models."""
+    watched = WatchedBook()
+    for number in range(incidents):
+        watched.hears(alarm(f"model-{number}"))
+    return watched
+
+
+def alarms_cost(incidents: int) -> int:
+    watched = book_of(incidents)
+    found = [alarm("new", detector) for detector in ("page_hinkley", "adwin", "ddm")]
+    calls = calls_of(lambda: watched.hears(*found))
+    assert [part.alarm.detector for part in watched.book.open_incidents()[-1].parts] == [
+        each.detector for each in found
+    ]
+    return calls
+
+
+def due_costs(incidents: int) -> int:
+    watched = book_of(incidents)
+    watched.book.due(NOW_MS, behind=False)
+    return calls_of(lambda: watched.book.due(NOW_MS, behind=False))
+
+
+def retiring_costs(incidents: int) -> int:
+    watched = book_of(incidents)
+    return calls_of(lambda: watched.book.retire("model-3", NOW_MS))
+
+
+def test_alarms_of_a_model_take_no_longer_beside_other_incidents() -> None:
+    assert alarms_cost(1_000) == alarms_cost(10)
+
+
+def test_asking_whether_something_is_due_takes_no_longer_with_more_incidents() -> None:
+    assert due_costs(1_000) == due_costs(10)
+
+
+def test_a_model_retires_in_no_more_time_beside_other_incidents() -> None:
+    assert retiring_costs(1_000) == retiring_costs(10)
