@@ -66,6 +66,8 @@ REPORT_RELAX = 30.0
 
 A report comes as soon as that allows where there is nothing else to do; else once an interval of commits.
 """
+LONGEST_REPORT_WAIT = 60.0
+"""Seconds after which a report comes all the same: on a busy machine, one of 10,000 models takes some."""
 RELAXED_INTERVALS = 2
 """Intervals to which commits are relaxed at most, whatever one of them took."""
 LAST_REPORT_SECONDS = 1.0
@@ -298,7 +300,7 @@ class Commits:
         now, interval = self._clock(), self._spec.interval_seconds
         if report:
             self._report_seconds = reporting
-            self._report_soon = now + REPORT_RELAX * reporting
+            self._report_soon = now + min(REPORT_RELAX * reporting, LONGEST_REPORT_WAIT)
             self._report_due = max(self._report_soon, now + interval)
         self._soon = now + min(RELAX * (reporting + now - built), RELAXED_INTERVALS * interval)
         self._due = max(self._soon, now + interval)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
-from streamwatch.core.metrics.series import Family
+from streamwatch.core.metrics.series import Family, Report
 from streamwatch.core.pipeline.checkpoint import RestoreReport
 from streamwatch.core.ports import CommitBatch
 from streamwatch.core.ports import Record as AnyRecord
@@ -101,6 +101,24 @@ async def test_time_spent_on_dead_letters_does_not_relax_the_commits_after_it() 
     clock.now += 1.0
     await commits.settle(soon=False)
     assert len(shown) == 2, "an interval has passed"
+
+
+async def test_a_report_that_takes_long_comes_all_the_same_after_a_minute() -> None:
+    clock, shown = Clock(), list[Durable]()
+    h = fake_daemon()
+    commits = commits_of(h, clock, MemoryStore(), shown.append)
+    build = h.processor.report_in_slices
+
+    def slow_report() -> Generator[None, None, Report]:
+        clock.now += 4.0  # of which a thirtieth of the time would be two minutes
+        return (yield from build())
+
+    h.processor.report_in_slices = slow_report  # type: ignore[method-assign]
+    for number, (later, is_reported) in enumerate([(0.0, True), (59.0, False), (2.0, True), (58.0, False)]):
+        clock.now += later
+        await taken(h.processor, poll(prediction(number)))
+        await commits.settle(soon=False)
+        assert (shown[-1].report is not None) is is_reported, number
 
 
 async def test_a_disk_that_stalls_once_relaxes_commits_to_no_more_than_two_intervals() -> None:

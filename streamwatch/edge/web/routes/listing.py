@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias, cast
 
 from msgspec import UNSET
@@ -210,6 +211,7 @@ def beginning_of(name: str) -> str:
     return found.group() if found and found.group() else name
 
 
+@lru_cache(maxsize=20_000)
 def name_key(name: str) -> tuple[object, ...]:
     """Sort key by which model-9 comes before model-10, whatever the case of letters."""
     parts = re.split(r"([0-9]+)", name.casefold())
