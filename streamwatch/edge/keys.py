@@ -8,33 +8,27 @@ from typing import Final
 
 import xxhash
 
-DIGEST_BYTES: Final = 16
 _SEPARATOR: Final = "\x1f"
 """Separator of namespace and id. Neither has control characters, so different pairs give different keys."""
 
 
-def digest_id(id: str) -> str:  # noqa: A002 - the events' own word
-    """Return the 128-bit digest (XXH3) of an id as a text of 16 latin-1 characters.
+def digest_ids(ids: Sequence[str]) -> list[str]:
+    """Return the 128-bit digest (XXH3) of each id, as a text of 16 latin-1 characters.
 
     The probability that any two of 10⁹ ids share a digest is about 10⁻²¹.
     """
-    return xxhash.xxh3_128_digest(id.encode()).decode("latin-1")
-
-
-def digest_ids(ids: Sequence[str]) -> list[str]:
-    """Return the digests of ids as `digest_id` writes them, in order."""
     digest = xxhash.xxh3_128_digest
     return [digest(id_).decode("latin-1") for id_ in map(str.encode, ids)]
 
 
 def digest_bytes(ids: Sequence[str]) -> bytes:
-    """Concatenate the digests of ids, `DIGEST_BYTES` each."""
+    """Concatenate the digests of ids, 16 bytes each."""
     digest = xxhash.xxh3_128_digest
     return b"".join([digest(id_) for id_ in map(str.encode, ids)])
 
 
 def bytes_of_keys(keys: Sequence[str]) -> bytes:
-    """Concatenate digests that `digest_ids` wrote as texts, `DIGEST_BYTES` each."""
+    """Concatenate digests that `digest_ids` wrote as texts, 16 bytes each."""
     return "".join(keys).encode("latin-1")
 
 
