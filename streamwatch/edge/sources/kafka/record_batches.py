@@ -13,23 +13,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from struct import Struct
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from aiokafka.record.util import calc_crc32c
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, inner
+from streamwatch.edge.sources.kafka.batches.frames import (
+    CHECKED_FROM,
+    HEAD,
+    LOG_OVERHEAD,
+    TRANSACTIONAL,
+    crc32c,
+)
 
-_HEAD: Final = Struct(">qiibIhiqqqhii")
-_CHECKED_FROM: Final = 21
-_LENGTH_FROM: Final = 12
 _MAGIC: Final = 2
-_TRANSACTIONAL: Final = 0x10
 _ROOM: Final = 32
 """Bytes of a record besides its key and value, at most."""
-_crc32c: Any = calc_crc32c
 
 
 class Texts(NamedTuple):
@@ -129,7 +129,7 @@ class PreparedBatch:
 
     def __init__(self, records: bytes, count: int, time_ms: int) -> None:
         self._records = records
-        self._size = _HEAD.size + len(records)
+        self._size = HEAD.size + len(records)
         self._count = count
         self._time_ms = time_ms
         self._producer = (-1, -1, -1)
@@ -160,12 +160,12 @@ class PreparedBatch:
         return self._buffer
 
     def _written(self) -> bytearray:
-        numbers = (0, self._size - _LENGTH_FROM, -1, _MAGIC, 0, _TRANSACTIONAL, self._count - 1)
+        numbers = (0, self._size - LOG_OVERHEAD, -1, _MAGIC, 0, TRANSACTIONAL, self._count - 1)
         times = (self._time_ms, self._time_ms)
-        buffer = bytearray(_HEAD.pack(*numbers, *times, *self._producer, self._count))
+        buffer = bytearray(HEAD.pack(*numbers, *times, *self._producer, self._count))
         buffer += self._records
-        checked = memoryview(buffer)[_CHECKED_FROM:]
-        buffer[_CHECKED_FROM - 4 : _CHECKED_FROM] = _crc32c(checked).to_bytes(4, "big")
+        checked = memoryview(buffer)[CHECKED_FROM:]
+        buffer[CHECKED_FROM - 4 : CHECKED_FROM] = crc32c(checked).to_bytes(4, "big")
         return buffer
 
 

@@ -34,7 +34,7 @@ LEGACY_CHECKED_FROM: Final = 16
 LEGACY_LEAST: Final = 14
 """Least `length` of a message: CRC, magic, attributes, two lengths."""
 
-_crc32c: Any = calc_crc32c
+crc32c: Any = calc_crc32c
 """CRC-32C of any buffer; typed for bytes only."""
 
 CODEC, APPEND_TIME, TRANSACTIONAL, CONTROL = 0x07, 0x08, 0x10, 0x20
@@ -145,7 +145,7 @@ def offset_after(broken: Broken, data: memoryview, at: int, position: int, most:
 def _batch(data: memoryview, at: int, end: int) -> Batch | Broken:
     head = HEAD.unpack_from(data, at)
     base, _, _, magic, crc, attributes, last_delta, first_ms, max_ms, producer, _, _, count = head
-    if _crc32c(data[at + CHECKED_FROM : end]) != crc:
+    if crc32c(data[at + CHECKED_FROM : end]) != crc:
         return Broken("checksum", base + last_delta + 1 if base >= 0 and last_delta >= 0 else -1)
     if last_delta < 0 or count < 0:
         return Broken(f"{count} records up to offset delta {last_delta}", -1)

@@ -212,7 +212,6 @@ def _package(codec: str) -> Any:
     return package
 
 
-Octets: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 Rows: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -233,7 +232,7 @@ class OpenBatch:
         Records of a batch of format v0 or v1; None for a batch of v2.
     """
 
-    def __init__(self, batch: Batch, data: Octets, messages: list[KafkaRecord] | None = None) -> None:
+    def __init__(self, batch: Batch, data: Bytes, messages: list[KafkaRecord] | None = None) -> None:
         self.batch = batch
         self.data = data
         self.messages = messages
