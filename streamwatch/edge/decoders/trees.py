@@ -453,7 +453,7 @@ class TreeDecoder:
         return batch_of(self.decode_all(records, stamps), offsets, np.array(stamps, np.int64))
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record with its record time, as `decode` does."""
+        """Decode each record with its record time (`stamps`, in ms), as `decode` does."""
         return list(map(self.decode, records, stamps))
 
     def decode(self, record: Record, record_ms: int) -> Decoded:

@@ -73,15 +73,15 @@ class ScannedTrees:
         return self._trees.decode(record, record_ms)
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record with its stamp, as `decode` does."""
+        """Decode each record with its record time (`stamps`, in ms), as `decode` does."""
         return self._trees.decode_all(records, stamps)
 
     def explain(self, record: Record, reason: str) -> str:
-        """Say where the record was looked at and which fields are there."""
+        """Say at which path the invalid content was expected, and which fields the record has."""
         return self._trees.explain(record, reason)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """Decode records into columns; events of records that are out of the ordinary are objects."""
+        """Decode records to a batch: columns, and event objects for records that the scanner left."""
         return self._batches.decode(records, self._trees.decode_all)
 
 
@@ -148,11 +148,11 @@ class JsonDecoder:
         self._batches = Batches(topic, side, mapping, self._locations.by_slot, keys, vocabulary, folds)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """Decode records into columns; events of records that are out of the ordinary are objects."""
+        """Decode records to a batch: columns, and event objects for records that the scanner left."""
         return self._batches.decode(records, self.decode_all)
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record with its stamp, as `decode` does."""
+        """Decode each record with its record time (`stamps`, in ms), as `decode` does."""
         if self._at_once is None:
             return list(map(self.decode, records, stamps))
         events: list[Decoded] = []
@@ -162,7 +162,7 @@ class JsonDecoder:
         return events
 
     def explain(self, record: Record, reason: str) -> str:
-        """Say where the record was looked at and which fields are there."""
+        """Say at which path the invalid content was expected, and which fields the record has."""
         return self._trees.explain(record, reason, read_json)
 
     def decode(self, record: Record, record_ms: int) -> Decoded:

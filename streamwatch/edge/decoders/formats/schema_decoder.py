@@ -288,7 +288,7 @@ class SchemaDecoder:
         return {SchemaRequest(ref, choice.compile) for ref in refs_of(records)}
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record with its stamp."""
+        """Decode each record with its record time (`stamps`, in ms)."""
         return self._json.decode_all([self.as_json(record) for record in records], stamps)
 
     def explain(self, record: Record, reason: str) -> str:
@@ -319,7 +319,7 @@ class SchemaDecoder:
         return reader.described(record.value, start, preface, undecodable=undecodable)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """Decode records into columns; events of records that are out of the ordinary are objects."""
+        """Decode records to a batch: columns, and event objects for records that the scanner left."""
         if not isinstance(records, FetchedRecords):
             return self._json.decode_batch([self.as_json(record) for record in records])
         plain, faults = self._plain(records)
@@ -471,17 +471,17 @@ class KeyDecoder:
         return {*of_keys, *of_values}
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record with its stamp."""
+        """Decode each record with its record time (`stamps`, in ms)."""
         return self._values.decode_all([with_key(self._keys, record) for record in records], stamps)
 
     def explain(self, record: Record, reason: str) -> str:
-        """Say where the record was looked at and which fields are there."""
+        """Say at which path the invalid content was expected, and which fields the record has."""
         if not isinstance(self._values, Explains):
             return ""
         return self._values.explain(with_key(self._keys, record), reason)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """Decode records into columns; events of records that are out of the ordinary are objects."""
+        """Decode records to a batch: columns, and event objects for records that the scanner left."""
         return self._values.decode_batch([with_key(self._keys, record) for record in records])
 
 

@@ -53,7 +53,7 @@ WAIT_SECONDS: Final = 0.25
 REPORTED_SECONDS: Final = 1.0
 """Time after which waiting for a schema is reported."""
 FORGOTTEN_SECONDS: Final = 10.0
-"""Time after which a schema that no record has needed is no longer waited for."""
+"""Time without a record that needs a schema, after which it no longer counts as waited for."""
 AT_ONCE: Final = 8
 """Schemas that are fetched at the same time, at most."""
 _MOST_CHARACTERS: Final = 300
@@ -62,7 +62,7 @@ RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 class Registry(Protocol):
-    """Source of schemas."""
+    """Client of a schema registry."""
 
     @property
     def host(self) -> str:

@@ -120,15 +120,15 @@ class ProtobufTranscoder:
         Layout of the message.
     slots
         Number of wanted contents.
-    behind
+    preface
         Bytes that each value must begin with, before its message.
     bound
         Bytes of JSON that a value may become.
     """
 
-    def __init__(self, layout: Layout, slots: int, behind: bytes, bound: Bound) -> None:
+    def __init__(self, layout: Layout, slots: int, preface: bytes, bound: Bound) -> None:
         self._layout = layout
-        self._behind = np.frombuffer(behind, np.uint8)
+        self._preface = np.frombuffer(preface, np.uint8)
         self._bound = bound
         self._found = np.zeros((max(slots, 1), 2), np.int64)
         self._seen = np.zeros(max(int(layout.once.max(initial=-1)) + 1, 1), np.int64)
@@ -136,7 +136,7 @@ class ProtobufTranscoder:
 
     def texts(self, data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Texts:
         """Write the wanted parts of values as JSON texts."""
-        room = self._found, self._seen, self._open, self._behind
+        room = self._found, self._seen, self._open, self._preface
         scan = partial(transcode_protobuf, self._layout, *room, self._bound.free, self._bound.per_byte)
         return with_room(scan, data, starts, stops, self._bound)
 
@@ -365,7 +365,7 @@ def _wire_of(kind: int) -> int:
 
 
 @hot
-def _behind(data: Any, at: int, stop: int, wire: int) -> int:
+def _after_content(data: Any, at: int, stop: int, wire: int) -> int:
     """Return the position after a content of a wire type; UNUSUAL where it is invalid."""
     if wire == VARINT_WIRE:
         _, at = varint(data, at, stop)
@@ -416,7 +416,7 @@ def _find(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - compiled
                 return False
             at = start + signed(size)
         else:
-            at = _behind(data, at, stop, wire)
+            at = _after_content(data, at, stop, wire)
             if at < 0:
                 return False
         if field < 0:
@@ -435,7 +435,7 @@ def _find(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - compiled
                 return False
             position = start
             while position < at:  # packed
-                position = _behind(data, position, at, natural)
+                position = _after_content(data, position, at, natural)
                 if position < 0:
                     return False
                 cost += layout.charge[field]
@@ -538,17 +538,17 @@ def _write_list(layout: Layout, data: Any, at: int, stop: int, step: Any, out: A
     while 0 <= at < stop:
         tag, at = varint(data, at, stop)
         wire, begin = signed(tag) & 7, at
-        at = _behind(data, at, stop, wire)
+        at = _after_content(data, at, stop, wire)
         if signed(tag) >> 3 != wanted:
             continue
         if wire == BYTES_WIRE:
             _, begin = varint(data, begin, stop)
         while True:
-            behind = at
+            after = at
             if wire != natural:  # packed
                 if begin == at:
                     break
-                behind = _behind(data, begin, at, natural)
+                after = _after_content(data, begin, at, natural)
             if end > len(out) - MARGIN:
                 return _FULL
             if not is_first:
@@ -556,13 +556,13 @@ def _write_list(layout: Layout, data: Any, at: int, stop: int, step: Any, out: A
                 end += 1
             is_first = False
             end = _write_scalar(
-                layout.names, layout.texts, data, begin, behind, kind, step[3], step[4], out, end
+                layout.names, layout.texts, data, begin, after, kind, step[3], step[4], out, end
             )
             if end < 0:
                 return end
             if wire == natural:
                 break
-            begin = behind
+            begin = after
     if end > len(out) - MARGIN:
         return _FULL
     out[end] = ARRAY_CLOSES
@@ -581,7 +581,7 @@ def _write_map(  # noqa: C901, PLR0911, PLR0912 - compiled: scalars
     while 0 <= at < stop:
         tag, at = varint(data, at, stop)
         begin = at
-        at = _behind(data, at, stop, signed(tag) & 7)
+        at = _after_content(data, at, stop, signed(tag) & 7)
         if signed(tag) >> 3 != wanted:
             continue
         _, begin = varint(data, begin, stop)
@@ -589,7 +589,7 @@ def _write_map(  # noqa: C901, PLR0911, PLR0912 - compiled: scalars
         while begin < at:
             part, begin = varint(data, begin, at)
             start = begin
-            begin = _behind(data, start, at, signed(part) & 7)
+            begin = _after_content(data, start, at, signed(part) & 7)
             number = signed(part) >> 3
             if signed(part) & 7 == BYTES_WIRE:
                 _, start = varint(data, start, at)
@@ -669,7 +669,7 @@ def transcode_protobuf(  # noqa: PLR0913, PLR0917 - compiled: arrays
     found: Any,
     seen: Any,
     opened: Any,
-    behind: Any,
+    preface: Any,
     free: int,
     per_byte: int,
     data: Any,
@@ -689,7 +689,7 @@ def transcode_protobuf(  # noqa: PLR0913, PLR0917 - compiled: arrays
     found, seen, opened
         Overwritten: int64 (slots, 2), start and end of each wanted content; by group, whether one of its
         fields occurred; the stack of open messages, end and node of each.
-    behind
+    preface
         Bytes that each value must begin with, before its message.
     free, per_byte
         Bytes of JSON that a value may become: `free`, and `per_byte` for each of its bytes.
@@ -702,12 +702,12 @@ def transcode_protobuf(  # noqa: PLR0913, PLR0917 - compiled: arrays
     i = progress[0]
     while i < len(starts):
         at, stop = starts[i], stops[i]
-        good = stop - at >= len(behind)
+        good = stop - at >= len(preface)
         if good:
-            for k in range(len(behind)):
-                good = good and data[at + k] == behind[k]
+            for k in range(len(preface)):
+                good = good and data[at + k] == preface[k]
         most = free + per_byte * (stop - at)
-        if good and _find(layout, data, at + len(behind), stop, found, seen, opened, most):
+        if good and _find(layout, data, at + len(preface), stop, found, seen, opened, most):
             end = _written(layout, data, found, out, used)
             if end == _FULL:
                 break
