@@ -62,7 +62,7 @@ _TRUTH: Final[Mapping[str, bool]] = MappingProxyType({"true": True, "1": True, "
 """Texts that say whether a label was requested."""
 
 
-class _Beside(NamedTuple):
+class _Extras(NamedTuple):
     """Segments and other values that a prediction carries besides its class."""
 
     segments: dict[str, str] | None
@@ -70,7 +70,7 @@ class _Beside(NamedTuple):
     """Values of `core.events.CARRIED_FIELDS`."""
 
 
-_NOTHING: Final = _Beside(None, [None] * len(CARRIED_FIELDS))
+_NOTHING: Final = _Extras(None, [None] * len(CARRIED_FIELDS))
 
 
 class Judge:
@@ -128,9 +128,9 @@ class Judge:
             reason = "invalid_scores" if scores is None else ""
         elif not reason and isinstance(self._predicted, ByThreshold):
             scores = self._predicted.scores(shown)
-        beside = _NOTHING
+        extras = _NOTHING
         if not reason and parts:
-            beside, reason = self._beside(parts)
+            extras, reason = self._extras(parts)
         number = -1
         if not reason and fold is not None:
             number, reason = judged_fold(fold, self._folds)
@@ -141,7 +141,7 @@ class Judge:
                 return WrongFold(record_ms)
             name = fold_name(name, number)
         key = self.key(id_)
-        segments, carried = beside
+        segments, carried = extras
         return Prediction(key, name, predicted_class, record_ms, stamp, scores, segments, "", *carried)
 
     def label(self, row: Row, record: Record, record_ms: int) -> Event:
@@ -185,7 +185,7 @@ class Judge:
         name, wrong = self.models.judged(model, "missing_model")
         return Invalid(record.topic, record.partition, record.offset, reason, model=None if wrong else name)
 
-    def _beside(self, parts: Sequence[Any]) -> tuple[_Beside, str]:
+    def _extras(self, parts: Sequence[Any]) -> tuple[_Extras, str]:
         """Return what a prediction carries besides its class, and "", or the reason why it is invalid."""
         carried, reason = _NOTHING.carried, ""
         if self._carried:
@@ -199,7 +199,7 @@ class Judge:
                 reason = reason or "invalid_segment"
                 break
             segments[name] = value
-        return _Beside(segments or None, carried), reason
+        return _Extras(segments or None, carried), reason
 
     def _carried_by(self, parts: Sequence[Any]) -> tuple[Sequence[Any], str, Sequence[Any]]:
         """Return values of `CARRIED_FIELDS`, the first reason why one is invalid, the remaining contents."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from streamwatch.edge.stores.kind import StateGone
 
 LOOK_SECONDS = 1.0
-RELIEF = 1.1
+RECOVERY_FACTOR = 1.1
 """Factor on `least_bytes` that free space must reach after it was low, so that the result does not flap."""
 
 
@@ -58,5 +58,5 @@ class FreeSpace:
                 raise StateGone(f"the state in {self._directory} was removed while the daemon ran") from None
             except OSError:  # the disk fails: the store will report it
                 return self._low
-            self._low = free < self._least_bytes * (RELIEF if self._low else 1.0)
+            self._low = free < self._least_bytes * (RECOVERY_FACTOR if self._low else 1.0)
         return self._low

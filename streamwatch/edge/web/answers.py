@@ -146,7 +146,7 @@ class Buffers:
                 raise web.HTTPServiceUnavailable(
                     reason="too much is being sent already", headers={"Retry-After": "1"}
                 )
-            self._relieve()
+            self._cut_off_stalled()
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def send(self, request: web.Request, answer: web.StreamResponse, body: bytes | bytearray) -> None:
@@ -169,7 +169,7 @@ class Buffers:
             await answer.write(view[start : start + CHUNK_BYTES])
             sending.progressed = self._now()
 
-    def _relieve(self) -> None:
+    def _cut_off_stalled(self) -> None:
         """Cut off stalled clients, the longest stalled first, until there is memory."""
         now = self._now()
         for sending in sorted(self._under_way, key=lambda sending: sending.progressed):

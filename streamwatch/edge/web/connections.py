@@ -232,7 +232,7 @@ BACKLOG = 128
 PORTION = 16
 """Sockets accepted in one turn of the event loop at most."""
 SWEEP_SECONDS = 0.25
-BREATH_SECONDS = 0.1
+EXHAUSTED_SECONDS = 0.1
 """Pause after the system lacked a descriptor or memory for another connection."""
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -292,7 +292,7 @@ class Acceptor:
                     if error.errno in _EXHAUSTED:
                         self._connections.refused("no_descriptors")
                         self._connections.make_room()
-                        await asyncio.sleep(BREATH_SECONDS)
+                        await asyncio.sleep(EXHAUSTED_SECONDS)
                     continue  # for other errors: the client left before it was accepted
                 connection = self._connections.admit(accepted)
                 if connection is not None:

@@ -67,7 +67,7 @@ class BackgroundTasks:
         """Set the positions to commit next, and their metadata text."""
         self._durable = positions, text
 
-    def tend(self, connection: Connection, *, suspect: bool) -> Fresh | None:
+    def start_due(self, connection: Connection, *, suspect: bool) -> Fresh | None:
         """Start the tasks that are due; return the listing that arrived since the last call, or None.
 
         With `suspect`, after signals of a change, a listing is due at once.

@@ -256,7 +256,7 @@ class Fingerprints:
         """Note that a poll has reported all positions, including those in replaced logs."""
         self._polled.clear()
 
-    def belong(self, partition: Partition, topic_id: str | None) -> Fingerprint:
+    def set_topic_id(self, partition: Partition, topic_id: str | None) -> Fingerprint:
         """Return the fingerprint of a partition, and set its topic id for later calls."""
         fingerprint = self.of(partition)
         if topic_id is not None and fingerprint.topic_id != topic_id:

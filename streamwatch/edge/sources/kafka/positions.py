@@ -85,7 +85,7 @@ class PartitionPositions:
         self._moved.clear()
         self.fingerprints.replace({p: fingerprints[p] for p in given if p in fingerprints})
 
-    def pass_over(self, partition: Partition, resumed: int) -> None:
+    def skip_to(self, partition: Partition, resumed: int) -> None:
         """Set the position after a part of the log that cannot be read."""
         self.positions[partition] = resumed
         self._moved.add(partition)
@@ -103,7 +103,7 @@ class PartitionPositions:
 
     async def settle(self, connection: Connection, listing: Listing) -> None:
         """Determine the position in every partition, and verify all logs, on a new connection."""
-        self._heed(listing)
+        self._require_current_ids(listing)
         begun = {p.topic for p in self.positions}
         new = [Partition(t, n) for t in self._topics if t not in begun for n in listing[t].partitions]
         since_ms, now_ms = self._topics_since_ms(), round(self._wall() * 1_000)
@@ -119,14 +119,16 @@ class PartitionPositions:
 
     async def revise(self, connection: Connection, listing: Listing) -> bool:
         """Compare a listing with the partitions being read; tell whether partitions or positions changed."""
-        self._heed(listing)
+        self._require_current_ids(listing)
         unsure = [p for p in self.positions if self._there(p, listing) and self._kin(p, listing) != "same"]
         moved = await self._verify(connection, listing, unsure)
         return self._match(listing) or moved
 
-    async def nearby(self, connection: Connection, listing: Listing, refused: Collection[Partition]) -> None:
+    async def move_to_nearest(
+        self, connection: Connection, listing: Listing, refused: Collection[Partition]
+    ) -> None:
         """Replace refused positions by the nearest offset of the log, or the beginning of a recreated one."""
-        self._heed(listing)
+        self._require_current_ids(listing)
         for partition in refused:
             wanted = self.positions[partition]
             fingerprint, kin = self.fingerprints.of(partition), self._kin(partition, listing)
@@ -145,7 +147,7 @@ class PartitionPositions:
                 else:
                     self._cut(partition, listed, end, [m for m, what in found.items() if what == "same"])
 
-    def _heed(self, listing: Listing) -> None:
+    def _require_current_ids(self, listing: Listing) -> None:
         """Raise StaleMetadata for a listing with a topic's former id, from a broker behind the others."""
         for topic in self._topics:
             if (listed := listing.get(topic)) is not None and listed.topic_id in self._former_ids:
@@ -200,13 +202,13 @@ class PartitionPositions:
         listed, position = listing[partition.topic], self.positions[partition]
         kin = self._kin(partition, listing)
         if not found and kin != "other":  # no record of it was ever delivered
-            self.fingerprints.belong(partition, listed.topic_id)
+            self.fingerprints.set_topic_id(partition, listed.topic_id)
             return False
         verdict = judge(kin, list(found.values()))
         if verdict in ("intact", "unverified"):
             if verdict == "unverified":
                 self._losses.unverified(partition, next(iter(found)).offset)
-            self.fingerprints.belong(partition, listed.topic_id)
+            self.fingerprints.set_topic_id(partition, listed.topic_id)
             return False
         first, end = await connection.ends(partition)
         if verdict == "recreated":
@@ -248,7 +250,7 @@ class PartitionPositions:
             self._emit(PartitionsAdded(topic, count))
         for partition in added:
             self.positions[partition] = self._origins[partition] = 0
-            self.fingerprints.belong(partition, listing[partition.topic].topic_id)
+            self.fingerprints.set_topic_id(partition, listing[partition.topic].topic_id)
         return bool(added)
 
 
@@ -283,7 +285,7 @@ class PartitionStatus:
         """Drop all states, as partitions or positions have changed."""
         self._latest, self._look_at_all = {}, 0.0
 
-    def worth_a_look(
+    def to_inspect(
         self, delivered: Collection[Partition], positions: Mapping[Partition, int]
     ) -> Collection[Partition]:
         """Return the partitions to inspect: those that delivered, and every `LOOK_SECONDS` all of them."""
@@ -372,7 +374,7 @@ class Assignment:
         await self._positions.settle(connection, listing)
         self._assign(connection)
 
-    async def tend(self, connection: Connection) -> frozenset[Partition]:
+    async def apply_changes(self, connection: Connection) -> frozenset[Partition]:
         """Apply changes of topics between two polls; return the partitions whose logs may have been replaced.
 
         Raises
@@ -381,10 +383,10 @@ class Assignment:
             As from `settle`.
         """
         suspect_partitions = self._suspect_partitions(connection)
-        fresh = self._background.tend(connection, suspect=bool(suspect_partitions))
+        fresh = self._background.start_due(connection, suspect=bool(suspect_partitions))
         if len(suspect_partitions) == len(self._positions.positions) and fresh is None:
             await self._background.listed(self._spec.poll_timeout_ms / 1_000)
-            fresh = self._background.tend(connection, suspect=False)
+            fresh = self._background.start_due(connection, suspect=False)
         if fresh is not None:
             self._require_topics(fresh.listing)
             if await self._positions.revise(connection, fresh.listing):
@@ -392,7 +394,7 @@ class Assignment:
             self._changes_settled = max(self._changes_settled, fresh.change_signals)
         return self._suspect_partitions(connection)
 
-    async def go_on_nearby(self, connection: Connection, refused: Sequence[Partition]) -> None:
+    async def move_to_nearest(self, connection: Connection, refused: Sequence[Partition]) -> None:
         """Continue at the nearest offsets, or in recreated logs, where logs do not hold the position.
 
         Raises
@@ -402,7 +404,7 @@ class Assignment:
         """
         listing = await connection.listing()
         self._require_topics(listing)
-        await self._positions.nearby(connection, listing, refused)
+        await self._positions.move_to_nearest(connection, listing, refused)
         for partition in refused:
             connection.seek(partition, self._positions.positions[partition])
         self._status.clear()
@@ -455,8 +457,8 @@ class Damages:
         self._emit = emit
         self._found: Mapping[Partition, Damage] = {}
 
-    def heed(self, taken: TurnRecords, connection: Connection) -> None:
-        """Report failures, denials and damage of one turn; `pass_over` skips the damage at the next poll.
+    def report(self, taken: TurnRecords, connection: Connection) -> None:
+        """Report failures, denials and damage of one turn; `skip` skips the damage at the next poll.
 
         Records before the damage are delivered and evaluated first: a commit in between must not store the
         damage with a position before it.
@@ -473,7 +475,7 @@ class Damages:
             raise ReadingEnded(str(ReadDenied(sorted(denied), self._spec)))
         self._found = taken.damages
 
-    def pass_over(self, connection: Connection) -> None:
+    def skip(self, connection: Connection) -> None:
         """Count and skip the damage that was found with the last poll.
 
         Raises
@@ -486,4 +488,4 @@ class Damages:
             if partition in self._positions.positions:
                 self._losses.unreadable(partition, damage)
                 connection.seek(partition, damage.next_offset, damage.asked)
-                self._positions.pass_over(partition, damage.next_offset)
+                self._positions.skip_to(partition, damage.next_offset)

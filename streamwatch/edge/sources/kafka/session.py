@@ -102,7 +102,7 @@ class Session:
         """Start connecting again, after `halt`."""
         self._connecting = asyncio.create_task(self._replace(0.0))
 
-    async def connected_soon(self) -> None:
+    async def wait_connected(self) -> None:
         """Wait up to `poll_timeout_ms` for a connection; attempts continue in the background."""
         if self._connecting is None:
             raise RuntimeError("poll() before start()")
@@ -110,7 +110,7 @@ class Session:
         if self._connecting.done():
             self._connecting.result()
 
-    def heed_silence(self) -> None:
+    def check_silence(self) -> None:
         """Report brokers that are silent for `alive_ms`; raises TimeoutError after `stall_ms`."""
         silent_seconds = self._health.silent_ms / 1_000
         if silent_seconds * 1_000 > self._spec.stall_ms:

@@ -225,12 +225,12 @@ class KafkaSource:
         if self._listening is not None and self._listening.done():
             self._listening.result()  # raises the exception of a bug, which alone ends it
         if connection is None:
-            await self._session.connected_soon()
+            await self._session.wait_connected()
             return self._empty()
         try:
-            self._damages.pass_over(connection)
-            self._session.heed_silence()
-            withheld = self._held | await self._assignment.tend(connection)
+            self._damages.skip(connection)
+            self._session.check_silence()
+            withheld = self._held | await self._assignment.apply_changes(connection)
             wanted = [p for p in partition_positions.positions if p not in withheld] if withheld else None
             taken = await connection.take(wanted, self._spec.poll_timeout_ms)
         except CodecMissing as error:
@@ -241,13 +241,13 @@ class KafkaSource:
         if connection.fetched:
             self._session.proven()
         moved = partition_positions.take_moved()
-        self._damages.heed(taken, connection)
-        looked_at = self._partition_status.worth_a_look(taken.records, partition_positions.positions)
+        self._damages.report(taken, connection)
+        looked_at = self._partition_status.to_inspect(taken.records, partition_positions.positions)
         partition_positions.positions.update({p: connection.position(p) for p in looked_at})
         states = self._partition_status.after(looked_at, partition_positions.positions, connection)
         if taken.out_of_range:
             try:
-                await self._assignment.go_on_nearby(connection, taken.out_of_range)
+                await self._assignment.move_to_nearest(connection, taken.out_of_range)
             except (*CONNECTION_ERRORS, TopicsMissing) as error:
                 self._session.drop(connection, error)
         return Poll(taken.records, states, moved)

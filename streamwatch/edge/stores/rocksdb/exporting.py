@@ -26,7 +26,7 @@ from streamwatch.edge.stores.kind import StateFailed, StateNewer, StateRefused
 from streamwatch.edge.stores.rocksdb.conversions import is_convertible
 from streamwatch.edge.stores.rocksdb.database import FAMILIES, MEBIBYTE, SCHEMA, Database
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.opening import Format, strangers_in, write_format
+from streamwatch.edge.stores.rocksdb.opening import Format, unexpected_files, write_format
 
 MAGIC: Final = b"streamwatch-state 1\n"
 ORDER: Final = ("meta", *(family for family in FAMILIES if family != "meta"))
@@ -115,12 +115,12 @@ def import_state(file: BinaryIO, directory: Path, report: Callable[[int], None] 
     made = not directory.exists()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        before, strangers = set(directory.iterdir()), strangers_in(directory)
+        before, unexpected = set(directory.iterdir()), unexpected_files(directory)
     except OSError as error:
         raise StateFailed(f"{directory} cannot be written: {error}") from error
-    if strangers:
+    if unexpected:
         raise StateRefused(
-            f"{directory} is not empty (there is {min(strangers)!r}): name an empty directory, or move away "
+            f"{directory} is not empty (there is {min(unexpected)!r}): name an empty directory, or move away "
             "what is there; nothing was changed"
         )
     try:

@@ -76,7 +76,7 @@ class Reader:
         try:
             self.database = self._opened(whole_log=whole_log)
         except BaseException:
-            self._let_go()
+            self._release()
             raise
 
     def _opened(self, *, whole_log: bool) -> Database:
@@ -126,9 +126,9 @@ class Reader:
     def close(self) -> None:
         """Close the database, remove the links and release the lock."""
         self.database.close()
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._drop_links()
         if self._lock is not None:
             os.close(self._lock)

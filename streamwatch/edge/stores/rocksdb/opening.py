@@ -35,7 +35,7 @@ from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 
 FORMAT: Final = "format.json"
 CONFIG: Final = "rocksdict-config.json"
-_NO_STRANGERS: Final = ("lost+found", CONFIG, "LOG")
+_EXPECTED: Final = ("lost+found", CONFIG, "LOG")
 """Files that a new state's directory may have: of a volume, or of a start that failed very early."""
 
 
@@ -172,11 +172,11 @@ def closed_on_failure(database: Database) -> Generator[None]:
 
 def _make(spec: RocksSpec) -> Database:
     directory = spec.directory
-    strangers = strangers_in(directory)
+    unexpected = unexpected_files(directory)
     begun = (directory / "CURRENT").exists()
-    if strangers and not begun and not (directory / "LOCK").exists():
+    if unexpected and not begun and not (directory / "LOCK").exists():
         raise StateRefused(
-            f"{directory} is not empty and holds no state (there is {min(strangers)!r}): "
+            f"{directory} is not empty and holds no state (there is {min(unexpected)!r}): "
             "name an empty directory in `state.directory`"
         )
     database = _database(spec)
@@ -197,10 +197,10 @@ def _make(spec: RocksSpec) -> Database:
     return database
 
 
-def strangers_in(directory: Path) -> list[str]:
+def unexpected_files(directory: Path) -> list[str]:
     """List the files in a directory because of which no state is made in it."""
     names = [path.name for path in directory.iterdir()]
-    return [name for name in names if name not in _NO_STRANGERS and not name.startswith("LOG.old.")]
+    return [name for name in names if name not in _EXPECTED and not name.startswith("LOG.old.")]
 
 
 def write_format(directory: Path, what: Format) -> None:
