@@ -120,7 +120,7 @@ def connection_options(spec: KafkaSpec) -> dict[str, Any]:
 
 
 class ClientLogCapture(logging.Handler):
-    """Handler that keeps the client library's last error, which its exceptions lack, and silences its log."""
+    """Keeps the client library's last warning or error, which its exceptions lack, and silences its log."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -128,11 +128,11 @@ class ClientLogCapture(logging.Handler):
         self._propagated = True
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Remember the message of an error."""
+        """Remember the message of a warning or an error."""
         self.last = record.getMessage()
 
     def attach(self) -> None:
-        """Become the client library's only handler."""
+        """Handle the client library's log lines, and keep them from other handlers."""
         library = logging.getLogger("aiokafka")
         library.addHandler(self)
         self._propagated, library.propagate = library.propagate, False

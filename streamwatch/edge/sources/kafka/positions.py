@@ -118,7 +118,7 @@ class PartitionPositions:
         self._match(listing)
 
     async def revise(self, connection: Connection, listing: Listing) -> bool:
-        """Compare a listing with the partitions being read; tell whether partitions or positions changed."""
+        """Compare a listing with the partitions being read; tell whether any was added or its log changed."""
         self._require_current_ids(listing)
         unsure = [p for p in self.positions if self._there(p, listing) and self._kin(p, listing) != "same"]
         moved = await self._verify(connection, listing, unsure)
